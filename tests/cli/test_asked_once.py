@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 from command import Pair, as_json, begin_workspace, by_pair, given, pairs_in, rows, run
+from exports import answered
 
 from fire_toolkit.campaign.tasks import pair_id
 
 N_PAIRS = 12
 SKIPPED = ""
+ALL, FIRST, REST, FOUR = slice(None), slice(1), slice(1, None), slice(4)
 
 
 @pytest.fixture(autouse=True)
@@ -18,25 +20,15 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def export(name: str, tasks: list[dict[str, object]], labels: dict[int, str]) -> None:
-    """Answer tasks with the label of each account, or a skip; as an export."""
-    for number, task in enumerate(tasks, start=1):
-        task |= {"id": number, "project": 1}
-        task["annotations"] = [
-            {
-                "id": 100 * account + number,
-                "completed_by": account,
-                "was_cancelled": label == SKIPPED,
-                "result": [{"from_name": "relevance", "value": {"choices": [label]}}] if label else [],
-                "updated_at": "2026-11-01T10:00:00Z",
-            }
-            for account, label in labels.items()
-        ]
-    Path("exports", name).write_text(json.dumps(tasks))
-
-
-def tasks_in(path: str) -> list[dict[str, object]]:
-    return list(json.loads(Path("tasks", path).read_text()))
+def export(name: str, tasks: str, account: int, label: str = "relevant", part: slice = ALL) -> None:
+    """Answer a part of a file of tasks with one label, or skip them; as an account's export."""
+    skip = {"was_cancelled": True, "result": []} if label == SKIPPED else {}
+    at = "2026-11-01T10:00:00Z"
+    found = answered(Path("tasks", tasks), lambda *pair: label, account=account, at=at, **skip)[part]
+    for task in found:
+        task["project"] = 1
+        task["annotations"][0]["id"] += 100 * account
+    Path("exports", name).write_text(json.dumps(found))
 
 
 def import_other_tool(*answers: tuple[str, int, str]) -> None:
@@ -54,9 +46,8 @@ def asked(root: Path, number: int) -> dict[str, str]:
 def dispute_four() -> None:
     """Two people differ on the first four pairs of a file that was handed out, and one judges the rest."""
     run("tasks", "--overlap", 0)
-    tasks = tasks_in("tasks.json")
-    export("a.json", tasks[:4], {1: "relevant", 2: "irrelevant"})
-    export("b.json", tasks[4:], {1: "relevant"})
+    export("a.json", "tasks.json", 1)
+    export("b.json", "tasks.json", 2, "irrelevant", FOUR)
     run("import")
     run("resolve")
     run("next-round")
@@ -84,7 +75,7 @@ def test_answers_of_another_tool_are_of_the_round_that_asked_them() -> None:
 def test_what_somebody_has_in_the_first_round_waits() -> None:
     """The second vote of a doubled pair is not asked of a third person while it lies with the second."""
     run("tasks", "--overlap", 1, "--annotator", "A02,A03")
-    export("tasks.A02.json", tasks_in("tasks.A02.json"), {2: "relevant"})
+    export("tasks.A02.json", "tasks.A02.json", 2)
     run("import")
     run("resolve")
     words = ("next-round", "--budget", 99, "--annotator", "A04")
@@ -98,9 +89,8 @@ def test_what_came_back_without_a_vote_is_asked_first_and_of_somebody_else(root:
     run("tasks", "--overlap", 0, "--annotator", "A02,A03")
     people = {"A02": 2, "A03": 3}
     for name, account in people.items():
-        tasks = tasks_in(f"tasks.{name}.json")
-        export(f"tasks.{name}.json", tasks[:1], {account: SKIPPED})
-        export(f"more.tasks.{name}.json", tasks[1:], {account: "irrelevant"})
+        export(f"tasks.{name}.json", f"tasks.{name}.json", account, SKIPPED, FIRST)
+        export(f"more.tasks.{name}.json", f"tasks.{name}.json", account, "irrelevant", REST)
     run("import")
     run("resolve")
     skipped = by_pair(root / "judgments/dropped.csv", "annotator_id")
@@ -110,7 +100,7 @@ def test_what_came_back_without_a_vote_is_asked_first_and_of_somebody_else(root:
     again = asked(root, 2)
     assert again == {pair_id(*pair): {"A02": "A03", "A03": "A02"}[who] for pair, who in skipped.items()}
     for name, account in people.items():
-        export(f"round-2.{name}.json", tasks_in(f"round-2/tasks.{name}.json"), {account: SKIPPED})
+        export(f"round-2.{name}.json", f"round-2/tasks.{name}.json", account, SKIPPED)
     run("import")
     for _, doc in skipped:
         words = f"look at item {doc}: skipped or reported 2 times, by A02, A03"
@@ -126,7 +116,7 @@ def test_disputes_of_another_tool_find_people(root: Path) -> None:
     )
     run("tasks", "--overlap", 0, "--annotator", "A02,A03")
     for name, account in (("A02", 2), ("A03", 3)):
-        export(f"tasks.{name}.json", tasks_in(f"tasks.{name}.json"), {account: "relevant"})
+        export(f"tasks.{name}.json", f"tasks.{name}.json", account)
     run("import")
     run("resolve")
     told = as_json("next-round")

@@ -188,19 +188,6 @@ def test_agreement_counts_the_late_pairs_first_answers() -> None:
     assert float(percent["value"]) == pytest.approx(same)
 
 
-def test_tasks_again_changes_nothing_and_what_was_handed_out_stays() -> None:
-    before = Path("tasks/tasks.json").read_bytes()
-    run("tasks", "--overlap", 0.5)
-    told = run("tasks", "--overlap", 0.5, "--seed", 9, code=1).stderr
-    assert "tasks/tasks.json: already exists, would change" in told
-    put_run("late")
-    run("pool")
-    for _ in range(2):
-        assert "tasks/round-2/tasks.json" in run("tasks", "--overlap", 0.5).stderr
-    assert not Path("tasks/round-3").exists()
-    assert Path("tasks/tasks.json").read_bytes() == before
-
-
 def test_pairs_that_wait_for_an_answer_are_not_asked_again() -> None:
     put_run("late")
     run("pool")
