@@ -30,19 +30,11 @@ Qrels = dict[str, dict[str, int]]
 def file_of(package: str, *parts: str) -> Path:
     """Return a file of an installed package, which itself is not imported: it would pull in torch."""
     spec = importlib.util.find_spec(package)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent.joinpath(*parts)
-
-
-def module_of(package: str, *parts: str) -> ModuleType:
-    return module_at(file_of(package, *parts))
+    return Path(str(spec and spec.origin)).parent.joinpath(*parts)
 
 
 def module_at(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
+    spec: Any = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -75,7 +67,7 @@ def with_datasets(folder: Path) -> Qrels:
 
 
 def with_mteb(folder: Path) -> Qrels:
-    loader = module_of("mteb", "abstasks", "retrieval_dataset_loaders.py").RetrievalDatasetLoader
+    loader = module_at(file_of("mteb", "abstasks", "retrieval_dataset_loaders.py")).RetrievalDatasetLoader
     found = loader(str(folder), None).load()
     docs = set(found["corpus"]["id"])
     assert set(found["queries"]["id"]) == set(found["relevant_docs"])
@@ -85,9 +77,8 @@ def with_mteb(folder: Path) -> Qrels:
 
 def printed(folder: Path, *words: object, sep: str) -> dict[str, float]:
     """Return what a script of the release prints as name and value."""
-    done = subprocess.run(
-        [sys.executable, *map(str, words)], cwd=folder, check=True, capture_output=True, text=True
-    )
+    command = [sys.executable, *map(str, words)]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     lines = (line.rpartition(sep) for line in done.stdout.splitlines())
     return {name: float(value) for name, _, value in lines if value.replace(".", "").isdigit()}
 
@@ -114,12 +105,11 @@ def check_texts(folder: Path) -> None:
     """The task of mteb joins the texts that the ids stand for, and names those that are lacking."""
     make = module_at(folder / "mteb_task.py").SmallLabels
     queries = datasets.load_dataset(str(folder), "queries", split="test")["_id"]
-    task = make({each: f"a text, {each}" for each in queries})
+    texts = {each: f"a text, {each}" for each in queries}
+    task = make(texts)
     task.load_data()
     joined = task.dataset["default"]["test"]["queries"]
-    assert dict(zip(joined["id"], joined["text"], strict=True)) == {
-        each: f"a text, {each}" for each in queries
-    }
+    assert dict(zip(joined["id"], joined["text"], strict=True)) == texts
     said = ""
     try:
         make({queries[0]: "a text"}).load_data()
@@ -130,7 +120,7 @@ def check_texts(folder: Path) -> None:
 
 
 def with_beir(folder: Path) -> Qrels:
-    loader = module_of("beir", "datasets", "data_loader.py").GenericDataLoader
+    loader = module_at(file_of("beir", "datasets", "data_loader.py")).GenericDataLoader
     corpus, queries, qrels = loader(data_folder=str(folder)).load(split="test")
     assert set(queries) == set(qrels)
     assert all(set(own) <= set(corpus) for own in qrels.values())
@@ -186,11 +176,10 @@ def main(folder: Path, expected: Qrels, runs: Path) -> None:
     print("CITATION.cff: fits its schema")
     with (folder / "judgments.csv").open(newline="", encoding="utf-8") as stream:
         judgments = list(csv.DictReader(stream))
-    rows = datasets.load_dataset(str(folder), "judgments", split="test")
+    both = datasets.load_dataset(str(folder), "judgments", split="test"), judgments
     key = ("query_id", "doc_id", "annotator_id", "label")
-    assert [tuple(row[name] for name in key) for row in rows] == [
-        tuple(row[name] for name in key) for row in judgments
-    ]
+    in_parquet, in_csv = ([tuple(row[name] for name in key) for row in rows] for rows in both)
+    assert in_parquet == in_csv
     print(f"judgments: {len(judgments):,}, equal in Parquet and CSV")
 
 

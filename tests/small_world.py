@@ -51,9 +51,7 @@ def make_qrels(relevances: Mapping[str, Mapping[str, int]]) -> Qrels:
 def make_qrels_in_strata(relevances: Mapping[str, Mapping[str, int]]) -> Qrels:
     """Return qrels from query → doc → relevance, of two strata."""
     rows = [(q, d, r, str(len(d + q) % 2)) for q, docs in relevances.items() for d, r in docs.items()]
-    return check_qrels(
-        pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "stratum"], dtype=object)
-    )
+    return made(check_qrels, "query_id doc_id relevance stratum", *rows)
 
 
 def orders_of(docs: Mapping[str, int]) -> list[list[str]]:
@@ -67,8 +65,8 @@ def orders_of(docs: Mapping[str, int]) -> list[list[str]]:
 
 def qrels_of(pairs: Mapping[tuple[str, str], int]) -> Qrels:
     """Return qrels from (query, doc) → relevance."""
-    rows = [(*pair, relevance) for pair, relevance in pairs.items()]
-    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"], dtype=object))
+    rows = ((*pair, relevance) for pair, relevance in pairs.items())
+    return made(check_qrels, "query_id doc_id relevance", *rows)
 
 
 class World:
@@ -81,16 +79,15 @@ class World:
         queries = [f"q{number:02}" for number in range(n_queries)]
         docs = [f"d{number:02}" for number in range(n_docs)]
         self.run_ids = ["r1", "r2", "r3"]
-        rows = [
-            (run_id, query, docs[doc], float(-place))
+        lists = {
+            (run_id, query): [docs[doc] for doc in rng.permutation(n_docs)[:depth]]
             for run_id in self.run_ids
             for query in queries
-            for place, doc in enumerate(rng.permutation(n_docs)[:depth])
-        ]
-        self.runs: Run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+        }
+        rows = [(*of, doc, -float(place)) for of, own in lists.items() for place, doc in enumerate(own)]
+        self.runs: Run = made(rank_run, " ".join(SCORED), *rows)
         positives = [(query, docs[rng.integers(n_docs)], 1) for query in queries]
-        names = ["query_id", "doc_id", "relevance"]
-        self.original: Qrels = check_qrels(pd.DataFrame(positives, columns=names))
+        self.original: Qrels = made(check_qrels, "query_id doc_id relevance", *positives)
         pooled = self.runs[self.runs["rank"] <= pool_depth].astype(
             {"run_id": "str", "query_id": "str", "doc_id": "str"}
         )

@@ -1,4 +1,4 @@
-"""Results of several parts have one shape: names, an order, a main table, notes; and a form for papers."""
+"""Results have one shape: names, an order, a main table, notes, forms; a message is a line to be printed."""
 
 import copy
 import gc
@@ -16,7 +16,7 @@ from brought import put, refused
 from small_world import made, make_qrels, make_run
 
 import fire_toolkit as fire
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.results import Result, bold, drawn_text
@@ -231,3 +231,23 @@ def test_what_scores_rest_on_counts_queries_and_not_their_aggregate() -> None:
     for per_query, n_rows in ((False, 1), (True, 7)):
         found = fire.score(run, qrels, measures=["C@1"], per_query=per_query)
         assert (len(found.table), found.basis) == (n_rows, "1 run; 6 queries; 6 pairs in the original qrels")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a: two\n lines\tand  blanks", "a: two lines and blanks"),
+        ("sims\x1b[31m.npy\x00", r"sims\x1b[31m.npy\x00"),
+        ("half a character \ud800, a mark \ufeff", r"half a character \ud800, a mark \ufeff"),
+        ("frage-ü, 日本, 🙂", "frage-ü, 日本, 🙂"),
+    ],
+)
+def test_what_a_file_says_of_itself_cannot_spoil_the_terminal(text: str, shown: str) -> None:
+    assert shown == str(FormatError(text))
+
+
+def test_a_very_long_message_keeps_its_beginning_and_its_end() -> None:
+    told = str(FireError("labels.csv: no column, found " + "x" * 100_000 + "; expected a header"))
+    assert len(told) < 2100
+    assert told.startswith("labels.csv: no column, found xxx")
+    assert told.endswith("xxx; expected a header")

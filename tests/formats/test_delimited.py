@@ -121,19 +121,6 @@ def test_a_table_written_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) 
             assert delimited_text(table.iloc[start:]) == cell_by_cell(table.iloc[start:], ",", "")
 
 
-def test_missing_values_are_empty_and_floats_read_back_equal() -> None:
-    table = pd.DataFrame(
-        {"n": pd.array([1, pd.NA], dtype="Int64"), "x": [0.1 + 0.2, np.nan], "ok": pd.array([True, pd.NA])}
-    )
-    assert delimited_text(table) == "n,x,ok\n1,0.30000000000000004,True\n,,\n"
-    assert delimited_text(table, nan="nan").endswith(",nan,\n")
-
-
-def test_all_fields_of_a_tsv_are_quoted_where_a_row_could_be_taken_for_several() -> None:
-    table = pd.DataFrame({"a": ["x\ty\nz"], "b": [1]})
-    assert delimited_text(table, delimiter="\t") == '"a"\t"b"\n"x\ty\nz"\t"1"\n'
-
-
 def cell_by_cell(table: pd.DataFrame, delimiter: str, nan: str) -> str:
     """What a table is as text, by definition."""
 

@@ -40,7 +40,7 @@ READ_BY = {
     "safetensors": ["plain.safetensors"],
     "npy": ["plain.npy", "fortran.npy", "big_endian.npy"],
     "pickle": [f"protocol{n}.pkl" for n in (2, 3, 4, 5)],
-    "run": ["own.parquet"],
+    "run": ["own.parquet"],  # of before row groups
     "parquet": ["long.parquet"],
     "jsonl": ["pairs.jsonl", "lists.jsonl"],
     "json": ["scores.json", "mteb.json", "cirr.json", "records.json"],

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,38 +61,39 @@ def test_nothing_else_is_an_id_and_the_place_is_told(value: object, said: str) -
     refused(f"f.json: id 2: {said}", id_texts, ["a", value], "f.json")
 
 
-def ids_in_every_file(value: Any) -> dict[str, Any]:
-    """One reading for each kind of file that can hold `value` where an id is expected."""
-    files = {
-        "records.json": [{"query_id": "q", "doc_id": value, "score": 1}],
-        "lists.json": {"q": [value]},
-        "run.parquet": pd.DataFrame({"query_id": ["q"], "doc_id": [value], "score": [1.0]}),
-        "ids.json": [value],
-        "ids.pkl": [value],
-        "captions.json": [{"video": value, "caption": "a dog"}],
-    }
-    readings: dict[str, Any] = {}
-    for name, content in files.items():
-        path = put(name, content)
-        if name.startswith("captions"):
-            readings[name] = lambda path=path: read_collection([path])[0].items["doc_id"].tolist()
-        elif name.startswith("ids"):
-            readings[name] = lambda path=path: read_ids(path, "doc_id")
-        else:
-            readings[name] = lambda path=path: read_run(path)["doc_id"].astype("str").tolist()
-    return readings
+def docs_of_run(path: Path) -> list[str]:
+    return read_run(path)["doc_id"].astype("str").tolist()
 
 
-@pytest.mark.parametrize("value", [BIG, 7, "007"])
-def test_every_reader_takes_the_same_ids(value: object) -> None:
-    found = {name: reading() for name, reading in ids_in_every_file(value).items()}
-    assert {name: [str(value)] for name in found} == found
+def doc_ids(path: Path) -> list[str]:
+    return read_ids(path, "doc_id")
 
 
-@pytest.mark.parametrize("value", [7.0, True, None])
-def test_every_reader_refuses_the_same(value: object) -> None:
-    for reading in ids_in_every_file(value).values():
-        refused("", reading)
+RECORD: dict[str, Any] = {"query_id": "q", "score": 1.0}
+# Each kind of file that can hold a value where an id is expected, and its reader.
+HOLDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Path], list[str]]]] = {
+    "records.json": (lambda value: [RECORD | {"doc_id": value}], docs_of_run),
+    "lists.json": (lambda value: {"q": [value]}, docs_of_run),
+    "run.parquet": (
+        lambda value: pd.DataFrame([{"query_id": "q", "doc_id": value, "score": 1.0}]),
+        docs_of_run,
+    ),
+    "ids.json": (lambda value: [value], doc_ids),
+    "ids.pkl": (lambda value: [value], doc_ids),
+    "captions.json": (
+        lambda value: [{"video": value, "caption": "a dog"}],
+        lambda path: read_collection([path])[0].items["doc_id"].tolist(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_every_reader_takes_and_refuses_the_same_ids(name: str) -> None:
+    content, read = HOLDERS[name]
+    for value in (BIG, 7, "007"):
+        assert read(put(name, content(value))) == [str(value)]
+    for value in (7.0, True, None):
+        refused("", read, put(name, content(value)))
 
 
 IDS = ["007", "NA", "q:1|x", "frage-ü"]

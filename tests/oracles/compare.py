@@ -30,12 +30,9 @@ def differences(then: dict[str, Any], now: dict[str, Any], place: str) -> Iterat
     """Yield what differs in one step: exit code, what was printed, and each file."""
     if then["code"] != now["code"]:
         yield place, "exit code", str(then["code"]), str(now["code"])
-    texts = {name: (then[name], now[name]) for name in ("stdout", "stderr")}
-    names = sorted(then["files"].keys() | now["files"].keys())
-    texts |= {
-        name: (then["files"].get(name, "(absent)"), now["files"].get(name, "(absent)")) for name in names
-    }
-    for name, (old, new) in texts.items():
+    sides = [side["files"] | {name: side[name] for name in ("stdout", "stderr")} for side in (then, now)]
+    for name in ("stdout", "stderr", *sorted(then["files"].keys() | now["files"].keys())):
+        old, new = (side.get(name, "(absent)") for side in sides)
         if old != new:
             yield from _in_text(old, new, f"{place}: {name}")
 
@@ -65,12 +62,12 @@ def _in_text(old: str, new: str, place: str) -> Iterator[Difference]:
 
 def _parts_of(content: Any, place: str = "") -> dict[str, str]:
     """Return each value of a JSON text by its place in it; the order of keys says nothing."""
-    if isinstance(content, dict | list) and content:
-        named = content.items() if isinstance(content, dict) else enumerate(content)
-        return {
-            key: text for name, value in named for key, text in _parts_of(value, f"{place}/{name}").items()
-        }
-    return {place: json.dumps(content)}
+    if not isinstance(content, dict | list) or not content:
+        return {place: json.dumps(content)}
+    found: dict[str, str] = {}
+    for name, value in content.items() if isinstance(content, dict) else enumerate(content):
+        found |= _parts_of(value, f"{place}/{name}")
+    return found
 
 
 def _as_table(text: str) -> list[dict[str, str]]:
@@ -85,21 +82,15 @@ def _as_table(text: str) -> list[dict[str, str]]:
 
 
 def _in_table(old: list[dict[str, str]], new: list[dict[str, str]], place: str) -> Iterator[Difference]:
-    for column in [name for name in old[0] if name not in new[0]]:
-        yield place, f"column {column}", "there", "(absent)"
-    for column in [name for name in new[0] if name not in old[0]]:
-        yield place, f"column {column}", "(absent)", "there"
+    for one, other, words in ((old, new, ("there", "(absent)")), (new, old, ("(absent)", "there"))):
+        for column in [name for name in one[0] if name not in other[0]]:
+            yield place, f"column {column}", *words
     if len(old) != len(new):
         yield place, "rows", str(len(old)), str(len(new))
     for number, (a, b) in enumerate(zip(old, new, strict=False), 1):
-        for column in a.keys() & b.keys():
-            if not _is_same(a[column], b[column]):
-                yield (
-                    place,
-                    f"row {number} ({' '.join(list(a.values())[:3])}), {column}",
-                    a[column],
-                    b[column],
-                )
+        for column in [name for name in a if name in b and not _is_same(a[name], b[name])]:
+            cell = f"row {number} ({' '.join(list(a.values())[:3])}), {column}"
+            yield place, cell, a[column], b[column]
 
 
 def _is_same(old: str, new: str) -> bool:
@@ -129,9 +120,8 @@ def main() -> int:
     changes = tomllib.loads((Path(__file__).parent / "changes.toml").read_text()).get("change", [])
     met, left, shown = Counter[str](), 0, Counter[str]()
     for place, cell, then, now in all_differences(Path(sys.argv[1]), Path(sys.argv[2])):
-        why = next(
-            (c["reason"] for c in changes if re.search(c["where"], f"{place}: {cell}: {then} => {now}")), ""
-        )
+        text = f"{place}: {cell}: {then} => {now}"
+        why = next((each["reason"] for each in changes if re.search(each["where"], text)), "")
         met[why] += 1
         if why:
             continue

@@ -97,75 +97,47 @@ IMAGES = [
     {"filename": str(n), "split": split, "sentences": [{"raw": "a", "sentid": n}]}
     for n, split in enumerate(["train", "val"])
 ]
+TEXTS, MORE = "query_id,text\nq1,a\nq2,b\n", "query_id,text\nq2,b\n"
 OLD, NEW = "q1 0 d1 1\nq2 0 d2 1\n", "q1 0 d1 1\nq1 0 d2 1\n"
-TWO_TEXTS = "query_id,text\nq1,a\nq2,b\n"
+CAPTIONS = "video_id,caption\nv1,a\n"
+OF_OTHER_IDS = {"c.csv": CAPTIONS, "list.txt": "v1.mp4\nv2.mp4\n"}
+WITH_A_HEADER = {"c.csv": CAPTIONS, "items.csv": "index\nv1\nv9\n"}
+# As in a folder with the original qrels and corrected ones: which is meant cannot be guessed.
+TWO_QRELS = {"queries.csv": TEXTS, "qrels.new.txt": NEW, "qrels.old.txt": OLD}
+BOTH_QRELS = "qrels.new.txt and ... qrels.old.txt: 1 pair in both (q1 d1); name one of the two files"
+TWO_TEXTS = {"more.csv": MORE, "queries.csv": TEXTS, "qrels.old.txt": OLD}
+PLACES = "video_id,caption,url\nv9,a,http://m/9\nv9,b,http://m/8\n"
 TWO_FORMS = {"lavis.json": [{"video": "v1", "caption": "a dog"}], "t.token": "v1.jpg#0\ta dog\n"}
+OF_A_QUERY = '{"query_id": "q", "text": ["a"]}\n{"query_id": "r", "text": "b"}\n'
+OF_NUMBERS = '{"image": "q", "text": [1]}\n{"image": "r", "text": "b"}\n'
+ANY_TEXT = '{"_id": "1", "text": "a"}\n'
+LISTS = "q.jsonl: text holds lists, expected one text for each query"
 
 
 @pytest.mark.parametrize(
-    ("files", "error", "message"),
+    ("error", "said", "files"),
     [
-        (
-            {"c.csv": "video_id,caption\nv1,a\n", "list.txt": "v1.mp4\nv2.mp4\n"},
-            FormatError,
-            "none of the 2 ids ... 'v1.mp4', 'v2.mp4', the items are 'v1'",
-        ),
-        (
-            {"f.jsonl": '{"_id": "1", "text": "a"}\n'},
-            FormatError,
-            "f.jsonl: 0 ids are queries and 0 are docs of the qrels",
-        ),
-        (
-            {"q.csv": "query_id,text\nq1,a\n", "qrels": "q1 0 d 1\nq2 0 d 1\n"},
-            JoinError,
-            "1 of 2 queries have no text ('q2')",
-        ),
-        (  # as in a folder with the original qrels and corrected ones: which is meant cannot be guessed
-            {"queries.csv": TWO_TEXTS, "qrels.new.txt": NEW, "qrels.old.txt": OLD},
-            TableError,
-            "qrels.new.txt and ... qrels.old.txt: 1 pair in both (q1 d1); name one of the two files",
-        ),
-        (
-            {"more.csv": "query_id,text\nq2,b\n", "queries.csv": TWO_TEXTS, "qrels.old.txt": OLD},
-            TableError,
-            "more.csv and ... queries.csv: 1 query in both (q2)",
-        ),
-        (
-            {"f.json": {"images": IMAGES}},
-            UsageError,
-            "has splits train, val; choose one with --split, or all",
-        ),
-        (
-            {"c.csv": "video_id,caption,url\nv9,a,http://m/9\nv9,b,http://m/8\n"},
-            FormatError,
-            "url of 'v9' is 'http://m/9' and 'http://m/8', expected one",
-        ),
-        (
-            {"c.csv": "video_id,caption\nv7,a\n", "items.csv": "index\nv7\nv9\n"},
-            FormatError,
-            "items.csv:1: 'index' looks like a header, ... doc_id above it",
-        ),
-        (TWO_FORMS, FormatError, "lavis.json (lavis) and ... t.token (flickr): captions with"),
-        (
-            {"q.jsonl": '{"query_id": "q", "text": ["a"]}\n{"query_id": "r", "text": "b"}\n'},
-            FormatError,
-            "q.jsonl: text holds lists, expected one text for each query",
-        ),
-        (
-            {"q.jsonl": '{"image": "q", "text": [1]}\n{"image": "r", "text": "b"}\n'},
-            FormatError,
-            "q.jsonl: entry 0: 1, expected text",
-        ),
+        (FormatError, "none of the 2 ids ... 'v1.mp4', 'v2.mp4', the items are 'v1'", OF_OTHER_IDS),
+        (FormatError, "items.csv:1: 'index' looks like a header, ... doc_id above it", WITH_A_HEADER),
+        (FormatError, "f.jsonl: 0 ids are queries and 0 are docs of the qrels", {"f.jsonl": ANY_TEXT}),
+        (JoinError, "1 of 2 queries have no text ('q1')", {"q.csv": MORE, "qrels": OLD}),
+        (TableError, BOTH_QRELS, TWO_QRELS),
+        (TableError, "more.csv and ... queries.csv: 1 query in both (q2)", TWO_TEXTS),
+        (UsageError, "has splits train, val; choose one with --split, or", {"f.json": {"images": IMAGES}}),
+        (FormatError, "url of 'v9' is 'http://m/9' and 'http://m/8', expected one", {"c.csv": PLACES}),
+        (FormatError, "lavis.json (lavis) and ... t.token (flickr): captions with", TWO_FORMS),
+        (FormatError, LISTS, {"q.jsonl": OF_A_QUERY}),
+        (FormatError, "q.jsonl: entry 0: 1, expected text", {"q.jsonl": OF_NUMBERS}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_files_that_do_not_go_together_are_told(
-    files: dict[str, Any], error: type[FireError], message: str
+    error: type[FireError], said: str, files: dict[str, Any]
 ) -> None:
     folder = Path("files")
     for name, content in files.items():
         put(folder / name, content)
-    refused(message, read_collection, [folder], by=error)
+    refused(said, read_collection, [folder], by=error)
     if files is TWO_FORMS:  # as they were named
         assert len(read_collection(sorted(folder.iterdir())).collection.queries) == 2
 
