@@ -15,7 +15,6 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.inference.label_errors import (
     ErrorRates,
-    VoteCounts,
     chance_of_common_rates,
     class_rate,
     estimated_relevance,
@@ -41,7 +40,7 @@ class Judged:
 
     pairs: query_id, doc_id, design_class, relevance (the label by design, 0 or 1), band; bands: the names of
     the bands of ranks with rates of their own; one empty name where all pairs have the same rates; counted:
-    (n_pairs, 4), what each pair adds to `VoteCounts`, 0 for pairs that tell nothing of the rates.
+    (n_pairs, 4), what each pair adds to the counts of `moment_rates`, 0 where it tells nothing of the rates.
     """
 
     pairs: pd.DataFrame
@@ -82,7 +81,7 @@ class Judged:
         moved: what is added to each of those things that `errors` are of.
         """
         each = counts.reshape(*counts.shape[:-1], len(self.bands), 4)
-        return moment_rates(VoteCounts(*np.moveaxis(each, -1, 0)))
+        return moment_rates(each)
 
     def relevance(self, rates: ErrorRates) -> Floats:
         """Return p̂ of each kind, and last 1 for originals."""
@@ -199,7 +198,7 @@ def _with_bands(votes: Votes) -> Votes:
     """
     bands = np.searchsorted([2, 4], votes.pairs["best_rank"].to_numpy(dtype=float), "right")
     held, band = np.unique(bands, return_inverse=True)
-    by_band = VoteCounts(*(np.eye(len(held))[band].T @ votes.counted).T)
+    by_band = np.eye(len(held))[band].T @ votes.counted
     chance = chance_of_common_rates(by_band, is_doubled=votes.rates_class == DOUBLED)
     if chance > COMMON or why_no_rates(moment_rates(by_band)):
         return votes

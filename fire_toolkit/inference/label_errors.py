@@ -22,25 +22,6 @@ HARD = 0.1  # a correlation of errors that fourth votes must be able to show
 _POWER = 1.2816  # the normal quantile of 90%
 
 
-class VoteCounts(NamedTuple):
-    """Pairs of one class, and how many have which votes; arrays hold resamples.
-
-    n: pairs; first: with a positive first vote (of doubled pairs N11 + Nd / 2, as no vote is the first);
-    both: with two positive votes; third: with votes 1, 0, 1 (of doubled pairs half of the disagreements
-    whose third vote is positive).
-    """
-
-    n: Floats
-    first: Floats
-    both: Floats
-    third: Floats
-
-    @classmethod
-    def of_doubled(cls, n: Any, n_both: Any, n_differ: Any, n_third: Any) -> VoteCounts:
-        """Return the counts of pairs with two votes, and a positive third vote on `n_third` that differ."""
-        return cls(*map(np.asarray, (n, n_both + np.asarray(n_differ) / 2, n_both, np.asarray(n_third) / 2)))
-
-
 class ErrorRates(NamedTuple):
     """t and f of one vote, and the share of relevant pairs among those counted; nan where none exist."""
 
@@ -49,7 +30,7 @@ class ErrorRates(NamedTuple):
     prevalence: Floats
 
 
-def moment_rates(counts: VoteCounts) -> ErrorRates:
+def moment_rates(counts: Any) -> ErrorRates:
     """Return the rates with which three votes come as they came, wherever they lie.
 
     With m1 = P(1), m2 = P(1, 1) and m3 = P(1, 1, 1) = m2 − P(1, 0, 1), s = (m3 − m1·m2) / (m2 − m1²) and
@@ -58,12 +39,17 @@ def moment_rates(counts: VoteCounts) -> ErrorRates:
     estimated by them; nan where there is no solution. Complex counts give complex rates, whose imaginary
     parts are exact derivatives.
 
+    Args:
+        counts: (..., 4), pairs of one class; those with a positive first vote (of doubled pairs N11 + Nd / 2,
+            as no vote is the first); those with two positive votes; those with votes 1, 0, 1 (of doubled
+            pairs half of the disagreements whose third vote is positive).
+
     Examples:
-        >>> found = moment_rates(VoteCounts.of_doubled(1000, 100, 80, 20))
+        >>> found = moment_rates([1000, 100 + 80 / 2, 100, 20 / 2])  # N11 100, Nd 80, Np 20
         >>> [round(float(x), 6) for x in found]
         [0.909726, 0.035547, 0.119487]
     """
-    n, first, both, third = map(np.asarray, counts)
+    n, first, both, third = np.moveaxis(np.asarray(counts), -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         m1, m2 = first / n, both / n
         m3 = m2 - third / n
@@ -98,22 +84,21 @@ def why_no_rates(rates: ErrorRates) -> str:
     return ""
 
 
-def chance_of_common_rates(by_band: VoteCounts, *, is_doubled: bool) -> float:
+def chance_of_common_rates(by_band: Floats, *, is_doubled: bool) -> float:
     """Return the chance of vote patterns that differ so much between bands of ranks, if rates are the same.
 
     By Pearson's chi-square of four patterns (two positive votes, 2 to 1, 1 to 2, none or one negative vote)
     in each band, with t and f of all bands together and each band's own share of relevant pairs.
 
     Args:
-        by_band: counts with an entry for each band.
+        by_band: (n_bands, 4), counts as in `moment_rates`.
         is_doubled: whether these are doubled pairs; else each positive of the class has a second vote.
 
     Returns:
         1 with a single band or none, and where all bands together have no rates.
     """
-    is_held = by_band.n > 0
-    n, first, both, third = (np.asarray(each)[is_held] for each in by_band)
-    of_all = moment_rates(VoteCounts(*(each.sum() for each in (n, first, both, third))))
+    n, first, both, third = by_band[by_band[:, 0] > 0].T
+    of_all = moment_rates(by_band.sum(axis=0))
     t, f = np.clip(of_all.t, 0, 1), np.clip(of_all.f, 1e-6, 1)
     if len(n) < 2 or why_no_rates(of_all):
         return 1.0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints, starts_of_lists
-from fire_toolkit.inference.label_errors import MOST_BEYOND, VoteCounts, class_rate, moment_rates
+from fire_toolkit.inference.label_errors import MOST_BEYOND, class_rate, moment_rates
 from fire_toolkit.measures import Measure
 from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists
@@ -146,7 +146,7 @@ def rate_covariance(name: str, n_pairs: Floats, share_positive: Floats, t: Float
     of_one, shared = (both + (one - both) / 2, split / 2) if name == DOUBLED else (one, split)
     second = np.array([[of_one, both, shared], [both, both, zero], [shared, zero, shared]])
     steps = means[:, None] + 1e-30j * np.eye(3)[:, :, None]  # imaginary parts are derivatives
-    found = moment_rates(VoteCounts(np.ones(1), *steps))
+    found = moment_rates(np.stack([np.ones_like(steps[0]), *steps], axis=-1))
     slopes = np.stack([found.t.imag, found.f.imag]) / 1e-30  # (2, 3, n_draws)
     return np.asarray(
         np.einsum("axd,xyd,byd->dab", slopes, (second - means[:, None] * means) / n_pairs, slopes)

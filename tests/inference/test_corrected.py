@@ -18,7 +18,7 @@ from fire_toolkit.inference.corrected import (
 from fire_toolkit.inference.correction import correct_for_errors
 from fire_toolkit.inference.judged import votes_by_design, with_best_ranks
 from fire_toolkit.inference.judged_pairs import join_runs
-from fire_toolkit.inference.label_errors import VoteCounts, moment_rates
+from fire_toolkit.inference.label_errors import moment_rates
 from fire_toolkit.inference.label_quality import label_errors
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measure, parse_measures
@@ -412,8 +412,7 @@ def test_bands_of_ranks_have_rates_of_their_own_where_votes_show_it() -> None:
 def test_a_rate_that_chance_put_below_0_is_used_and_one_far_below_refused() -> None:
     votes = ["11"] * 100 + ["101", "011"] * 9 + ["00"] * 882  # no 1 to 2 at all: f just below 0
     design = doubled().assign(design_votes=votes)
-    raw = VoteCounts.of_doubled(1000, 100, 18, 18)
-    assert moment_rates(raw).f < 0
+    assert moment_rates([1000, 109, 100, 9]).f < 0
     errors = label_errors(votes_by_design(design, ORIGINAL))
     assert errors.reason == ""
     assert errors.f[0] == 0

@@ -1,6 +1,7 @@
 """The page is one file, and whatever stands in a text stays text."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -12,7 +13,7 @@ from small_world import World, make_run
 
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.background import Background
-from fire_toolkit.reporting.figures import figures_of_page
+from fire_toolkit.reporting.figures import Figure, figures_of_page
 from fire_toolkit.reporting.methods import MethodFacts
 from fire_toolkit.reporting.page import render_page
 from fire_toolkit.reporting.plots import Plot
@@ -23,10 +24,13 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> \u202e
 ID = HOSTILE.replace(" ", "_").replace("\u202e", "")  # ids have no white space or control characters
 
 
+Tags = list[tuple[str, dict[str, str | None]]]
+
+
 class _Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.found: Tags = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
@@ -61,35 +65,45 @@ def study() -> Study:
 
 
 @pytest.fixture(scope="module")
-def page(study: Study) -> str:
-    return render_page(study, figures_of_page(study), title=HOSTILE, subtitle=HOSTILE)
+def figures(study: Study) -> Mapping[str, Figure]:
+    return figures_of_page(study)
 
 
-def _tags(page: str) -> _Tags:
+@pytest.fixture(scope="module")
+def page(study: Study, figures: Mapping[str, Figure]) -> str:
+    return render_page(study, figures, title=HOSTILE, subtitle=HOSTILE)
+
+
+def _tags(page: str) -> Tags:
     tags = _Tags()
     tags.feed(page.replace("window.vega", "window_vega"))
-    return tags
+    return tags.found
 
 
-def test_hostile_texts_stay_text(study: Study, page: str) -> None:
-    tags = [tag for tag, _ in _tags(page).found]
+@pytest.fixture(scope="module")
+def found(page: str) -> Tags:
+    """The tags of the page, a megabyte that is slow to read."""
+    return _tags(page)
+
+
+def test_hostile_texts_stay_text(figures: Mapping[str, Figure], page: str, found: Tags) -> None:
+    tags = [tag for tag, _ in found]
     assert set(tags) & {"img", "iframe", "link", "object"} == set()
-    assert tags.count("script") == len(figures_of_page(study)) + 2  # the specs; Vega, what draws
-    assert not any(name.startswith("on") for _, attributes in _tags(page).found for name in attributes)
+    assert tags.count("script") == len(figures) + 2  # the specs; Vega, what draws
+    assert not any(name.startswith("on") for _, attributes in found for name in attributes)
     assert "{{ 7*7 }}" in page
-    assert len(figures_of_page(study)) == 10
+    assert len(figures) == 10
 
 
-def test_the_data_of_a_plot_come_back_as_they_were(study: Study, page: str) -> None:
+def test_the_data_of_a_plot_come_back_as_they_were(figures: Mapping[str, Figure], page: str) -> None:
     shown = pd.DataFrame(data_of_plot(page, "scores-1"))
-    rows = pd.DataFrame(figures_of_page(study)["scores"].plot["data"]["values"])
+    rows = pd.DataFrame(figures["scores"].plot["data"]["values"])
     assert set(shown["run_id"]) == {ID, "r2"}
     pd.testing.assert_frame_equal(shown, rows, check_dtype=False, rtol=1e-4)
 
 
-def test_the_page_may_load_nothing(page: str) -> None:
+def test_the_page_may_load_nothing(page: str, found: Tags) -> None:
     assert "default-src 'none'" in page
-    found = _tags(page).found
     assert not any(attributes.get(name) for _, attributes in found for name in ("src", "data", "action"))
     links = {attributes["href"] for tag, attributes in found if tag == "a"}
     assert {link for link in links if link and not link.startswith("#")} == {"gallery/index.html"}
@@ -101,7 +115,7 @@ def test_one_run_has_a_report_without_what_two_would_have(study: Study) -> None:
     told: Any = replace(study.told, gallery="")
     alone = replace(study, runs=study.runs[:1], tops=(), sources=None, told=told)
     page = render_page(alone, figures_of_page(alone), title="", subtitle="")
-    ids = {attributes.get("id") for _, attributes in _tags(page).found}
+    ids = {attributes.get("id") for _, attributes in _tags(page)}
     assert not ids & {"differences", "order", "overlap", "found-1"}
     assert {"scores-1", "length-1", "judged-share-1", "annotators"} <= ids
 
