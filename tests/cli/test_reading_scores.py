@@ -92,13 +92,10 @@ def test_every_table_says_what_it_rests_on(uneven: Fire, name: str, output_forma
         assert "\\toprule" in result.stdout
 
 
-@pytest.mark.parametrize("name", ["honest", "reuse", "table4", "score"])
-def test_runs_that_fed_no_pool_are_marked(uneven: Fire, name: str) -> None:
-    words = arguments(name, "runs/fused.run", "short.run")
-    assert "note: short: fed no pool" in uneven(*words).stderr
-
-
-def test_a_pooled_and_an_unpooled_run_are_not_compared_in_silence(uneven: Fire) -> None:
+def test_runs_that_fed_no_pool_are_marked_and_not_compared_in_silence(uneven: Fire) -> None:
+    for name in ("honest", "reuse", "table4", "score"):
+        words = arguments(name, "runs/fused.run", "short.run")
+        assert "note: short: fed no pool" in uneven(*words).stderr, name
     result = uneven(*arguments("difference", "runs/motion-track.run", "short.run"))
     assert "motion-track fed the pool and short did not" in result.stderr
 
