@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -26,14 +26,16 @@ from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.stages import COMPUTED, EDITED, StageState, stage_states
 
 
-def standing_of(workspace: Workspace, stages: Sequence[StageState] | None = None) -> Standing:
+def standing_of(
+    workspace: Workspace, told: Callable[[StageState], StageState] = lambda state: state
+) -> Standing:
     """Return how a workspace stands.
 
-    stages: the states of its stages, where they are known.
+    told: gives the state of a stage as it is to be told.
     """
     is_of_queries = read_guideline(workspace.setting("tasks", "guideline")).is_of_queries
-    if stages is None:
-        stages = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
+    states = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
+    stages = [told(state) for state in states]
     disputes = workspace.root / "labels" / "disputes.csv"
     begun, asking = begun_here(), None
     if begun is not None:

@@ -70,6 +70,17 @@ from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import given_by_round, handed_out, tasks_file
 
 
+@dataclasses.dataclass(frozen=True)
+class _Wanted:
+    """What a push is told of the rounds that begin."""
+
+    tasks: Path | None
+    annotators: Sequence[str]
+    training: Path | None
+    controls: Path | None
+    carrier: str
+
+
 def _split(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
@@ -122,16 +133,13 @@ def push(
         raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
     if carrier != BY_SERVER:
         carrier_of(carrier, root)  # there is one of that name
+    wanted = _Wanted(tasks, annotators, training, controls, carrier)
     rules = guideline_of_tasks(root, tasks)
     check_policy(root, policy)
     campaign = campaign_of(root, rules)
     rules = dataclasses.replace(rules, label_config=campaign.label_config)
     inputs = Given()
-    again = [] if tasks or training or controls else _asked_again(root, begun, annotators, carrier)
-    entries = again or [
-        _new_round(rules, file, begun, annotators, training, controls, carrier, inputs)
-        for file in _files_to_begin(root, begun, tasks, names_inputs=bool(annotators or training or controls))
-    ]
+    entries = _rounds_to_begin(root, begun, wanted, rules, inputs)
     for entry in entries:
         _say_lone_controls(entry)
     changed = [*renewed_rounds(root, begun, rules, inputs), *(with_moves(root, entry) for entry in entries)]
@@ -158,48 +166,42 @@ def push(
     say_following()
 
 
-def _asked_again(root: Path, begun: Sequence[Round], annotators: Sequence[str], carrier: str) -> list[Round]:
-    """Return the last round for this carrier, where `next-round` gave it out as files to those named now."""
-    made = handed_out(root)
-    last = begun[-1] if begun else None
-    is_new = bool({*made} - {entry.number for entry in begun})
-    if not annotators or last is None or last.carrier != BY_HAND or last.number in made or is_new:
-        return []
-    names = list(dict.fromkeys(last.assignments["annotator_id"]))
-    if {*loads_of(annotators)} != {*names}:
-        raise UsageError(
-            f"round {last.number} was handed out as files to {', '.join(names)}; it moves as a whole, with "
-            f"`--annotator {','.join(names)}`"
-        )
-    return [dataclasses.replace(last, carrier=carrier)]
+def _rounds_to_begin(
+    root: Path, begun: Sequence[Round], wanted: _Wanted, rules: Guideline, inputs: Given
+) -> list[Round]:
+    """Return the rounds that begin: of the file that is named, else of all that were made and have not begun.
 
-
-def _files_to_begin(
-    root: Path, begun: Sequence[Round], given: Path | None, *, names_inputs: bool
-) -> list[Path]:
-    """Return the files of tasks whose rounds begin; of one that has begun, where options name inputs."""
-    if given:
-        return [given]
+    Where there are none, options that name inputs say again how the last one began: the same is drawn; but
+    what `next-round` gave out as files to the people named moves to another carrier as it is.
+    """
     files = {number: relative_path(path) for number, path in handed_out(root).items()}
-    numbers = {entry.number for entry in begun}
-    new = [path for number, path in files.items() if number not in numbers]
-    if new or (begun and not names_inputs):
-        return new
-    return [files[max(files)] if files else relative_path(tasks_file(root, 1))]
+    new = [path for number, path in files.items() if number not in {entry.number for entry in begun}]
+    adds = bool(wanted.training or wanted.controls)
+    if wanted.tasks:
+        new = [wanted.tasks]
+    elif not new and (adds or wanted.annotators or not begun):
+        last = begun[-1] if begun else None
+        if last and last.carrier == BY_HAND and last.number not in files and not adds:
+            names = list(dict.fromkeys(last.assignments["annotator_id"]))
+            if {*loads_of(wanted.annotators)} != {*names}:
+                raise UsageError(
+                    f"round {last.number} was handed out as files to {', '.join(names)}; it moves as a "
+                    f"whole, with `--annotator {','.join(names)}`"
+                )
+            return [dataclasses.replace(last, carrier=wanted.carrier)]
+        new = [files[max(files)] if files else relative_path(tasks_file(root, 1))]
+    return [_new_round(rules, file, begun, wanted, inputs) for file in new]
 
 
 def _new_round(
     rules: Guideline,
     tasks: Path,
     begun: Sequence[Round],
-    annotators: Sequence[str],
-    training: Path | None,
-    controls: Path | None,
-    carrier: str,
+    wanted: _Wanted,
     inputs: Given,
 ) -> Round:
     """Return the round of a file of tasks as the inputs make it."""
-    n_captions = _captions_of(tasks, carrier, rules)
+    carrier, training = wanted.carrier, wanted.training
     file = inputs.use(tasks)
     asked = read_task_files(file, rules)
     overlap = overlap_file(file)
@@ -215,10 +217,10 @@ def _new_round(
             "`fire-toolkit next-round` asks pairs again, of annotators who have not seen them"
         )
     taught = read_task_files(inputs.use(training), rules, with_overlap=False) if training else None
-    known, answers = _controls(inputs, controls, rules) if controls else (None, None)
+    known, answers = _controls(inputs, wanted.controls, rules) if wanted.controls else (None, None)
     there = begun_here()
     before = handed_to(there) if there and there.rounds[-1].carrier == carrier else []
-    loads = loads_of(annotators or before) or active_annotators(there)
+    loads = loads_of(wanted.annotators or before) or active_annotators(there)
     drawn = first_round(
         number,
         asked,
@@ -226,7 +228,7 @@ def _new_round(
         training=taught,
         controls=known,
         answers=answers,
-        n_captions=n_captions,
+        n_captions=_captions_of(tasks, carrier, rules),
         seed=int(setting_or_default(None, "tasks", "seed")),
     )
     return dataclasses.replace(drawn, carrier=carrier)

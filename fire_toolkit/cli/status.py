@@ -13,11 +13,10 @@ from fire_toolkit.cli.common import n_of, needed_workspace, say
 from fire_toolkit.cli.following import say_step, standing_of
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.errors import FireError
-from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign
-from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
+from fire_toolkit.workspace.stages import StageState, changed_runs
 
 if TYPE_CHECKING:
     from fire_toolkit.cli.campaigns import Begun
@@ -31,9 +30,8 @@ def status(*, as_json: bool) -> None:
     Where files have changed, `refresh` gives the commands again that read them.
     """
     workspace = needed_workspace("; make a workspace with `fire-toolkit init`")
-    is_of_queries = read_guideline(workspace.setting("tasks", "guideline")).is_of_queries
-    found = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
-    states = [_with_news(_with_judged(state, workspace), workspace) for state in found]
+    standing = standing_of(workspace, lambda state: _with_news(_with_judged(state, workspace), workspace))
+    states = standing.stages
     if as_json:
         rows = [{"stage": s.stage.name, "state": s.state, "reason": s.reason} for s in states]
         click.echo(json.dumps(rows, ensure_ascii=False))
@@ -42,7 +40,6 @@ def status(*, as_json: bool) -> None:
         click.echo(drawn_text(table, ["stage", "state", "why"], "table", align="left"), nl=False)
         if has_campaign(workspace.root):
             _say_progress()
-    standing = standing_of(workspace, states)
     following, asking = what_follows(standing), standing.asking
     waiting = next((number for number, s in enumerate(states) if s.state == "waiting"), None)
     ready = next((n for n, s in enumerate(states) if s.state in ("stale", "ready")), len(states))
