@@ -88,10 +88,9 @@ def new_rows(
         content = _content(answer, meant, file.tool) | {"updated_at": answer.updated_at or seen_at}
         round_here = answer.round if file.is_round_known else said.get(ROUND)
         content |= {ROUND: round_here} if round_here is not None else {}
-        is_other = any(content[entry] != said.get(entry) for entry in ("result", "lead_time", "created_at"))
-        is_other |= file.is_round_known and round_here != (said.get(ROUND) or 1)
-        is_new.append(not there or (is_other and not _is_earlier(content["updated_at"], there)))
-        redone |= {person} if is_new[-1] and not answer.updated_at else set()
+        is_new.append(not there or _is_other(content, there, is_round_known=file.is_round_known))
+        if is_new[-1] and not answer.updated_at:
+            redone.add(person)
         rows.append(
             {
                 "source": source,
@@ -131,10 +130,15 @@ def _content(answer: Any, meant: Sequence[str], tool: str) -> dict[str, Any]:
     }
 
 
-def _is_earlier(moment: str, versions: Sequence[Version]) -> bool:
-    """Whether a time is that of a version before the last one."""
-    is_before = moment[:_MILLISECONDS] < versions[-1].updated_at[:_MILLISECONDS]
-    return is_before and moment in {each.updated_at for each in versions}
+def _is_other(content: Mapping[str, Any], versions: Sequence[Version], *, is_round_known: bool) -> bool:
+    """Whether an answer says something else than its last version, and is none of the versions before it."""
+    moment, last = content["updated_at"], versions[-1]
+    said = json.loads(last.answer)
+    is_same = all(content[entry] == said.get(entry) for entry in ("result", "lead_time", "created_at"))
+    if is_same and not (is_round_known and content[ROUND] != (said.get(ROUND) or 1)):
+        return False
+    is_before = moment[:_MILLISECONDS] < last.updated_at[:_MILLISECONDS]
+    return not (is_before and moment in {each.updated_at for each in versions})
 
 
 def _as_version(row: dict[str, str], last: str) -> dict[str, str]:
