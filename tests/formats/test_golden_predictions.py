@@ -105,10 +105,14 @@ def test_trecvid_orders_by_seqnum_and_names_topics_as_its_qrels_do(tmp_path: Pat
     assert_comes_back(*(ingest(GOLDEN / "avs.xml", Request(run_id="r")).run for _ in range(2)), tmp_path)
 
 
-def test_circo_ids_are_text_of_their_numbers() -> None:
-    run = ingest(GOLDEN / "circo.json", Request()).run
-    expected = [("0", "12"), ("0", "7"), ("0", "100"), ("1", "7")]
-    assert list(zip(run["query_id"], run["doc_id"], strict=True)) == expected
+def test_circo_ids_are_text_of_their_numbers_or_places_in_the_ids_given() -> None:
+    run, named = (
+        ingest(GOLDEN / "circo.json", ids).run
+        for ids in (Request(), Request(query_ids=QUERIES, doc_ids=[str(n) for n in range(101)]))
+    )
+    assert list(run["query_id"]) == ["0", "0", "0", "1"]
+    assert list(named["query_id"]) == [*["007"] * 3, "q:1|x"]
+    assert list(run["doc_id"]) == list(named["doc_id"]) == ["12", "7", "100", "7"]
 
 
 def test_a_square_matrix_of_no_declared_orientation_is_refused() -> None:

@@ -162,6 +162,7 @@ HOSTILE: dict[str, bytes] = {
     ),
     "a gzip bomb": gzip.compress(b"q Q0 d 1 1 m\n" + b" " * (8 << 20)),
     "names outside": zipped(dict.fromkeys(OUTSIDE, npy_header((1,)) + bytes(4))),
+    "arrays outside": zipped(dict.fromkeys(OUTSIDE[:2], b"x")),
     "deep JSON": b"[" * 100_000,
     "a folder's entry": b"PK\x05\x06" + bytes(18),
 }
