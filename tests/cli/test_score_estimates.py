@@ -85,24 +85,53 @@ def test_a_printed_table_of_differences_says_what_the_estimate_is_of(fire: Fire,
     assert "% note: est. a - b: from the queries judged deep" in shown
 
 
-def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fire, folder: Path) -> None:
-    """However few are relevant. Each query's original positive is first in a and third in b."""
+RUNS = ("a.run", "b.run")
+BOTH = (*ORIGINAL, "--augmented", "out/qrels.txt", "--format", "json")
+
+
+def write_two_runs(folder: Path) -> None:
+    """Write two runs of 60 queries, whose original positive is first in a and third in b."""
     for name, step in (("a", 1), ("b", 3)):
         docs = [f"d{(rank * step + (step - 1)) % 14}" for rank in range(10)]
         write_run(folder / f"{name}.run", dict.fromkeys([f"q{query:02}" for query in range(60)], docs))
     (folder / "o.txt").write_text("".join(f"q{query:02} 0 d0 1\n" for query in range(60)))
-    runs, both = ("a.run", "b.run"), (*ORIGINAL, "--augmented", "out/qrels.txt", "--format", "json")
-    fire("pool", *runs, *ORIGINAL, "--depth", 10, "--strategy", "strata(1:2:1,3:10:.4)", "--out", "pool")
+
+
+def judge(fire: Fire, stratum: str, n_positive: int) -> int:
+    """Augment by labels of the whole pool, the first so many of a stratum relevant; return its size."""
     pool = pd.read_csv("pool/pool.csv", dtype=str)
-    drawn = np.flatnonzero(pool["stratum"] == "3:10:0.4")
-    assert len(drawn) > 100
+    drawn = np.flatnonzero(pool["stratum"] == stratum)
+    relevance = np.isin(np.arange(len(pool)), drawn[:n_positive]).astype(int)
+    labels = pool[["query_id", "doc_id"]].assign(label="x", relevance=relevance)
+    labels.to_csv("labels.csv", index=False)
+    fire("augment", "--labels", "labels.csv", "--pool", "pool", *ORIGINAL, "--out", "out/qrels.txt")
+    return len(drawn)
+
+
+def test_queries_judged_deep_give_an_estimate_whether_or_not_a_score_changes(
+    fire: Fire, folder: Path
+) -> None:
+    write_two_runs(folder)
+    deep = ("--deep-queries", 0.7, "--deep-depth", 10)
+    fire("pool", *RUNS, *ORIGINAL, "--depth", 2, *deep, "--out", "pool")
+    for n_positive in (0, 1, 8, 200):
+        assert judge(fire, "deep", n_positive) > 200
+        told = fire("score", "--honest", *RUNS, *BOTH, "-m", "R@10", "-m", "AP", "-m", "C@10")
+        rows = {(row["run_id"], row["measure"]): row for row in json.loads(told.stdout)}
+        for row in (rows["a", "R@10"], rows["a", "AP"], rows["b", "AP"]):
+            assert row["estimate_method"] == "two-phase difference"
+            assert row["estimate_low"] < row["estimate_high"]
+        assert rows["a", "C@10"]["estimate_method"].startswith("refused: the first positive decides it")
+
+
+def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fire, folder: Path) -> None:
+    """However few are relevant."""
+    write_two_runs(folder)
+    fire("pool", *RUNS, *ORIGINAL, "--depth", 10, "--strategy", "strata(1:2:1,3:10:.4)", "--out", "pool")
     methods = []
     for n_positive in (0, 3, 9, 60):
-        relevance = np.isin(np.arange(len(pool)), drawn[:n_positive]).astype(int)
-        labels = pool[["query_id", "doc_id"]].assign(label="x", relevance=relevance)
-        labels.to_csv("labels.csv", index=False)
-        fire("augment", "--labels", "labels.csv", "--pool", "pool", *ORIGINAL, "--out", "out/qrels.txt")
-        told = fire("score", "--honest", *runs, *both, "-m", "P@10", "-m", "P@2", "-m", "C@10")
+        assert judge(fire, "3:10:0.4", n_positive) > 100
+        told = fire("score", "--honest", *RUNS, *BOTH, "-m", "P@10", "-m", "P@2", "-m", "C@10")
         rows = {(row["run_id"], row["measure"]): row for row in json.loads(told.stdout)}
         methods.append([row["estimate_method"] for row in rows.values()])
         for row in (rows["a", "P@10"], rows["b", "P@10"]):
@@ -112,7 +141,7 @@ def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fir
         if n_positive == 0:  # what was known and nothing more: one positive in ten a query
             known = rows["a", "P@10"]
             assert (known["estimate"], known["estimate_low"]) == pytest.approx((0.1, 0.1))
-        differ = fire("difference", *runs, *both, "-m", "P@10")
+        differ = fire("difference", *RUNS, *BOTH, "-m", "P@10")
         (row,) = [each for each in json.loads(differ.stdout) if each["qrels"] == "augmented"]
         assert row["estimate_low"] < row["estimate_high"]
         few = "estimates of P@10 rest on fewer than 15 positives that the draw brought; their intervals"

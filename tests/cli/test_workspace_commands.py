@@ -82,6 +82,14 @@ def test_status_says_what_is_stale_and_why(fire: Fire, workspace: Path) -> None:
     assert "next: fire-toolkit pool" in told.stderr
 
 
+def test_an_output_changed_by_hand_is_refused_by_the_next_stage(fire: Fire, workspace: Path) -> None:
+    fire("pool")
+    pool = workspace / "pool/pool.csv"
+    pool.write_text(pool.read_text().replace("007", "008"))
+    assert "changed since `fire-toolkit pool` wrote it" in fire("tasks", code=1).stderr
+    assert states()["pool"][0] == "stale"
+
+
 def test_a_setting_counts_and_the_command_line_wins(fire: Fire, workspace: Path) -> None:
     (workspace / "fire.toml").write_text("[pool]\ndepth = 1\n")
     fire("pool")
