@@ -80,14 +80,14 @@ def marked(text: str, sign: str, tag: str) -> Any:
     return Markup(re.sub(f"{sign}([^{sign}]+){sign}", rf"<{tag}>\1</{tag}>", str(escape(text))))
 
 
-def limits(low: float, high: float) -> str:
+def limits(low: float, high: float, form: str = ".1f") -> str:
     """Return an interval as text; empty where it is not known.
 
     Examples:
         >>> limits(20.0, 61.25), limits(float("nan"), 1.0)
         ('20.0 to 61.2', '')
     """
-    return "" if low != low else f"{low:.1f} to {high:.1f}"
+    return "" if low != low else f"{low:{form}} to {high:{form}}"  # the report gives alpha in thousandths
 
 
 def signed(value: float) -> str:
