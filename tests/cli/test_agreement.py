@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from command import Fire, as_json, rows, run
+from command import as_json, rows, run
 from small_judgments import krippendorff_alpha
 
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
@@ -142,33 +141,6 @@ def test_python_and_the_command_give_one_alpha_by_default(here: Path) -> None:
     found = krippendorff_alpha(judgments, grades=guideline.grades).value
     assert found == pytest.approx(float(alpha["value"]), abs=1e-12)
     assert abs(found - krippendorff_alpha(judgments, grades=guideline.grades, level="nominal").value) > 0.05
-
-
-@pytest.fixture
-def uneven(sample: Fire) -> Fire:
-    """The sample, with judgments of a second round, of nobody's task, escalated, and drawn unevenly."""
-    judgments = pd.read_csv("judgments.csv", dtype=str, keep_default_na=False)
-    draw, n = np.random.default_rng(0), len(judgments)
-    judgments["kind"] = np.where(draw.random(n) < 0.1, "unassigned", "task")
-    judgments["round"] = np.where(draw.random(n) < 0.2, "10", "2")
-    judgments.loc[draw.random(n) < 0.05, "label"] = "ambiguous"
-    sums = (judgments["query_id"] + " " + judgments["doc_id"]).map(lambda text: sum(map(ord, text)))
-    judgments["inclusion_probability"] = np.where(sums % 10 < 5, "0.1", "1.0")
-    judgments.to_csv("judgments.csv", index=False)
-    return sample
-
-
-@pytest.mark.usefixtures("uneven")
-def test_alpha_alone_is_that_of_the_table() -> None:
-    judgments = read_judgments("judgments.csv").judgments
-    value = krippendorff_alpha(judgments).value
-    assert value == float(table(file="judgments.csv")[0]["value"])
-    others = [
-        krippendorff_alpha(judgments, all_rounds=True).value,
-        krippendorff_alpha(judgments, inclusion=None).value,
-        krippendorff_alpha(judgments, grades={"relevant": 1, "irrelevant": 0, "ambiguous": 0}).value,
-    ]
-    assert len({round(each, 6) for each in (value, *others)}) == 4  # each default does something
 
 
 def test_only_first_answers_count_unless_all_rounds_are_asked_for(here: Path) -> None:

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import StandIn, begin_small_workspace, run
+from command import StandIn, begin_small_workspace, manifest_of, run
 from exports import export
 from small_release import set_in
-
-from fire_toolkit.workspace.manifests import read_manifest
 
 OUT_OF_DATE = "warning: out of date: "
 HOW = "`fire-toolkit refresh` redoes it"
@@ -28,7 +26,7 @@ def score() -> None:
         run("score")
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def judged(stand_in: StandIn) -> Path:
     """A workspace with answers in an export, taken all the way to scores."""
     return stand_in(score, "work")
@@ -49,7 +47,7 @@ def warnings(found: Result) -> list[str]:
     return [line for line in found.stderr.splitlines() if line.startswith(OUT_OF_DATE)]
 
 
-def test_each_command_that_reads_results_older_than_their_inputs_says_so_in_one_line(judged: Path) -> None:
+def test_each_command_that_reads_results_older_than_their_inputs_says_so_in_one_line() -> None:
     reads_labels = (["score", "--honest", "-m", "C@1"], ["difference", "-m", "C@1"], ["report", "table1"])
     for command in reads_labels:
         assert warnings(run(*command)) == []
@@ -66,13 +64,13 @@ def test_each_command_that_reads_results_older_than_their_inputs_says_so_in_one_
     assert warnings(run("resolve", "--count-unassigned")) == []
 
 
-def test_the_report_says_in_its_first_line_what_is_out_of_date(judged: Path) -> None:
+def test_the_report_says_in_its_first_line_what_is_out_of_date() -> None:
     run("report", "html")
-    assert "out of date" not in (judged / "report.html").read_text()
+    assert "out of date" not in Path("report.html").read_text()
     change_answer()
     run("import")
     run("report", "html")
-    body = (judged / "report.html").read_text().partition("<body>")[2]
+    body = Path("report.html").read_text().partition("<body>")[2]
     assert body.index("out of date: resolve (judgments/judgments.csv has changed)") < body.index("<nav")
     latex = run("score", "-m", "C@1", "--format", "latex").stdout
     assert "out of date: resolve (judgments/judgments.csv has changed)" in latex
@@ -91,8 +89,8 @@ def test_refresh_redoes_what_is_stale_in_order_as_it_was_given(judged: Path) -> 
     augment = "augment --original-grade 1"
     assert given_again(redone) == ["import", "agree", "resolve --count-unassigned", augment, "score"]
     assert "redone: import, agree, resolve, augment, score" in redone.stderr
-    assert "1 0 b 1" in (judged / "augmented/qrels.txt").read_text()
-    assert read_manifest(judged / "labels/manifest.json").parameters["count_unassigned"] is True
+    assert "1 0 b 1" in Path("augmented/qrels.txt").read_text()
+    assert manifest_of("labels")["parameters"]["count_unassigned"] is True
     kept = {path: path.read_bytes() for path in judged.rglob("[!.]*") if path.is_file()}
     assert "nothing to redo" in run("refresh").stderr
     assert {path: path.read_bytes() for path in kept} == kept
@@ -113,9 +111,9 @@ def test_refresh_gives_a_command_again_where_it_was_given(
     assert Path.cwd() == judged / "exports"
 
 
-def test_refresh_overwrites_nothing_that_was_changed_by_hand(judged: Path) -> None:
+def test_refresh_overwrites_nothing_that_was_changed_by_hand() -> None:
     run("agree")
-    labels = judged / "labels/labels.csv"
+    labels = Path("labels/labels.csv")
     labels.write_text(labels.read_text().replace("irrelevant", "relevant"))
     edited = labels.read_bytes()
     assert "labels.csv: changed since `fire-toolkit resolve` wrote it" in run("refresh", code=1).stderr
@@ -123,9 +121,9 @@ def test_refresh_overwrites_nothing_that_was_changed_by_hand(judged: Path) -> No
     assert "next: fire-toolkit resolve --count-unassigned" in run("status").stderr
 
 
-def test_refresh_guesses_no_options_and_ends_where_a_command_fails(judged: Path) -> None:
+def test_refresh_guesses_no_options_and_ends_where_a_command_fails() -> None:
     run("agree")
-    at = judged / "labels/manifest.json"
+    at = Path("labels/manifest.json")
     found = json.loads(at.read_text())
     del found["command"]
     at.write_text(json.dumps(found))
@@ -135,7 +133,7 @@ def test_refresh_guesses_no_options_and_ends_where_a_command_fails(judged: Path)
         "with the options that it needs"
     )
     assert "next: fire-toolkit resolve\n" in run("status").stderr
-    (judged / "exports/one.json").write_text("[{]")
-    judgments = (judged / "judgments/judgments.csv").read_bytes()
+    Path("exports/one.json").write_text("[{]")
+    judgments = Path("judgments/judgments.csv").read_bytes()
     assert "exports/one.json" in run("refresh", code=1).stderr.splitlines()[-1]
-    assert (judged / "judgments/judgments.csv").read_bytes() == judgments
+    assert Path("judgments/judgments.csv").read_bytes() == judgments
