@@ -18,13 +18,7 @@ import fake_server
 import pytest
 
 from fire_toolkit.cli import labelstudio
-from fire_toolkit.cli.labelstudio import (
-    LOCK,
-    server_environment,
-    server_process,
-    start_server,
-    stop_server,
-)
+from fire_toolkit.cli.labelstudio import LOCK, server_environment, server_process, start_server, stop_server
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.workspace.locks import hold_lock, is_locked
