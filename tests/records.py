@@ -1,6 +1,7 @@
 """Records of campaigns in tests: of rows that lie ready, or of rounds that were never handed out."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
@@ -15,7 +16,7 @@ from fire_toolkit.campaign.said import keep_said
 from fire_toolkit.campaign.store import _INSERT, Store
 from fire_toolkit.workspace.database import STORE, row_sha256
 
-_FOLDER = TemporaryDirectory()
+_FOLDER = TemporaryDirectory(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))
 _numbers = count()
 
 

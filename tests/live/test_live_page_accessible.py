@@ -15,6 +15,7 @@ from test_live_page import COUNTED, DONE, answers, is_ready, shown
 
 SHIFT, DOWN = "\ue008", "\ue015"
 ANSWERS = ["relevant 1", "irrelevant 2", "ambiguous 3"]
+OTHERS = ["sound m", "1× x", "last answers l", "sensitive 4", "pause space", "does not show 0", "undo ⌫"]
 FOCUS = "return document.activeElement.innerText || document.activeElement.id"
 
 Opened = Callable[..., AbstractContextManager[Browser]]
@@ -42,6 +43,10 @@ def opened(request: pytest.FixtureRequest, page_root: Path, tmp_path: Path) -> O
 
 def by_role(browser: Browser, role: str) -> list[Node]:
     return [node for node in nodes_of(browser) if node.role == role]
+
+
+def names_of(browser: Browser, role: str) -> list[str]:
+    return [node.name for node in by_role(browser, role)]
 
 
 def states(browser: Browser, name: str) -> dict[str, Any]:
@@ -84,79 +89,63 @@ def test_each_control_has_a_name_and_says_its_state(opened: Opened) -> None:
         task = agree(browser)
         check_accessible(browser)
         assert headings(browser)[0] == 1
-        names = [node.name for node in by_role(browser, "button")]
+        names = names_of(browser, "button")
         assert names[:3] == ANSWERS
-        assert {
-            "sound m",
-            "1× x",
-            "last answers l",
-            "sensitive 4",
-            "pause space",
-            "does not show 0",
-            "undo ⌫",
-            "instructions i",
-        } <= set(names)
-        groups = [node.name for node in by_role(browser, "group")]
-        assert groups == [browser.run("return state.question"), "Flags"]
-        assert [node.name for node in by_role(browser, "Video")] == ["the clip to judge"]
-        assert [node.name for node in by_role(browser, "textbox")] == ["Comment"]
-        assert [node.states.get("live") for node in by_role(browser, "status")] == ["polite"]
-        assert [node.states.get("live") for node in by_role(browser, "alert")] == ["assertive"]
+        assert set(OTHERS) <= set(names)
+        assert names_of(browser, "group") == [browser.run("return state.question"), "Flags"]
+        assert names_of(browser, "Video") == ["the clip to judge"]
+        assert names_of(browser, "textbox") == ["Comment"]
+        for role, live in (("status", "polite"), ("alert", "assertive")):
+            assert [node.states.get("live") for node in by_role(browser, role)] == [live]
         assert states(browser, "sensitive 4")["pressed"] == "false"
         browser.press("4")
         assert states(browser, "sensitive 4")["pressed"] == "true"
         browser.press(SPACE)
         browser.wait_for("a pause", lambda: states(browser, "pause space")["pressed"] == "true")
-        assert states(browser, "undo ⌫")["disabled"]
-        assert states(browser, "does not show 0")["disabled"]
-        assert not states(browser, "relevant 1").get("disabled")
+        disabled = [
+            bool(states(browser, name).get("disabled"))
+            for name in ("undo ⌫", "does not show 0", "relevant 1")
+        ]
+        assert disabled == [True, True, False]
         browser.press("1")
         next_task(browser, task)
         assert not states(browser, "undo ⌫").get("disabled")
         assert states(browser, "sensitive 4")["pressed"] == "false"
-        (progress,) = by_role(browser, "progressbar")
+        done, total = browser.run("return [state.done, state.total]")
         # some builds of Chromium leave valuetext out of the tree that they show
         told = browser.run("return document.getElementById('count').getAttribute('aria-valuetext')")
-        assert (progress.name, told) == ("Judged", progress_of(browser))
+        assert names_of(browser, "progressbar") == ["Judged"]
+        assert (done, told) == (1, f"1 of {total}")
         assert not states(browser, "instructions i")["expanded"]
         browser.press("i")
         assert states(browser, "instructions i")["expanded"]
-        assert [node.name for node in by_role(browser, "Iframe")] == ["Instructions"]
+        assert names_of(browser, "Iframe") == ["Instructions"]
         browser.press("\ue00c")
         assert not states(browser, "instructions i")["expanded"]
-
-
-def progress_of(browser: Browser) -> str:
-    done, total = browser.run("return [state.done, state.total]")
-    assert (done, total) == (1, total)
-    return f"1 of {total}"
 
 
 @pytest.mark.parametrize("captions", [1, 10])
 def test_the_next_caption_is_announced_with_what_was_done(opened: Opened, captions: int) -> None:
     with opened() as browser:
         task = agree(browser)
-        spoken = []
-        for number, (key, words) in enumerate(
-            (("", ""), ("2", "irrelevant. "), ("\ue003", "taken back. "), ("1", "relevant. "))
-        ):
+        spoken = set()
+        steps = (("", "", 0), ("2", "irrelevant. ", 1), ("\ue003", "taken back. ", 0), ("1", "relevant. ", 1))
+        for key, words, done in steps:
             if key:
                 browser.press(key)
                 next_task(browser, task)
                 task = is_ready(browser)
-            done = (0, 1, 0, 1)[number]
-            page, total = browser.run("return [state.page, state.total]")
-            row = browser.run("return row")
+            page, total, row = browser.run("return [state.page, state.total, row]")
             n_rows = len(page["captions"])
             place = f"Caption {row + 1} of {n_rows}: " if n_rows > 1 else ""
             text = page["captions"][row]["text"]
             assert heard(browser) == f"{words}{done} of {total} judged. {place}{text}"
-            spoken.append(heard(browser))
-        assert len(set(spoken)) == 4
+            spoken.add(heard(browser))
+        assert len(spoken) == 4
         assert browser.run("return document.querySelectorAll('[role=status] *').length") == 0
         if captions == 10:
             check_accessible(browser)
-            assert [node.name for node in by_role(browser, "list")] == ["Captions"]
+            assert names_of(browser, "list") == ["Captions"]
             current = "return [...document.querySelectorAll('[aria-current]')].map(e => e.className)"
             assert browser.run(current) == ["now"]
 
@@ -244,17 +233,16 @@ def test_the_instructions_are_left_by_a_key_from_inside(opened: Opened) -> None:
 
 def test_a_long_caption_is_scrolled_by_keys(opened: Opened, page_root: Path) -> None:
     alter(page_root, "update asked set text = ?", "long " * 2000)
+    caption = "document.getElementById('caption')"
     with opened() as browser:
         agree(browser)
         check_accessible(browser)
         for _ in range(20):
             browser.press(TAB)
-            if browser.run("return document.activeElement.id") == "caption":
+            if browser.run(f"return document.activeElement === {caption}"):
                 break
         browser.press(DOWN)
-        browser.wait_for(
-            "a way down", lambda: browser.run("return document.getElementById('caption').scrollTop") > 0
-        )
+        browser.wait_for("a way down", lambda: browser.run(f"return {caption}.scrollTop") > 0)
 
 
 def tap(browser: Browser, selector: str) -> None:
