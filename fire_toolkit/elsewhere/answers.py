@@ -98,9 +98,8 @@ class _Rows:
         self.roles = roles = own_roles(tool, table.columns, columns)
         self.controls: list[str] = []
         self.chosen: Sequence[str] = []
-        self.left_out = +Counter(
-            {name: sum(map(len, filter(None, table[name]))) for name in tool.apart if name in table}
-        )
+        apart = ((name, each) for name in tool.apart if name in table for each in table[name])
+        self.left_out = Counter(name for name, own in apart if isinstance(own, list) for _ in own)
         self.notes = [tool.note] if tool.note else []
         self._whose = {BY_FILE: _stem(path), BY_FOLDER: path.resolve().parent.name}
         self._at: dict[str, tuple[list[str], Callable[..., Any]]] = {}  # role → columns, what makes its value
@@ -142,6 +141,8 @@ class _Rows:
         if people not in table and within in table:  # Label Studio's annotations, responses of Argilla's API
             column, entries = within, [each or [] for each in table[within]]
             if not all(map(are_objects, entries)):
+                if self.tool.each:
+                    raise FormatError(f"{self._path}: {within}: expected a list of objects in each task")
                 return
             if "status" not in self.roles and any("status" in each for own in entries for each in own):
                 ways = {"status": "status"}
@@ -279,7 +280,10 @@ class _Rows:
 
     def _place(self, row: int) -> str:
         number = self._table.index[row]
-        return f"task {number} (id {self._table['id'].iat[row]})" if self.tool.each else f"row {number}"
+        if not self.tool.each:
+            return f"row {number}"
+        own: Any = self._table["id"].iat[row] if "id" in self._table else "unknown"
+        return f"task {number} (id {own})"
 
     def _of_role(self, role: str, read: Callable[[str], Any]) -> Callable[[Any], Any]:
         """Return what reads a time or seconds; what is none is said with its column."""

@@ -1,12 +1,17 @@
 """Label Studio projects that were not made here: fields and controls of their own."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from answer_files import Table, Votes
 from command import Fire
+
+from fire_toolkit.elsewhere.answers import read_elsewhere
+from fire_toolkit.elsewhere.tables import how_to_read
+from fire_toolkit.errors import FireError
 
 PAIR = ("--columns", "query=data.caption_id,doc=data.video_id")
 LABELS = ("--label", "match:Yes=relevant", "--label", "match:No=irrelevant", "--label", "match:Unsure=-")
@@ -144,6 +149,21 @@ def test_an_id_that_is_none_is_refused_with_its_task(fire: Fire, workspace: Path
         "export.json: task 2 (id 110052): data.caption_id"
         in fire("import", file, *PAIR, *LABELS, code=1).stderr
     )
+
+
+@pytest.mark.parametrize("odd", [None, 5, "x", [], {}, [1], [None], True])
+def test_an_export_of_any_shape_is_read_or_refused_in_a_line(here: Path, odd: Any) -> None:
+    whole = task("NA", "v1", annotation(1, 3, choice("Yes")))
+    shapes = [
+        whole | {name: odd} for name in ("id", "data", "annotations", "drafts", "predictions", "project")
+    ]
+    shapes += [task("NA", "v1", annotation(1, 3, choice("Yes"), **{name: odd})) for name in annotation(1, 3)]
+    shapes += [{name: value for name, value in whole.items() if name != "id"}]
+    for shape in shapes:
+        path = Path(save(shape))
+        how_to_read(path, "refused")
+        with suppress(FireError):
+            assert len(read_elsewhere(path, {"query": "caption_id", "doc": "video_id"}).answers) <= 1
 
 
 @pytest.mark.slow
