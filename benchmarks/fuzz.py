@@ -148,6 +148,7 @@ POOL = (
 def tables() -> list[Target]:
     """The tables of a workspace that are CSV, TSV or TREC text."""
     from fire_toolkit.formats.collections.qrels import read_qrels
+    from fire_toolkit.formats.releases import read_original_qrels
     from fire_toolkit.formats.runs.trec import read_trec_qrels, read_trec_run
     from fire_toolkit.formats.tables import table_files as files
     from fire_toolkit.formats.tables.delimited import read_delimited
@@ -195,7 +196,7 @@ def tables() -> list[Target]:
             lambda path: check_disputes(read_delimited(path)),
         ),
         of("qrels.txt", qrels, read_trec_qrels),
-        of("qrels.any", beir, read_qrels),
+        of("qrels.any", beir, read_original_qrels),
         of("qrels.five", qrels, read_qrels),
         of("x.run", run, read_trec_run),
     ]
