@@ -142,8 +142,7 @@ def measure_agreement(judgments: Judgments, votes: Votes) -> None:
     )
     interval_of(votes, "alpha", Resampling())
     _, counted = timed(
-        "  the same, once pairs are counted",
-        lambda: interval_of(votes, "alpha", Resampling()),
+        "  the same, once pairs are counted", lambda: interval_of(votes, "alpha", Resampling())
     )
     once = index_resampling(votes.counts, 5)
     print(f"  alpha {interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]")

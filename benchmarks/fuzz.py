@@ -386,12 +386,7 @@ def ledgers() -> list[Target]:
     import pandas as pd
 
     from fire_toolkit.campaign.ledger import COLUMNS
-    from fire_toolkit.campaign.records import (
-        read_campaign,
-        read_retired,
-        read_rounds,
-        write_round,
-    )
+    from fire_toolkit.campaign.records import read_campaign, read_retired, read_rounds, write_round
     from fire_toolkit.campaign.rounds import first_round
     from fire_toolkit.campaign.store import Store, read_ledger
     from fire_toolkit.campaign.tasks import make_tasks

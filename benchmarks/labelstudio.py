@@ -267,9 +267,7 @@ def main() -> int:
         found: list[Fetched] = []
         for look_back_s, what in ((LOOK_BACK_S, ""), (0, " (no look-back)")):
             both = in_turn(
-                lambda: found.append(pull(copies.pop())),
-                partial(read_changes, look_back_s),
-                n_pulls,
+                lambda: found.append(pull(copies.pop())), partial(read_changes, look_back_s), n_pulls
             )
             rows.append((f"incremental pull of 30 changes{what}", *both))
         if {pulled.n_new for pulled in found} != {30}:

@@ -29,12 +29,7 @@ def running(
     """
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        [*through, *COMMAND, *words],
-        cwd=cwd,
-        env=environ,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        text=True,
+        [*through, *COMMAND, *words], cwd=cwd, env=environ, stdout=subprocess.PIPE, stderr=errors, text=True
     ) as process:
         try:
             yield process

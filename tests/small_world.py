@@ -13,15 +13,7 @@ from fire_toolkit.matching.pair_ranks import rank_pairs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import CodedQrels, JudgedRanking
-from fire_toolkit.tables import (
-    Labels,
-    PoolSources,
-    Qrels,
-    Run,
-    check_labels,
-    check_pool_sources,
-    check_qrels,
-)
+from fire_toolkit.tables import Labels, PoolSources, Qrels, Run, check_labels, check_pool_sources, check_qrels
 
 T = TypeVar("T")
 SCORED = ["run_id", "query_id", "doc_id", "score"]

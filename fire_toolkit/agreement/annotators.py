@@ -77,11 +77,7 @@ def leave_one_out(
 
 
 def annotator_profiles(
-    judgments: Judgments,
-    *,
-    grades: Grades | None = None,
-    min_pairs: int = 10,
-    all_rounds: bool = False,
+    judgments: Judgments, *, grades: Grades | None = None, min_pairs: int = 10, all_rounds: bool = False
 ) -> pd.DataFrame:
     """Return one row of numbers for each annotator, to look into, not to drop anyone by.
 

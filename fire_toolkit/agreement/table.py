@@ -122,11 +122,7 @@ class AgreementSummary(_AgreementSummary, Result):
 
 
 def agreement_summary(
-    judgments: Judgments,
-    *,
-    grades: Grades | None = None,
-    level: str | None = None,
-    all_rounds: bool = False,
+    judgments: Judgments, *, grades: Grades | None = None, level: str | None = None, all_rounds: bool = False
 ) -> AgreementSummary:
     """Return alpha, percent agreement, agreement on positives and prevalence, with what they rest on.
 

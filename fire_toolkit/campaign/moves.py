@@ -148,10 +148,7 @@ def _share(hands: _Hands, units: list[_Unit], sources: Collection[str], targets:
 
 
 def _rows_of_targets(
-    hands: _Hands,
-    assignments: Assignments,
-    kinds: Mapping[tuple[str, str], str],
-    rng: np.random.Generator,
+    hands: _Hands, assignments: Assignments, kinds: Mapping[tuple[str, str], str], rng: np.random.Generator
 ) -> list[tuple[str, str, str, str]]:
     """Return the moves to each target, in random order; with training and controls for who is new."""
     rows = []

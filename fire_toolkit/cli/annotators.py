@@ -50,9 +50,7 @@ def add(
 
 
 @writes_workspace
-def retire(
-    names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="PSEUDONYM...")],
-) -> None:
+def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="PSEUDONYM...")]) -> None:
     """Stop asking annotators and deactivate their accounts; their answers are kept.
 
     The account is deactivated, not deleted, since deleting it in Label Studio removes the author from its

@@ -9,14 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.common import (
-    current_workspace,
-    made_file,
-    n_of,
-    say,
-    say_notes,
-    setting_or_default,
-)
+from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, say_notes, setting_or_default
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, known_grades, level_of, rules_of
 from fire_toolkit.cli.pool_readers import answers_of_judge, grades_guideline
@@ -29,17 +22,10 @@ from fire_toolkit.formats.collections.item_files import item_file_hashes
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.formats.tables.table_files import (
-    read_query_design,
-)
+from fire_toolkit.formats.tables.table_files import read_query_design
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.resolution.judgments import latest_round
-from fire_toolkit.tables import (
-    Judgments,
-    check_disputes,
-    check_machine_sample,
-    check_undrawn,
-)
+from fire_toolkit.tables import Judgments, check_disputes, check_machine_sample, check_undrawn
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.workspace.database import STORE

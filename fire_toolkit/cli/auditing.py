@@ -25,11 +25,7 @@ from fire_toolkit.files import read_bytes
 from fire_toolkit.folder.sheets import labels_in_sheet, sheet_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_pool
-from fire_toolkit.inference.audit import (
-    AuditedLabels,
-    draw_audit,
-    labels_by_band,
-)
+from fire_toolkit.inference.audit import AuditedLabels, draw_audit, labels_by_band
 from fire_toolkit.tables import check_pool
 from fire_toolkit.tables.columns import PAIR
 

@@ -88,11 +88,7 @@ def _answer(
     tasks = json.loads(Path(task_file).read_text(encoding="utf-8"))
     keys = [task["data"]["pair_id"] for task in tasks]
     exports = answer_tasks(
-        tasks,
-        pair_ids={key: split_pair_id(key) for key in keys},
-        pairs=world.pairs,
-        seen=seen,
-        batch=batch,
+        tasks, pair_ids={key: split_pair_id(key) for key in keys}, pairs=world.pairs, seen=seen, batch=batch
     )
     files = {f"{name}-{who}.json": json.dumps(export, indent=1) for who, export in exports.items() if export}
     if files:

@@ -10,14 +10,7 @@ from typing import Any
 from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched
 from fire_toolkit.campaign.ledger import ANSWERED, STATES
 from fire_toolkit.campaign.merging import merge_record
-from fire_toolkit.campaign.records import (
-    BY_HAND,
-    BY_PAGE,
-    BY_SERVER,
-    Rounds,
-    read_campaign,
-    read_rounds,
-)
+from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds, read_campaign, read_rounds
 from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.written import judgments_now, keep_written
 from fire_toolkit.cli.campaigns import guideline_of_campaign

@@ -8,13 +8,7 @@ from typing import Any
 
 import click
 
-from fire_toolkit.cli.common import (
-    DRAWN,
-    current_workspace,
-    say,
-    say_next,
-    workspace_path,
-)
+from fire_toolkit.cli.common import DRAWN, current_workspace, say, say_next, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import named, runs_named
 from fire_toolkit.cli.progress_line import wipe_progress

@@ -16,14 +16,7 @@ from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
-from fire_toolkit.cli.common import (
-    current_workspace,
-    n_of,
-    named_files,
-    numbers_of,
-    say_next,
-    say_notes,
-)
+from fire_toolkit.cli.common import current_workspace, n_of, named_files, numbers_of, say_next, say_notes
 from fire_toolkit.cli.elsewhere import Elsewhere, import_elsewhere, is_judgments_table
 from fire_toolkit.cli.fetching import derive_judgments, not_read_yet, read_files
 from fire_toolkit.cli.fire_release import import_fire_release

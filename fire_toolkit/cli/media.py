@@ -96,11 +96,7 @@ def known_server() -> Connection | None:
     return Connection(checked_url(url), "") if url else stored_connection()
 
 
-def check(
-    items: ItemsFile = None,
-    *,
-    output_format: str,
-) -> int:
+def check(items: ItemsFile = None, *, output_format: str) -> int:
     """Check every item: whether it exists, a browser plays it, and its address answers correctly.
 
     ITEMS is a CSV or TSV with doc_id (or query_id, where captions are the items) and media_url, a path

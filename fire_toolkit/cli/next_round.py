@@ -25,13 +25,7 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_text import long_text
 from fire_toolkit.resolution.design import POLICIES, split_positives, votes_in_order
-from fire_toolkit.resolution.plan import (
-    FOURTH_VOTE,
-    STRATA,
-    RoundPlan,
-    cost_in_words,
-    plan_round,
-)
+from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, cost_in_words, plan_round
 from fire_toolkit.results import drawn_text
 
 DOUBTS, AUDIT = "doubts", "audit"

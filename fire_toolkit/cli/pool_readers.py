@@ -9,13 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.common import (
-    current_workspace,
-    file_in,
-    made_file,
-    setting_or_default,
-    workspace_path,
-)
+from fire_toolkit.cli.common import current_workspace, file_in, made_file, setting_or_default, workspace_path
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.commands.pool import DRAWN
 from fire_toolkit.commands.types import Before

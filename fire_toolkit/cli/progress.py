@@ -15,13 +15,7 @@ from fire_toolkit.campaign.progress import QueueProgress, measure_progress, tota
 from fire_toolkit.campaign.views import reported_items
 from fire_toolkit.campaign.written import judgments_now
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here
-from fire_toolkit.cli.common import (
-    n_of,
-    named_file,
-    say,
-    say_next,
-    setting_or_default,
-)
+from fire_toolkit.cli.common import n_of, named_file, say, say_next, setting_or_default
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.labelstudio.register import read_register

@@ -34,14 +34,7 @@ from fire_toolkit.cli.campaigns import (
     handed_to,
     loads_of,
 )
-from fire_toolkit.cli.common import (
-    made_file,
-    n_of,
-    named_file,
-    relative_path,
-    say,
-    setting_or_default,
-)
+from fire_toolkit.cli.common import made_file, n_of, named_file, relative_path, say, setting_or_default
 from fire_toolkit.cli.designs import check_policy, record_design
 from fire_toolkit.cli.fetching import carrier_of
 from fire_toolkit.cli.following import say_following
@@ -194,11 +187,7 @@ def _rounds_to_begin(
 
 
 def _new_round(
-    rules: Guideline,
-    tasks: Path,
-    begun: Sequence[Round],
-    wanted: _Wanted,
-    inputs: Given,
+    rules: Guideline, tasks: Path, begun: Sequence[Round], wanted: _Wanted, inputs: Given
 ) -> Round:
     """Return the round of a file of tasks as the inputs make it."""
     carrier, training = wanted.carrier, wanted.training

@@ -28,13 +28,7 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, StaleError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.releases import (
-    STAGE,
-    parquet_files,
-    release_version,
-    scores_in,
-    text_files,
-)
+from fire_toolkit.formats.releases import STAGE, parquet_files, release_version, scores_in, text_files
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_files, list_guidelines, read_guideline
 from fire_toolkit.formats.tables.table_files import (

@@ -19,10 +19,7 @@ from fire_toolkit.formats.collections import own_item_rule_of
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
 from fire_toolkit.formats.runs.matrices import open_matrix, refuse_whole_matrix
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
-from fire_toolkit.formats.tables.table_files import (
-    has_columns,
-    read_queries,
-)
+from fire_toolkit.formats.tables.table_files import has_columns, read_queries
 from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
 

@@ -23,13 +23,7 @@ from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overla
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, handed_to, loads_of
-from fire_toolkit.cli.common import (
-    Range,
-    current_workspace,
-    n_of,
-    say,
-    say_next,
-)
+from fire_toolkit.cli.common import Range, current_workspace, n_of, say, say_next
 from fire_toolkit.cli.designs import check_policy, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import workspace_lock

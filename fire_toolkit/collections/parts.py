@@ -30,11 +30,7 @@ _IDS = {
     "texts": ("id", "reference"),
     **dict.fromkeys(("positives", "groups", "targets"), tuple(PAIR)),
 }
-_KEYS = (
-    ("queries", ["query_id"], "query"),
-    ("positives", PAIR, "pair"),
-    ("items", ["doc_id"], "item"),
-)
+_KEYS = (("queries", ["query_id"], "query"), ("positives", PAIR, "pair"), ("items", ["doc_id"], "item"))
 
 
 @dataclass(frozen=True)

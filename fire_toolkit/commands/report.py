@@ -12,15 +12,7 @@ import pandas as pd
 from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.commands.command import Part, column_of, command, of_parts, rests_on
 from fire_toolkit.commands.notes import queries_of_lists, unpooled
-from fire_toolkit.commands.types import (
-    BackgroundOf,
-    FedRuns,
-    KnownLabels,
-    Measures,
-    Option,
-    OwnItem,
-    Table,
-)
+from fire_toolkit.commands.types import BackgroundOf, FedRuns, KnownLabels, Measures, Option, OwnItem, Table
 from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.background import Background

@@ -36,13 +36,7 @@ from fire_toolkit.inference.trust import describe_labelled
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
 from fire_toolkit.measures.defaults import SCORE
-from fire_toolkit.reporting.honest import (
-    USABLE,
-    heading_of_usable,
-    honest_rows,
-    show_honest,
-    usable_scores,
-)
+from fire_toolkit.reporting.honest import USABLE, heading_of_usable, honest_rows, show_honest, usable_scores
 from fire_toolkit.results import Found, Next, drawn_text
 from fire_toolkit.scoring import score_curves, score_runs
 from fire_toolkit.scoring.bidirectional import drawn_directions, score_both_ways

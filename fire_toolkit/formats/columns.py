@@ -38,11 +38,7 @@ ANNOTATOR = ("annotator_id", "annotator", "worker", "worker_id", "rater", "user"
 LABEL = ("label", "answer", "judgment", "rating")
 
 # Of a table of a collection, the first that is there.
-COLLECTION = {
-    "query_id": (*QUERY[:3], *_CAPTION, *_KEY),
-    "text": TEXT,
-    "doc_id": (*DOC, *_ITEM, *_FILE),
-}
+COLLECTION = {"query_id": (*QUERY[:3], *_CAPTION, *_KEY), "text": TEXT, "doc_id": (*DOC, *_ITEM, *_FILE)}
 # Of pairs (a run, qrels, answers): a role's own names, whose first is taken, and others, of which one may be.
 OWN = {"query_id": QUERY, "doc_id": (*DOC[:1], *_PASSAGE[:4], *DOC[1:], *_PASSAGE[4:])}
 _IDS = {"query_id": _CAPTION, "doc_id": (*_ITEM, "item", "doc", "document", "sound", "audio")}

@@ -19,12 +19,7 @@ from fire_toolkit.formats.tables.table_text import parquet_bytes
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.evidence import words_of_machine
-from fire_toolkit.workspace.manifests import (
-    MANIFEST,
-    checked,
-    manifest_at,
-    writer_of,
-)
+from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at, writer_of
 
 STAGE = "release"
 # What a release written here is as a collection: BEIR's files.

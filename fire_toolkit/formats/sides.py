@@ -12,13 +12,7 @@ import pandas as pd
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text, sha256_of
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.releases import (
-    is_release,
-    release_version,
-    scores_in,
-    scores_of_release,
-    unpacked,
-)
+from fire_toolkit.formats.releases import is_release, release_version, scores_in, scores_of_release, unpacked
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_queries

@@ -205,11 +205,7 @@ def check_guideline(guideline: Guideline, config: LabelConfig, *, where: str = "
 
 def disagreements(guideline: Guideline, config: LabelConfig) -> list[str]:
     """Return what `check_guideline` finds wrong, a sentence each."""
-    return [
-        *_label_problems(guideline),
-        *_config_problems(guideline, config),
-        *_text_problems(guideline),
-    ]
+    return [*_label_problems(guideline), *_config_problems(guideline, config), *_text_problems(guideline)]
 
 
 def _label_problems(guideline: Guideline) -> Iterator[str]:

@@ -132,12 +132,7 @@ def score_differences(
 
 
 def changes_of_scores(
-    joined: JudgedPairs,
-    before: Qrels,
-    after: Qrels,
-    measures: Sequence[str],
-    *,
-    run_ids: Sequence[str],
+    joined: JudgedPairs, before: Qrels, after: Qrels, measures: Sequence[str], *, run_ids: Sequence[str]
 ) -> pd.DataFrame:
     """Return for each run and measure the score by both labellings, the change and its interval.
 

@@ -17,11 +17,7 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.alike import Cut, find_cut
 from fire_toolkit.matching.coded import ABSENT, all_pairs, code_together
 from fire_toolkit.matching.stored_runs import AnyRun, judge_stored, list_stored
-from fire_toolkit.measures import (
-    CodedQrels,
-    JudgedRanking,
-    Measure,
-)
+from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.tables import PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR

@@ -126,12 +126,7 @@ def share_interval(over: Floats, under: Floats, *, cluster: Ints | None = None) 
 
 
 def score_limits(
-    estimate: float,
-    variance: float,
-    *,
-    weight: float = 0.0,
-    most: float = 1.0,
-    freedom: float = math.inf,
+    estimate: float, variance: float, *, weight: float = 0.0, most: float = 1.0, freedom: float = math.inf
 ) -> tuple[float, float]:
     """Return the limits of a quantity θ from 0 to `most`, where few positives may have been drawn.
 

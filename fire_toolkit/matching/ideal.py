@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import (
-    Floats,
-    Ints,
-    count_by_query,
-    rows_of_lists,
-    starts_of_lists,
-    sum_by_query,
-)
+from fire_toolkit.arrays import Floats, Ints, count_by_query, rows_of_lists, starts_of_lists, sum_by_query
 
 Discount = Callable[[npt.NDArray[Any]], Floats]
 

@@ -122,12 +122,7 @@ def split_runs(runs: Any) -> dict[str, Any]:
 
 
 def check_run_fits(
-    run_id: str,
-    queries: pd.Index[str],
-    *,
-    first: tuple[str, str],
-    n_shared: int,
-    has_known_doc: bool,
+    run_id: str, queries: pd.Index[str], *, first: tuple[str, str], n_shared: int, has_known_doc: bool
 ) -> None:
     """Raise a JoinError for a run of another split or collection; one rule wherever runs meet qrels.
 

@@ -6,14 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.records import (
-    BY_PAGE,
-    Campaign,
-    Round,
-    read_retired,
-    read_rounds,
-    record_stamp,
-)
+from fire_toolkit.campaign.records import BY_PAGE, Campaign, Round, read_retired, read_rounds, record_stamp
 from fire_toolkit.campaign.store import Record, Store, time_now
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError, FormatError

@@ -57,13 +57,7 @@ def shown_guideline(guideline: Guideline) -> dict[str, Any]:
 
 
 def write_page(
-    folder: Path,
-    desk: Desk,
-    guideline: Guideline,
-    *,
-    campaign_key: str,
-    annotator_id: str,
-    consent: str,
+    folder: Path, desk: Desk, guideline: Guideline, *, campaign_key: str, annotator_id: str, consent: str
 ) -> Path:
     """Write an annotator's page and her items' files into a folder of her own, and return the page.
 

@@ -32,11 +32,7 @@ def pairs_to_ask(pool: Pool) -> Pool:
 
 
 def source_changes(
-    before: PoolSources,
-    now: PoolSources,
-    *,
-    judged: pd.DataFrame | None = None,
-    labels: Labels | None = None,
+    before: PoolSources, now: PoolSources, *, judged: pd.DataFrame | None = None, labels: Labels | None = None
 ) -> pd.DataFrame:
     """Return what each run pooled before and pools now.
 

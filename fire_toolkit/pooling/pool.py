@@ -238,10 +238,7 @@ def _with_originals(
 
 
 def _mark_asked(
-    pairs: pd.DataFrame,
-    asked: Sequence[pd.DataFrame],
-    judged: pd.DataFrame | None,
-    round_number: int | None,
+    pairs: pd.DataFrame, asked: Sequence[pd.DataFrame], judged: pd.DataFrame | None, round_number: int | None
 ) -> dict[str, int]:
     """Give pairs the round in which they were first asked and say which are judged; return what was counted.
 

@@ -144,12 +144,7 @@ def _groups(
 
 
 def all_and_new(
-    runs: Runs,
-    original: Qrels,
-    augmented: Qrels,
-    measures: Sequence[str | Measure],
-    *,
-    sources: PoolSources,
+    runs: Runs, original: Qrels, augmented: Qrels, measures: Sequence[str | Measure], *, sources: PoolSources
 ) -> pd.DataFrame:
     """Return FIRE's Table 4: each run's score with all judgments and as if it had not been pooled.
 
@@ -201,11 +196,7 @@ def _is_won(values: Floats) -> Bools:
 
 
 def by_length(
-    runs: Runs,
-    original: Qrels,
-    augmented: Qrels,
-    queries: Queries,
-    measures: Sequence[str | Measure],
+    runs: Runs, original: Qrels, augmented: Qrels, queries: Queries, measures: Sequence[str | Measure]
 ) -> pd.DataFrame:
     """Return positives per caption, and each run's scores and gains, by length of the caption.
 

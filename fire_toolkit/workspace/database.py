@@ -53,15 +53,7 @@ class Database:
         FireError: its disk does not keep a write-ahead log, as a network disk.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        schema: str,
-        version: int,
-        remedy: str,
-        views: str = "",
-    ) -> None:
+    def __init__(self, path: Path, *, schema: str, version: int, remedy: str, views: str = "") -> None:
         self.path, self.remedy = path, remedy
         self._version, self._has_written = version, False
         self._views = views

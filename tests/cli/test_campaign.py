@@ -212,10 +212,7 @@ def test_active_annotators_of_the_register_are_the_default(server: FakeServer, w
 
 @pytest.mark.parametrize(
     ("what", "words"),
-    [
-        ("unmarked", "project 1 (1/A02) has lost its mark"),
-        ("deleted", "project 1 (1/A02) was deleted"),
-    ],
+    [("unmarked", "project 1 (1/A02) has lost its mark"), ("deleted", "project 1 (1/A02) was deleted")],
 )
 def test_a_project_that_is_gone_before_its_first_pull_is_missed_by_all(
     server: FakeServer, workspace: Path, what: str, words: str

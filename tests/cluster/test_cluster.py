@@ -42,10 +42,7 @@ def start(*words: str, **environ: str) -> subprocess.Popen[str]:
     where = (
         {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         if words[0] == "fire_toolkit"
-        else {
-            "stdout": subprocess.DEVNULL,
-            "stderr": subprocess.DEVNULL,
-        }
+        else {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     )
     return subprocess.Popen(
         [sys.executable, "-m", *words], text=True, env=env, start_new_session=True, **where

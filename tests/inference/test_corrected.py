@@ -9,12 +9,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.inference.background import Background
-from fire_toolkit.inference.corrected import (
-    Corrected,
-    corrected_terms,
-    gaps_of,
-    why_uncorrected,
-)
+from fire_toolkit.inference.corrected import Corrected, corrected_terms, gaps_of, why_uncorrected
 from fire_toolkit.inference.correction import correct_for_errors
 from fire_toolkit.inference.judged import votes_by_design, with_best_ranks
 from fire_toolkit.inference.judged_pairs import join_runs
@@ -167,10 +162,7 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
 @pytest.mark.parametrize(
     ("design", "reason"),
     [
-        (
-            single(a="1", b="0").assign(design_class=""),
-            "no design says how many votes each pair was to get",
-        ),
+        (single(a="1", b="0").assign(design_class=""), "no design says how many votes each pair was to get"),
         (single(a="1", b="0"), "no pair has a second vote by design"),
         (single(a="1").assign(design_class="verify"), "1 positive without the further vote of the policy"),
         (

@@ -101,12 +101,7 @@ class Site:
     def pull(self, server: FakeServer, *, is_full: bool = False, accepts_loss: bool = False) -> Fetched:
         with Store(self.folder, shows_now=True, clock=self.now) as store:
             return pull_answers(
-                make_api(server),
-                CAMPAIGN,
-                store,
-                names=NAMES,
-                is_full=is_full,
-                accepts_loss=accepts_loss,
+                make_api(server), CAMPAIGN, store, names=NAMES, is_full=is_full, accepts_loss=accepts_loss
             )
 
     def ledger(self) -> pd.DataFrame:

@@ -123,11 +123,7 @@ def stored(server: LiveServer, project: int) -> dict[str, str]:
 
 
 def test_ten_captions_are_answered_by_keys_and_all_three_records_agree(
-    chromium: None,
-    clips: Site,
-    artefacts: Path,
-    pictures: Path,
-    tmp_path: Path,
+    chromium: None, clips: Site, artefacts: Path, pictures: Path, tmp_path: Path
 ) -> None:
     server, name = clips.server, f"SEV-{RUN}"
     server.annotator(name)

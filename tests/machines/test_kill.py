@@ -145,10 +145,7 @@ def test_an_error_ends_the_run_and_what_was_in_flight_is_kept(tmp_path: Path) ->
 def test_one_run_of_a_judge_at_a_time(tmp_path: Path) -> None:
     from fire_toolkit.errors import FireError
 
-    with (
-        opened(tmp_path / "toy"),
-        pytest.raises(FireError, match="a run of this judge is still running"),
-    ):
+    with opened(tmp_path / "toy"), pytest.raises(FireError, match="a run of this judge is still running"):
         opened(tmp_path / "toy").__enter__()
 
 

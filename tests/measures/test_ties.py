@@ -178,10 +178,7 @@ def test_the_ends_are_the_best_and_the_worst_of_all_orders(docs, relevance, name
     assert (min(found), max(found)) == pytest.approx((low, high))
 
 
-@given(
-    few_docs,
-    st.dictionaries(st.sampled_from([f"d{n}" for n in range(6)]), st.integers(0, 1), min_size=1),
-)
+@given(few_docs, st.dictionaries(st.sampled_from([f"d{n}" for n in range(6)]), st.integers(0, 1), min_size=1))
 @settings(max_examples=examples(60))
 def test_average_is_the_mean_first_rank_over_all_orders(docs, relevance) -> None:
     run, qrels = make_run({"q": docs}), make_qrels({"q": relevance})

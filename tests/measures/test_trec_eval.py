@@ -101,11 +101,7 @@ def assert_equal(ranking: JudgedRanking, run, relevances, ours: str, theirs: str
 
 @pytest.mark.parametrize(
     ("modifier", "options"),
-    [
-        ("", {}),
-        (":rel=2", {"relevance_level": 2}),
-        (":condensed", {"judged_docs_only_flag": True}),
-    ],
+    [("", {}), (":rel=2", {"relevance_level": 2}), (":condensed", {"judged_docs_only_flag": True})],
 )
 @given(run=runs, relevances=qrels)
 @settings(max_examples=examples(50))

@@ -232,11 +232,7 @@ def test_what_is_predicted_reads_no_more_than_is_judged() -> None:
 # n = [z√p_d + z√(p_d − Δ²)]² / Δ² at 80% power and 5% two-sided, worked out apart from this project.
 @pytest.mark.parametrize(
     ("share", "queries"),
-    [
-        (0.1, [7847, 1960, 870, 312]),
-        (0.2, [15696, 3923, 1742, 626]),
-        (0.3, [23545, 5885, 2614, 940]),
-    ],
+    [(0.1, [7847, 1960, 870, 312]), (0.2, [15696, 3923, 1742, 626]), (0.3, [23545, 5885, 2614, 940])],
 )
 def test_queries_that_mcnemar_needs(share: float, queries: list[int]) -> None:
     for n, points in zip(queries, (1, 2, 3, 5), strict=True):

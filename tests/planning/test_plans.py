@@ -13,12 +13,7 @@ from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.outcomes import Tops, cost_of, outcomes_of
 from fire_toolkit.planning.pilot import PilotVotes, draw_pilot
 from fire_toolkit.planning.plan import plan_lists
-from fire_toolkit.planning.relevance import (
-    Truths,
-    assumed_parameters,
-    draw_truths,
-    fitted_parameters,
-)
+from fire_toolkit.planning.relevance import Truths, assumed_parameters, draw_truths, fitted_parameters
 from fire_toolkit.planning.words import Wish, plan_text
 from fire_toolkit.tables.columns import pair_rows
 

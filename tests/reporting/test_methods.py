@@ -1,13 +1,7 @@
 import pandas as pd
 
 from examples import cases
-from fire_toolkit.reporting.methods import (
-    STUDY,
-    MethodFacts,
-    blanks_of,
-    drawn_paragraphs,
-    methods_paragraphs,
-)
+from fire_toolkit.reporting.methods import STUDY, MethodFacts, blanks_of, drawn_paragraphs, methods_paragraphs
 from fire_toolkit.workspace.config import SETTINGS
 
 

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.scoring.bidirectional import (
-    make_folds,
-    score_both_ways,
-    score_directions,
-    turn_qrels,
-)
+from fire_toolkit.scoring.bidirectional import make_folds, score_both_ways, score_directions, turn_qrels
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 

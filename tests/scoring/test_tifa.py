@@ -10,13 +10,7 @@ from command import run
 
 from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
-from fire_toolkit.scoring.tifa import (
-    Question,
-    answer_questions,
-    check_answers,
-    judge_answers,
-    score_tifa,
-)
+from fire_toolkit.scoring.tifa import Question, answer_questions, check_answers, judge_answers, score_tifa
 
 YES_NO = ("yes", "no")
 QUESTIONS = [

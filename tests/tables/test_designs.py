@@ -92,10 +92,7 @@ def test_query_and_doc_and_a_score_are_enough() -> None:
     ("columns", "said"),
     [
         ({"score": [1, None]}, "neither score nor label in an answer that is ok (1 of 2; q a)"),
-        (
-            {"score": [1, 0], "status": ["ok", "failed"]},
-            "a score or a label ... that failed (1 of 2; q a)",
-        ),
+        ({"score": [1, 0], "status": ["ok", "failed"]}, "a score or a label ... that failed (1 of 2; q a)"),
         ({"score": [1, 0], "status": "done"}, "status 'done', expected ok or failed"),
         ({"score": [1, "inf"]}, "score is not finite"),
         ({"score": [1, 0], "doc_id": "a"}, "judge_id, query_id, doc_id, sample_number given twice"),
