@@ -14,7 +14,7 @@ from live_server import LiveServer
 from live_server import clips as made_clips
 from page_site import HOSTILE
 from test_live_browser import SUBMIT, is_disabled, labeling, text
-from test_live_campaign import RUN, Site, _tasks, choice
+from test_live_campaign import RUN, Site, _tasks, choice, site  # noqa: F401
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.media.server import MediaServer
@@ -41,7 +41,7 @@ return button.left >= 0 && button.right <= innerWidth
 
 
 @pytest.fixture
-def clips(site: Site, tmp_path: Path) -> Iterator[Site]:
+def clips(site: Site, tmp_path: Path) -> Iterator[Site]:  # noqa: F811
     """A workspace of 24 pairs on two clips that play, with hostile captions, and pages of up to ten."""
     names = [f"v{number}.webm" for number in range(2)]
     for name, content in zip(names, made_clips(2), strict=True):
