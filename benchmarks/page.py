@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "live"), str(ROOT / "tests" / "pages")]
+sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ("tests", "tests/live", "tests/pages"))]
 
 from live_browser import CONTROL, ENTER, SPACE, Browser, open_browser  # noqa: E402
 from live_server import LiveServer, installed  # noqa: E402

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import importlib
 import inspect
 import sys
 from collections.abc import Collection, Iterable, Mapping
@@ -151,3 +152,15 @@ def test_every_public_name_has_an_example_that_runs() -> None:
         assert sum(len(each.examples) for each in examples), name
         for each in examples:
             assert runner.run(each).failed == 0, name
+
+
+def test_what_benchmarks_import_of_the_package_is_there() -> None:
+    """They run by hand alone, so that nothing else says that a name has moved."""
+    missing = []
+    for path in sorted((PACKAGE.parent / "benchmarks").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE.name):
+                module = importlib.import_module(node.module or "")
+                there = {*dir(module), *(each.stem for each in Path(module.__file__ or "").parent.iterdir())}
+                missing += [f"{path.name}: {each.name}" for each in node.names if each.name not in there]
+    assert missing == []
