@@ -82,13 +82,14 @@ def deep_queries(n_queries: int) -> int:
 
 
 def designs_for(
-    measures: Sequence[Measure], *, n_queries: int, most: int, every: bool = False
+    measures: Sequence[Measure], *, n_queries: int, most: int, overlap: float, every: bool = False
 ) -> list[Design]:
     """Return the designs for these measures: a pool as deep as they read, by every policy of votes.
 
     Args:
         n_queries: of the universe.
         most: the depth of the lists; a pool is no deeper.
+        overlap: of each design that does not judge all pairs twice.
         every: other depths too, and settled pools that serve some of the measures only.
     """
     cutoffs = sorted({measure.depth for measure in measures if is_predictable(measure) and measure.depth})
@@ -100,7 +101,7 @@ def designs_for(
     found += [each for each in settled if is_wanted(map(each.predicts, measures))]
     if not all(map(is_predictable, measures)) and depth < most:
         found.append(Design(depth, "until-confirmed", n_deep=deep_queries(n_queries)))
-    return [replace(each, overlap=1.0 if each.policy == "doubled" else each.overlap) for each in found]
+    return [replace(each, overlap=1.0 if each.policy == "doubled" else overlap) for each in found]
 
 
 def within_budget(
