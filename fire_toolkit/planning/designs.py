@@ -82,7 +82,7 @@ def deep_queries(n_queries: int) -> int:
 
 
 def designs_for(
-    measures: Sequence[Measure], *, n_queries: int, most: int, overlap: float, every: bool = False
+    measures: Sequence[Measure], *, n_queries: int, most: int, overlap: float = OVERLAP, every: bool = False
 ) -> list[Design]:
     """Return the designs for these measures: a pool as deep as they read, by every policy of votes.
 
