@@ -209,8 +209,8 @@ def check_pair_samples(world: World, n_draws: int) -> list[Checked]:
 
     def draw(rng: np.random.Generator) -> np.ndarray:
         kept = rng.random(len(chance)) < chance
-        of_pairs = (each[kept] for each in (pairs.guess, pairs.label, pairs.query))
-        own = DrawnPairs(*of_pairs, pairs.n_queries, chance=chance[kept])
+        guess, label, query = pairs.guess[kept], pairs.label[kept], pairs.query[kept]
+        own = DrawnPairs(guess, label, query, pairs.n_queries, chance=chance[kept])
         found = []
         for rank in ranks.values():
             found += [sampled_precision(own, rank[kept] <= k, k=k)[:3] for k in (20, 50)]

@@ -525,7 +525,8 @@ def main() -> int:
     parser.add_argument("--work", type=int, nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.work:
-        work(*arguments.work, arguments.seed, arguments.only)
+        first, last = arguments.work
+        work(first, last, arguments.seed, arguments.only)
         return 0
     began, number, failed = time.monotonic(), 0, []
     while number < arguments.mutations:

@@ -195,7 +195,7 @@ def main() -> int:
     rows: list[tuple[str, float, float]] = []
     raw, projects = Raw(connection), list[int]()
     digest = config_sha256(guideline.label_config)
-    campaign = Campaign("bare", guideline.name, guideline.sha256, digest, guideline.label_config, False)
+    campaign = Campaign("bare", guideline.name, guideline.sha256, digest, guideline.label_config)
     tasks = make_payload(given.tasks, guideline)
     no_controls = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
     names = [f"bench{number}" for number in range(given.annotators)]
@@ -218,8 +218,8 @@ def main() -> int:
 
         def push_bare() -> None:
             for queue in queues:
-                settings = project_settings(bare, queue.name, guideline)
-                projects.append(raw.push(settings, queue.tasks))
+                settings = project_settings(bare, queue.queue, guideline)
+                projects.append(raw.push(settings, list(queue.tasks)))
 
         def pull(path: Path, *, is_full: bool = False) -> Fetched:
             with Store(path, shows_now=True) as store:
@@ -271,7 +271,7 @@ def main() -> int:
                 lambda: found.append(pull(copies.pop())), partial(read_changes, look_back_s), n_pulls
             )
             rows.append((f"incremental pull of 30 changes{what}", *both))
-        if {pulled.n_new for pulled in found} != {30}:
+        if {sum(pulled.counts.values()) for pulled in found} != {30}:
             raise SystemExit(f"expected 30 new answers, found {found}")
     show(rows)
     return 0

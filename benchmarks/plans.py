@@ -241,7 +241,7 @@ def report(table: pd.DataFrame, n: int) -> None:
             cells = []
             for policy, each in part.groupby("policy", sort=False):
                 by_world = each.groupby("number")["held"].mean()
-                ratio = np.exp(np.log(each["error"] / each["right"]).median())
+                ratio = np.exp((each["error"] / each["right"]).map(np.log).median())
                 error = by_world.std(ddof=1) / np.sqrt(len(by_world))
                 cells.append(f"{policy} {by_world.mean():.3f} ±{error:.3f} ({ratio:.2f})")
             print(f"  {measure:5} {estimate:10}", "  ".join(cells))

@@ -198,7 +198,7 @@ class Cell95:
         true, estimate, low, high, is_noted = np.array(found, dtype=float).T
         printed = ~np.isnan(estimate)
         if printed.sum() < 20:  # nearly all were refused
-            return cls(where, *[np.nan] * 4, 1 - printed.mean(), 0)
+            return cls(where, np.nan, np.nan, np.nan, np.nan, 1 - printed.mean(), 0)
         off, is_covered = (estimate - true)[printed], ((low <= true) & (true <= high))[printed]
         errors = (each.std() / len(off) ** 0.5 for each in (off, is_covered))
         bias_error, covers_error = errors
