@@ -11,7 +11,7 @@ from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, n_of, say, say_next, say_notes
 from fire_toolkit.cli.given import Given, as_text
 from fire_toolkit.cli.streams import as_files
-from fire_toolkit.collections.parts import Collection, turned
+from fire_toolkit.collections.assembly import Collection, turned
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection

@@ -1,36 +1,16 @@
-"""What each file says about a collection, and the collection they make together."""
+"""What each file says about a collection: its part of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import Any
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from fire_toolkit.collections.duplicates import plain_text
-from fire_toolkit.errors import FormatError, JoinError, TableError
-from fire_toolkit.ids import decoded_id, encoded_id
-from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
-from fire_toolkit.tables.checks import Column, TableSpec, check_table
-from fire_toolkit.tables.columns import PAIR, are_in
+from fire_toolkit.errors import FormatError
+from fire_toolkit.tables.columns import are_in
 from fire_toolkit.words import n_of
 
-_GROUPS = TableSpec(
-    "groups", (Column("query_id", "id"), Column("doc_id", "id")), ("query_id", "doc_id"), extra=True
-)
-_NO_TEXTS = (
-    "the queries are ids alone, without captions: to ask people, name the benchmark's own file with the "
-    "captions in their place, beside qrels/test.tsv"
-)
-_IDS = {
-    "queries": ("query_id", "reference"),
-    "items": ("doc_id",),
-    "texts": ("id", "reference"),
-    **dict.fromkeys(("positives", "groups", "targets"), tuple(PAIR)),
-}
-_KEYS = (("queries", ["query_id"], "query"), ("positives", PAIR, "pair"), ("items", ["doc_id"], "item"))
+PLACES = ("media_url", "start_s", "end_s")
 
 
 @dataclass(frozen=True)
@@ -58,120 +38,6 @@ class Part:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Collection:
-    """Queries, items and original qrels; groups: columns query_id, doc_id, empty where there are none.
-
-    targets: of several positives the one that each query was written for, empty where nothing tells it.
-    qrels are empty for a split whose positives are not published. notes: what was left out or changed.
-    """
-
-    queries: Queries
-    items: Items
-    qrels: Qrels
-    groups: pd.DataFrame
-    targets: Qrels
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Return how many rows each table has, and how many queries have a positive."""
-        positive = self.qrels[self.qrels["relevance"] >= 1]
-        return {
-            "queries": len(self.queries),
-            "items": len(self.items),
-            "qrels": len(self.qrels),
-            "queries_with_positive": int(positive["query_id"].nunique()),
-            "groups": len(self.groups),
-        }
-
-
-def turned(collection: Collection) -> Collection:
-    """Return the collection read the other way round: items are the queries, and their texts what is ranked.
-
-    A query has the address of its item in the place of a text, an item its text; positives stay pairs.
-
-    Raises:
-        FormatError: its queries are more than texts: composed ones, or with groups.
-    """
-    if "reference" in collection.queries or len(collection.groups):
-        raise FormatError("queries with an item of their own, or with groups, are not read as items")
-    sides = {"query_id": "doc_id", "doc_id": "query_id"}
-    places = [name for name in ("start_s", "end_s") if collection.items[name].isna().all()]
-    items = collection.queries.rename(columns=sides)
-    return replace(
-        collection,
-        queries=check_queries(collection.items.drop(columns=places).rename(columns=sides).assign(text="")),
-        items=check_items(items.assign(media_url=items["doc_id"])),
-        qrels=check_qrels(collection.qrels.rename(columns=sides)),
-        targets=collection.targets.iloc[:0],
-    )
-
-
-def assemble(parts: Sequence[Part]) -> Collection:
-    """Return the collection that parts make together.
-
-    Items that qrels or groups name and no part lists are added, unless a part is a corpus. A gallery
-    (the list of a split's items) leaves out every other item, the pairs with it, and the queries that
-    had pairs and keep none. Where there are qrels, queries without a pair in them are left out. Texts
-    become single lines. Where an id has a blank within, all ids are percent-encoded. Everything left out,
-    added or changed is counted in `notes`.
-
-    Args:
-        parts: one a file, in any order.
-
-    Returns:
-        A Collection; each table in its order. An item without media_url has its doc id there.
-
-    Raises:
-        FormatError: no part has queries; a gallery names none of the items.
-        JoinError: qrels of queries without a text.
-        TableError: an id twice, an id that no TREC file can carry; two parts that hold the same query,
-            pair or item.
-
-    Examples:
-        >>> part = Part("captions", queries=pd.DataFrame({"query_id": ["q1"], "text": ["a\\tdog"]}),
-        ...             positives=pd.DataFrame({"query_id": ["q1"], "doc_id": ["d1"], "relevance": 1}))
-        >>> made = assemble([part])
-        >>> list(made.queries["text"]), list(made.items["doc_id"]), made.notes[0]
-        (['a dog'], ['d1'], '1 text changed: tabs, line ends and invalid characters')
-    """
-    notes = [note for part in parts for note in part.notes]
-    parts, are_encoded = _with_encoded_ids(parts, notes)
-    parts = _tell_apart(parts)
-    _refuse_overlaps(parts)
-    queries = _joined([part.queries for part in parts], ["query_id", "text"])
-    if not len(queries):
-        names = ", ".join(part.name for part in parts) or "nothing"
-        raise FormatError(f"no queries: found {names}; add the file with the captions")
-    queries = _with_plain_text(queries, "text", notes)
-    positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
-    groups = _joined([part.groups for part in parts], PAIR)
-    items = _all_items(parts, positives, groups, notes)
-    ids = items["doc_id"].map(decoded_id) if are_encoded else items["doc_id"]  # where there is no address
-    media = items.get("media_url", ids)
-    items = _with_plain_text(items.assign(media_url=media.where(media != "", ids)), "item", notes)
-    _note_placeless(items, any(part.items is not None for part in parts), notes)
-    if any(part.is_gallery for part in parts):
-        is_shown = are_in(positives["doc_id"], items["doc_id"])
-        if not is_shown.all():
-            notes.append(f"{n_of(int((~is_shown).sum()), 'pair')} of items not in the list left out")
-        positives = positives[is_shown]
-    named = _joined([part.targets for part in parts], [*PAIR, "relevance"])
-    targets = named.merge(positives[PAIR], on=PAIR)
-    if len(targets) < len(named):
-        notes.append(f"{n_of(len(named) - len(targets), 'target')} without a pair left out")
-    queries = _asked(queries, positives, parts, notes)
-    return Collection(
-        queries=check_queries(queries, where="queries"),
-        items=check_items(items, where="items"),
-        qrels=check_qrels(positives, where="qrels"),
-        groups=check_table(_GROUPS, groups[are_in(groups["query_id"], queries["query_id"])]),
-        targets=check_qrels(targets, where="targets"),
-        notes=notes,
-    )
-
-
 def part_ids(part: Part, column: str) -> list[str] | None:
     """Return the ids of one file's queries or items, in its order; None where it lists none.
 
@@ -188,182 +54,50 @@ def part_ids(part: Part, column: str) -> list[str] | None:
     return pd.concat(ids).drop_duplicates().tolist() if ids else None
 
 
-def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Part], bool]:
-    """Return the parts with all ids percent-encoded where one has a blank within, and whether they are."""
-    ids = [
-        (part, name, table, [column for column in _IDS[name] if column in table])
-        for part in parts
-        for name in _IDS
-        if (table := getattr(part, name)) is not None
-    ]
-    texts = {text for _, _, table, columns in ids for column in columns for text in table[column]}
-    strange = sorted(text for text in texts if " " in str(text).strip())
-    if not strange:
-        return list(parts), False
-    notes.append(
-        f"{n_of(len(strange), 'id')} with blanks: all ids are percent-encoded, {strange[0]!r} is "
-        f"{encoded_id(strange[0])!r}; so are those of files that are read beside them"
-    )
-    changed: dict[int, dict[str, Any]] = {}
-    for part, name, table, columns in ids:
-        encoded = {column: table[column].map(encoded_id) for column in columns}
-        changed.setdefault(id(part), {})[name] = table.assign(**encoded)
-    return [replace(part, **changed.get(id(part), {})) for part in parts], True
+def with_places(parts: list[Part], notes: list[str]) -> list[Part]:
+    """Return the parts with tables of items' places in what they describe: captions that list their items.
 
-
-def _refuse_overlaps(parts: Sequence[Part]) -> None:
-    """Raise TableError where two parts hold one query or pair, or say the same of an item but its place."""
-    for name, key, what in _KEYS:
-        holders = [
-            (part.name, table[key].drop_duplicates())
-            for part in parts
-            if (table := getattr(part, name)) is not None and len(table)
-            if not (name == "items" and part.is_gallery)
-        ]
-        columns = {part.name: {*part.items.columns} for part in parts if part.items is not None}
-        for (one, left), (other, right) in combinations(holders, 2):
-            if name == "items" and columns[one] & columns[other] == {"doc_id"}:
-                continue  # each says something else of an item, as a benchmark and a table of addresses do
-            both = left.merge(right, on=key)
-            if len(both):
-                shown = " ".join(map(str, both.iloc[0]))
-                raise TableError(
-                    f"{one} and {other}: {n_of(len(both), what)} in both ({shown}); name one of the two files"
-                )
-
-
-def _joined(tables: Sequence[pd.DataFrame | None], columns: list[str]) -> pd.DataFrame:
-    """Return tables under one another; absent extra columns are empty text."""
-    present = [table for table in tables if table is not None]
-    names = list(dict.fromkeys([*columns, *(str(name) for table in present for name in table.columns)]))
-    full = [table.reindex(columns=names, fill_value="") for table in present if len(table)]
-    return (
-        pd.concat(full, ignore_index=True)
-        if full
-        else pd.DataFrame({name: [] for name in names}, dtype="str")
-    )
-
-
-def _tell_apart(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts with texts made queries or items: those whose ids the qrels use as queries'."""
-    positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
-    return [part if part.texts is None else _as_its_ids(part, part.texts, positives) for part in parts]
-
-
-def _as_its_ids(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Part:
-    as_queries = int(are_in(texts["id"], positives["query_id"]).sum())
-    as_docs = int(are_in(texts["id"], positives["doc_id"]).sum())
-    name = "/".join(part.name.lower().split("/")[-2:])
-    if part.queries is not None and as_docs <= as_queries:
-        return replace(part, texts=None)
-    is_corpus = as_docs > as_queries or (as_docs == as_queries and "corpus" in name)
-    if as_docs == as_queries and not any(word in name for word in ("corpus", "queries")):
-        raise FormatError(
-            f"{part.name}: {as_queries} ids are queries and {as_docs} are docs of the qrels, so it "
-            "could be either; add the qrels file, or name the file corpus or queries"
+    Such a table sets no order and adds no item. Its addresses take the place of a benchmark's file names, and
+    not of other addresses: of two of these nobody knows which is right.
+    """
+    of_captions = [part for part in parts if part.queries is not None and part.items is not None]
+    if len(of_captions) != 1:
+        return parts
+    own, listed = of_captions[0], of_captions[0].items
+    assert listed is not None
+    for part in parts:
+        columns = {*(() if part.items is None else part.items)}
+        if part is own or part.is_gallery or not {"doc_id"} < columns <= {"doc_id", *PLACES}:
+            continue
+        table = part.items
+        assert table is not None
+        is_asked, is_told = (
+            are_in(table["doc_id"], listed["doc_id"]),
+            are_in(listed["doc_id"], table["doc_id"]),
         )
-    if not is_corpus:
-        queries = texts.drop(columns="title").rename(columns={"id": "query_id"})
-        notes = part.notes if (texts["text"] != "").any() else (*part.notes, _NO_TEXTS)
-        return Part(part.name, queries=queries, notes=notes)
-    bare = [] if (texts["text"] != "").any() else ["title", "text"]  # ids alone: items, and no captions
-    items = texts.drop(columns=bare).rename(columns={"id": "doc_id"})
-    return Part(part.name, items=items, is_corpus=True, notes=part.notes)
+        are_names = "media_url" not in listed or not listed["media_url"].str.contains("://").any()
+        if table["doc_id"].duplicated().any() or not are_names:
+            continue
+        if not is_told.any():
+            raise FormatError(
+                f"{part.name}: none of its {n_of(len(table), 'id')} is an item of {own.name}: it has "
+                f"{some_ids(table['doc_id'])}, the items are {some_ids(listed['doc_id'])}; write the ids the "
+                "same way in both"
+            )
+        if n_more := int((~is_asked).sum()):
+            notes.append(f"{n_of(n_more, 'row')} of {part.name} left out: no item of {own.name}")
+        if "media_url" in listed:
+            notes.append(f"media_url of {n_of(int(is_told.sum()), 'item')} as {part.name} says")
+        told = listed[["doc_id"]].merge(table, on="doc_id", how="left").set_index(listed.index)
+        for name in table.columns.drop("doc_id"):
+            known = listed[name] if name in listed else pd.Series("", index=listed.index, dtype=object)
+            listed = listed.assign(**{name: told[name].where(is_told & (told[name] != ""), known)})
+        parts = [replace(own, items=listed) if each is own else each for each in parts if each is not part]
+        own = next(each for each in parts if each.items is listed)
+    return parts
 
 
-def _with_plain_text(table: pd.DataFrame, what: str, notes: list[str]) -> pd.DataFrame:
-    """Return a table whose columns of text, ids aside, are single lines; count the rows changed."""
-    changed: set[int] = set()
-    columns = {}
-    for name in table.columns.drop(PAIR, errors="ignore"):
-        plain = [plain_text(value) if isinstance(value, str) else value for value in table[name]]
-        changed |= {row for row, old in enumerate(table[name]) if plain[row] is not old and plain[row] != old}
-        columns[name] = pd.Series(plain, dtype=object, index=table.index)
-    if changed:
-        notes.append(f"{n_of(len(changed), what)} changed: tabs, line ends and invalid characters")
-    return table.assign(**columns)
-
-
-def _all_items(
-    parts: Sequence[Part], positives: pd.DataFrame, groups: pd.DataFrame, notes: list[str]
-) -> pd.DataFrame:
-    listed = _joined([part.items for part in parts if not part.is_gallery], ["doc_id"])
-    listed = _beside_one_another([part for part in parts if not part.is_gallery], listed)
-    if any(part.is_gallery for part in parts):
-        return _gallery_items(parts, listed, positives, notes)
-    implied = pd.concat([positives["doc_id"], groups["doc_id"]])
-    absent = implied[~are_in(implied, listed["doc_id"])].drop_duplicates()
-    if any(part.is_corpus for part in parts):
-        if len(absent):
-            notes.append(f"{n_of(len(absent), 'doc')} of the qrels not in the corpus ({_some(absent)})")
-        return listed
-    if len(listed) and len(absent):
-        notes.append(f"{n_of(len(absent), 'item')} known only from the pairs ({_some(absent)})")
-    return _joined([listed, pd.DataFrame({"doc_id": absent})], ["doc_id"])
-
-
-def _beside_one_another(parts: Sequence[Part], listed: pd.DataFrame) -> pd.DataFrame:
-    """Return the items with what several parts say of one in one row, but for parts that repeat an item."""
-    tables = [part.items for part in parts if part.items is not None]
-    if len(tables) < 2 or any(table["doc_id"].duplicated().any() for table in tables):
-        return listed
-    said = listed.mask(listed == "").groupby("doc_id", sort=False, as_index=False).last()
-    return said.reindex(columns=listed.columns).astype(object).fillna("")
-
-
-def _gallery_items(
-    parts: Sequence[Part], listed: pd.DataFrame, positives: pd.DataFrame, notes: list[str]
-) -> pd.DataFrame:
-    gallery = _joined([part.items for part in parts if part.is_gallery], ["doc_id"])
-    known = pd.concat([listed["doc_id"], positives["doc_id"]]).drop_duplicates()
-    is_known = are_in(gallery["doc_id"], known)
-    if len(known) and not is_known.any():
-        raise FormatError(
-            f"none of the {len(gallery):,} ids of the list is an item: the list has "
-            f"{_some(gallery['doc_id'])}, the items are {_some(known)}; write the ids the same way in both"
-        )
-    left_out = known[~are_in(known, gallery["doc_id"])]
-    if len(left_out):
-        notes.append(f"{n_of(len(left_out), 'item')} not in the list of items left out")
-    extra = [name for name in listed.columns if name not in gallery.columns]
-    described = listed.drop_duplicates("doc_id")[["doc_id", *extra]]
-    return gallery.merge(described, on="doc_id", how="left").fillna(dict.fromkeys(extra, ""))
-
-
-def _note_placeless(items: pd.DataFrame, are_listed: bool, notes: list[str]) -> None:
-    """Note the items that nobody can be shown: an id stands in the place of their media_url."""
-    is_bare = ~items["media_url"].astype("str").str.contains(r"[/\\.:]")
-    if "text" not in items and is_bare.any():
-        n_bare, shown = int(is_bare.sum()), _some(items.loc[is_bare, "media_url"])
-        lack = "has no media_url" if n_bare == 1 else "have no media_url"
-        source = "" if are_listed else ", and no file lists items"
-        notes.append(
-            f"{n_of(n_bare, 'item')} {lack} and cannot be shown to annotators ({shown}){source}: before "
-            "tasks, add a table of items with doc_id and media_url"
-        )
-
-
-def _asked(
-    queries: pd.DataFrame, positives: pd.DataFrame, parts: Sequence[Part], notes: list[str]
-) -> pd.DataFrame:
-    """Return the queries that the qrels ask; all, where no part has any qrels."""
-    if all(part.positives is None or not len(part.positives) for part in parts):
-        notes.append("no positives are known: there are no qrels")
-        return queries
-    textless = positives.loc[
-        ~are_in(positives["query_id"], queries["query_id"]), "query_id"
-    ].drop_duplicates()
-    if len(textless):
-        raise JoinError(
-            f"qrels: {len(textless)} of {positives['query_id'].nunique()} queries have no text "
-            f"({_some(textless)}); expected the queries of the same collection"
-        )
-    asked = are_in(queries["query_id"], positives["query_id"])
-    if not asked.all():
-        notes.append(f"{n_of(int((~asked).sum()), 'query')} without a pair in the qrels left out")
-    return queries[asked]
-
-
-def _some(ids: pd.Series) -> str:
+def some_ids(ids: pd.Series) -> str:
+    """Return the first three of some ids, in words."""
     shown = ", ".join(map(repr, ids.head(3)))
     return shown + (", …" if len(ids) > 3 else "")

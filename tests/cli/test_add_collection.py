@@ -167,6 +167,36 @@ def test_a_table_of_addresses_stands_beside_what_a_benchmark_says_of_its_items(t
     assert items["source_url"].tolist() == ["https://video.example/b"] * 2
 
 
+@pytest.mark.parametrize("is_first", [True, False], ids=["places first", "benchmark first"])
+def test_a_table_of_addresses_sets_no_order_and_adds_no_item(here: Path, is_first: bool) -> None:
+    Path("test.csv").write_text("key,vid_key,video_id,sentence\nr0,m9,video9,a dog\nr1,m3,video3,a cat\n")
+    Path("urls.csv").write_text("video_id,url\nvideo1,http://m/1\nvideo3,http://m/3\nvideo9,http://m/9\n")
+    names = ["urls.csv", "test.csv"][:: 1 if is_first else -1]
+    said = run("add-collection", *names, "--out", "c").stderr
+    assert "1 row of urls.csv left out: no item of test.csv" in said
+    items = read_items("c/items.tsv")
+    assert items["media_url"].tolist() == ["http://m/9", "http://m/3"]
+    Path("urls.csv").write_text("video_id,url\n9,http://m/9\n")
+    assert (
+        "none of its 1 id is an item of test.csv"
+        in run("add-collection", *names, "--out", "d", code=1).stderr
+    )
+
+
+def test_addresses_take_the_place_of_a_benchmarks_file_names_and_of_no_address(here: Path) -> None:
+    images = [
+        {"filename": f"{n}.jpg", "split": "test", "sentences": [{"raw": "a", "sentid": n}]} for n in (2, 1)
+    ]
+    Path("urls.csv").write_text("image,url\n1.jpg,http://m/1\n")
+    Path("karpathy.json").write_text(json.dumps({"images": images}))
+    said = run("add-collection", "karpathy.json", "urls.csv", "--out", "c").stderr
+    assert "media_url of 1 item as urls.csv says" in said
+    assert read_items("c/items.tsv")["media_url"].tolist() == ["2.jpg", "http://m/1"]
+    Path("captions.csv").write_text("video_id,caption,url\n1.jpg,a,http://other/1\n")
+    refused = run("add-collection", "captions.csv", "urls.csv", "--out", "d", code=1).stderr
+    assert "1 item in both (1.jpg); name one of the two files" in refused
+
+
 def test_quotes_of_a_tsv_that_pandas_wrote_are_no_part_of_a_text(here: Path) -> None:
     caption = 'a man holds a "stop" sign'
     table = {"video_id": ["v1", "v2"], "caption": [caption, "a dog, running"]}

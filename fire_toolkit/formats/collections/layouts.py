@@ -98,7 +98,8 @@ class Layout:
         """
         spec, path = self.spec, str(source.path)
         if "header" in spec:
-            return read_table(source, {role: spec[role] for role in ROLES if spec.get(role)}, split=split)
+            named = {role: spec[role] for role in ROLES if spec.get(role)}
+            return _listing_items(read_table(source, named, split=split))
         rows = list(self._entries(source))
         listed = Entry(source.mapping, path).entries(spec["items"]) if "items" in spec else rows
         notes: list[str] = []
@@ -138,7 +139,7 @@ class Layout:
         if part.queries is not None and "line" in spec and "are_texts" in spec:
             texts = part.queries.rename(columns={"query_id": "id"})
             return replace(part, texts=texts.reindex(columns=["id", "title", "text"], fill_value=""))
-        return part
+        return _listing_items(part)
 
     def _within(self, row: Entry) -> list[Entry]:
         """Return the captions within an entry, which have its fields too; the entry itself if it is one."""
@@ -174,6 +175,14 @@ class Layout:
             texts = row.texts(self.spec["text"])
         join = self.spec.get("join")
         return [join.join(each.strip() for each in texts)] if join else texts
+
+
+def _listing_items(part: Part) -> Part:
+    """Return captions with their items as a list of these too, where each is the item of a caption."""
+    are_all = part.queries is not None and "reference" not in part.queries and part.groups is None
+    if part.items is not None or part.positives is None or not are_all:
+        return part
+    return replace(part, items=part.positives[["doc_id"]].drop_duplicates(ignore_index=True))
 
 
 def _listed(value: Any) -> list[Any]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fire_toolkit.collections.parts import Collection, Part, assemble
+from fire_toolkit.collections.assembly import Collection, assemble
+from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import lists, qrels, tables
