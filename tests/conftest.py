@@ -1,5 +1,6 @@
 """Where real data for checks lies; tests that need it skip with a clear word where it is absent."""
 
+import asyncio
 import gc
 import os
 import shutil
@@ -7,8 +8,10 @@ import ssl
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import uvicorn.server
 from command import Fire, run
 from hypothesis import HealthCheck, settings
 from small_world import World
@@ -43,6 +46,8 @@ def is_place_for_files(folder: Path) -> bool:
 gc.set_threshold(50_000, 20, 50)
 # To read the certificates takes 20 ms, for each client anew, and the servers of tests need none.
 ssl.create_default_context = cache(ssl.create_default_context)  # type: ignore[assignment]
+# A server looks every tenth of a second whether it is to end, and waits as long when it does; so do hundreds.
+uvicorn.server.asyncio = SimpleNamespace(**vars(asyncio) | {"sleep": lambda s: asyncio.sleep(s / 10)})
 # Every stage waits until its files are on the disk, thousands of times in all; in memory that takes no time.
 if is_place_for_files(MEMORY):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))

@@ -114,17 +114,16 @@ def test_equals_trec_eval_on_ties_missing_queries_odd_ids_and_grades(
             assert_equal(ranking, run, relevances, ours + modifier, theirs, **options)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_equals_trec_eval_on_long_lists_full_of_ties(join, seed: int) -> None:
-    random = np.random.default_rng(seed)
+def test_equals_trec_eval_on_long_lists_full_of_ties(join) -> None:
+    random = np.random.default_rng(1)
     docs = [f"d{n}" for n in range(400)]
     run = {
         f"q{n}": {doc: float(random.integers(-9, 9)) for doc in random.choice(docs, 200, replace=False)}
-        for n in range(60)
+        for n in range(20)
     }
     relevances = {
         f"q{n}": {doc: int(random.integers(-1, 4)) for doc in random.choice(docs, 90, replace=False)}
-        for n in range(5, 65)
+        for n in range(5, 25)
     }
     ranking = join(run, relevances)
     for ours, theirs in TREC_NAMES.items():
