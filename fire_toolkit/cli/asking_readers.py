@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, say_notes, setting_or_default
+from fire_toolkit.cli.common import current_workspace, made_file, n_of, own_guideline, say, say_notes
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, known_grades, level_of, rules_of
-from fire_toolkit.cli.pool_readers import answers_of_judge, grades_guideline
+from fire_toolkit.cli.pool_readers import answers_of_judge
 from fire_toolkit.cli.readers import counted
 from fire_toolkit.commands.types import Asked
 from fire_toolkit.errors import UsageError
@@ -35,9 +35,7 @@ from fire_toolkit.workspace.settled import settled_by
 
 TABLES.update(
     # The guideline given, else the workspace's, else the default; the one that grades the judgments, if any.
-    guideline=lambda given: read_guideline(
-        setting_or_default(given.values["guideline"], "tasks", "guideline")
-    ),
+    guideline=lambda given: read_guideline(own_guideline(given.values["guideline"])),
     judged_by=lambda given: rules_of(given.judgments, given.values.get("guideline")),
     # The judgments of the pairs and queries that count, the grades of their labels, and their level.
     counted_judgments=lambda given: counted(given, given.own.pairs(given.judgments, "judgments")),
@@ -61,7 +59,9 @@ TABLES.update(
     answers_included=lambda given: (
         answers_of_judge(given, judge) if (judge := given.plain["include_machine"]) else None
     ),
-    grades_of_workspace=lambda given: grades_guideline().grades if given.plain["include_machine"] else None,
+    grades_of_workspace=lambda given: (
+        read_guideline(own_guideline()).grades if given.plain["include_machine"] else None
+    ),
 )
 
 

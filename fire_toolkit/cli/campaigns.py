@@ -24,19 +24,17 @@ from fire_toolkit.campaign.records import (
 )
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import people_asked, people_of_carrier
-from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
+from fire_toolkit.cli.common import current_workspace, n_of, needed_workspace, say
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
-from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
+from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.places import read_places
 from fire_toolkit.labelstudio.register import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import writer_of
-from fire_toolkit.workspace.rounds import tasks_file
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Begun:
     @cached_property
     def guideline(self) -> Guideline:
         """The guideline that is judged by."""
-        return guideline_of_campaign(self.root, self.campaign)
+        return guideline_of_campaign(self.campaign)
 
     @property
     def shown(self) -> Guideline:
@@ -110,43 +108,9 @@ class Begun:
         return self.latest_carrier == BY_HAND
 
 
-def guideline_of_campaign(root: Path, campaign: Campaign | None) -> Guideline:
-    """Return the guideline of the campaign in the workspace `root`, else the workspace's."""
-    return guideline_named(root, campaign.guideline if campaign else None)
-
-
-def guideline_of_tasks(root: Path, file: Path | None) -> Guideline:
-    """Return the guideline of the workspace's campaign, else of a file of tasks, else of the workspace.
-
-    file: as `tasks` wrote it; None: the workspace's first.
-    """
-    campaign = read_campaign(root)
-    writer = writer_of(file or tasks_file(root, 1)) if campaign is None else None
-    made_for = writer.parameters.get("guideline") if writer else None
-    return guideline_named(root, campaign.guideline if campaign else made_for)
-
-
-def guideline_named(root: Path, name: str | None) -> Guideline:
-    """Return the guideline of a name that the workspace `root` has written down; None: the one it names.
-
-    One of somebody's own is the folder of its name in the workspace, or the one that fire.toml names.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    named = str(setting_or_default(None, "tasks", "guideline"))
-    if name is None:
-        return read_guideline(named)
-    if name in list_guidelines():
-        return read_guideline(name)
-    own = root / name
-    rules = read_guideline(own if own.is_dir() else named)
-    if rules.name != name:
-        raise UsageError(
-            f"the guideline {name} is not in {root}; put its folder there, or name it in fire.toml ([tasks] "
-            "guideline)"
-        )
-    return rules
+def guideline_of_campaign(campaign: Campaign | None, *, tasks: Path | None = None) -> Guideline:
+    """Return the guideline of the workspace's campaign; before one has begun, that of the tasks in a file."""
+    return guideline_of(needed_workspace(""), campaign.guideline if campaign else None, tasks=tasks)
 
 
 def full_pull_due(campaign: Begun) -> str:

@@ -175,6 +175,14 @@ def setting_or_default(value: Any, section: str, key: str) -> Any:
     return workspace.setting(section, key) if workspace else SETTINGS[section][key]
 
 
+def own_guideline(named: str | None = None) -> str:
+    """Return the guideline given on the command line, else the one that the workspace judges by."""
+    from fire_toolkit.formats.tables.guideline_files import guideline_name
+
+    workspace = None if named else current_workspace()
+    return guideline_name(workspace) if workspace else str(setting_or_default(named, "tasks", "guideline"))
+
+
 def outside(option: str) -> click.UsageError:
     """Return the error that outside a workspace an option is needed."""
     return click.UsageError(f"{option} is needed outside a workspace (see `fire-toolkit init`)")

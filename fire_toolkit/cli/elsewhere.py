@@ -84,7 +84,9 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
         raise UsageError("--columns says where the ids are, as in --columns query=caption_id,doc=video_id")
     rules = guideline_of(workspace.root)
     if given.values["guideline"] and given.guideline.name != rules.name:
-        raise UsageError(f"the workspace judges by {rules.name}; fire.toml names it ([tasks] guideline)")
+        raise UsageError(
+            f"the workspace judges by {rules.name}, as its tasks or fire.toml ([tasks] guideline) say"
+        )
     labels = Labels(asked.mapping, [label.name for label in rules.labels])
     files = _read(given, paths, asked, labels)
     if asked.round:

@@ -94,7 +94,7 @@ def _together(parts: Sequence[Fetched]) -> Fetched:
 
 def guideline_of(root: Path) -> Guideline:
     """Return the guideline of the workspace's campaign, else the one that its tasks are made by."""
-    return guideline_of_campaign(root, read_campaign(root))
+    return guideline_of_campaign(read_campaign(root))
 
 
 def derive_judgments(

@@ -18,7 +18,7 @@ from fire_toolkit.cli.designs import open_by_design, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.server_options import knows_server
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.resolution.plan import plan_round
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.config import Workspace
@@ -33,7 +33,7 @@ def standing_of(
 
     told: gives the state of a stage as it is to be told.
     """
-    is_of_queries = read_guideline(workspace.setting("tasks", "guideline")).is_of_queries
+    is_of_queries = guideline_of(workspace).is_of_queries
     states = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
     stages = [told(state) for state in states]
     disputes = workspace.root / "labels" / "disputes.csv"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.cli.common import current_workspace, say, setting_or_default
+from fire_toolkit.cli.common import current_workspace, own_guideline, say, setting_or_default
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats
@@ -36,7 +36,7 @@ def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
     the workspace.
     """
     workspace = current_workspace()
-    name = guideline or (workspace.setting("tasks", "guideline") if workspace else None)
+    name = guideline or (own_guideline() if workspace else None)
     judged_by = sorted(judgments["guideline"].unique()) if "guideline" in judgments.columns else []
     if len(judged_by) > 1:
         names = ", ".join(judged_by)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.cli.common import current_workspace, n_of, say, say_next, setting_or_default, workspace_path
+from fire_toolkit.cli.common import current_workspace, n_of, own_guideline, say, say_next, workspace_path
 from fire_toolkit.cli.frame import framed
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import media_root
@@ -71,7 +71,7 @@ def run(
         raise UsageError(f"--budget needs price = [IN, OUT] in {judge}, what a million tokens of each cost")
     key = os.environ.get(KEY_VARIABLE, "").strip()
     endpoint = checked_endpoint(asked.endpoint, key=key, send_media_to=send_media_to)
-    prompt, rules = read_prompt(setting_or_default(guideline, "tasks", "guideline"))
+    prompt, rules = read_prompt(own_guideline(guideline))
     own = replace(asked, endpoint=endpoint.url, prompt_sha256=prompt.sha256)
     values = {"pool": pool, "queries": queries, "items": items, "guideline": guideline}
     given = Given({**values, "out": out, "as_json": as_json})

@@ -19,10 +19,10 @@ from fire_toolkit.cli.common import (
     n_of,
     named_file,
     outside,
+    own_guideline,
     relative_path,
     say,
     say_next,
-    setting_or_default,
 )
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import addresses_here, base_and_port, media_root
@@ -112,8 +112,7 @@ def check(items: ItemsFile = None, *, output_format: str) -> int:
         raise click.UsageError(
             f"set {URL_VARIABLE} to the address of Label Studio, whose pages some items' addresses must allow"
         )
-    guideline = setting_or_default(None, "tasks", "guideline")
-    kind = read_guideline(guideline).item_kind if current_workspace() else ""
+    kind = read_guideline(own_guideline()).item_kind if current_workspace() else ""
     with Progress() as progress:
         found = check_media(
             seen.items,

@@ -9,13 +9,20 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.common import current_workspace, file_in, made_file, setting_or_default, workspace_path
+from fire_toolkit.cli.common import (
+    current_workspace,
+    file_in,
+    made_file,
+    own_guideline,
+    setting_or_default,
+    workspace_path,
+)
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.commands.pool import DRAWN
 from fire_toolkit.commands.types import Before
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.releases import judged_file
-from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.guideline_files import guideline_of, read_guideline
 from fire_toolkit.formats.tables.table_files import (
     has_columns,
     judged_pairs,
@@ -25,7 +32,6 @@ from fire_toolkit.formats.tables.table_files import (
     read_pool_sources,
 )
 from fire_toolkit.guidelines.grades import choose_grades
-from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.machines.scores import scores_of_answers
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.tables import MachineJudgments, Pool, PoolSources, check_pool
@@ -144,7 +150,7 @@ def queries_alone(given: Given) -> Pool:
         UsageError: this is no workspace for captions alone: their answers would stand among those of pairs.
     """
     workspace, rules = current_workspace(), given.guideline
-    own = read_guideline(workspace.setting("tasks", "guideline")).name if workspace else rules.name
+    own = guideline_of(workspace).name if workspace else rules.name
     if given.values["pool"] or (workspace and own != rules.name):
         raise UsageError(
             f"{rules.name} asks about captions alone, so it has a campaign of its own: `fire-toolkit init "
@@ -186,7 +192,7 @@ def judge_file(name: str | None) -> Path:
 @reads
 def grades_of_judge(given: Given) -> dict[str, float | None]:
     """The grades of the labels of the judge and of people, each by how they spell."""
-    default, named = grades_guideline(), given.values["guideline"]
+    default, named = read_guideline(own_guideline()), given.values["guideline"]
     rules = read_guideline(named) if named else None
     found: dict[str, float | None] = {}
     for table in (given.machine, given.plain["judgments"]):
@@ -224,9 +230,4 @@ def scores_of_judge(given: Given, judge: str = "") -> Any:
         if not chosen.strategy.reads_machine:
             return None
         judge = chosen.parameters["judge"]
-    return scores_of_answers(answers_of_judge(given, judge), grades_guideline().grades)
-
-
-def grades_guideline() -> Guideline:
-    """Return the workspace's guideline, else the default."""
-    return read_guideline(str(setting_or_default(None, "tasks", "guideline")))
+    return scores_of_answers(answers_of_judge(given, judge), read_guideline(own_guideline()).grades)

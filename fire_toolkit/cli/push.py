@@ -18,6 +18,7 @@ from fire_toolkit.campaign.records import (
     FOLDER,
     Campaign,
     Round,
+    read_campaign,
     read_rounds,
     with_moves,
 )
@@ -30,7 +31,7 @@ from fire_toolkit.cli.campaigns import (
     begin,
     begun_here,
     campaign_of,
-    guideline_of_tasks,
+    guideline_of_campaign,
     handed_to,
     loads_of,
 )
@@ -127,7 +128,7 @@ def push(
     if carrier != BY_SERVER:
         carrier_of(carrier, root)  # there is one of that name
     wanted = _Wanted(tasks, annotators, training, controls, carrier)
-    rules = guideline_of_tasks(root, tasks)
+    rules = guideline_of_campaign(read_campaign(root), tasks=tasks)
     check_policy(root, policy)
     campaign = campaign_of(root, rules)
     rules = dataclasses.replace(rules, label_config=campaign.label_config)

@@ -30,7 +30,12 @@ from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import STAGE, parquet_files, release_version, scores_in, text_files
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
-from fire_toolkit.formats.tables.guideline_files import guideline_files, list_guidelines, read_guideline
+from fire_toolkit.formats.tables.guideline_files import (
+    guideline_files,
+    guideline_name,
+    list_guidelines,
+    read_guideline,
+)
 from fire_toolkit.formats.tables.table_files import (
     read_labels,
     read_pool,
@@ -327,7 +332,7 @@ class _Release:
         own = self.workspace.root / named
         if named and own.is_dir():
             return own
-        return named if named in list_guidelines() else str(self.workspace.setting("tasks", "guideline"))
+        return named if named in list_guidelines() else guideline_name(self.workspace)
 
     def _people(self, published: Published) -> dict[str, Any]:
         """Return who must not be named, and what the workspace keeps secret."""

@@ -15,9 +15,9 @@ from fire_toolkit.cli.designs import policy_of
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of, rules_of
 from fire_toolkit.formats.plot_files import check_kind
-from fire_toolkit.formats.sides import guideline_of, named_guideline, side_at
+from fire_toolkit.formats.sides import named_guideline, side_at
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.reporting.against import Side, Since
 from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgments
 from fire_toolkit.reporting.study import TOP, Told
@@ -131,7 +131,7 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
     if judgments is None and path.is_file():
         judgments = judgments_from(given.use(path))
     guideline = None if judgments is None else rules_of(judgments, None)
-    guideline = guideline or read_guideline(workspace.setting("tasks", "guideline"))
+    guideline = guideline or guideline_of(workspace)
     facts: dict[str, Any] = {
         "study": {name: workspace.setting("study", name) for name in STUDY},
         "pool": _stage(given, root / "pool", is_folder=True),

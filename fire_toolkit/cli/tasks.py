@@ -23,7 +23,7 @@ from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overla
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, handed_to, loads_of
-from fire_toolkit.cli.common import Range, current_workspace, n_of, say, say_next
+from fire_toolkit.cli.common import Range, current_workspace, n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.designs import check_policy, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import workspace_lock
@@ -95,7 +95,8 @@ def tasks(
         out: The tasks; those of doubled pairs go to FILE's .overlap.json. [default: tasks/tasks.json, of
             later rounds tasks/round-N/tasks.json]
     """
-    named = {"pool": pool, "queries": queries, "items": items, "guideline": guideline, "out": out}
+    judged_by = guideline or str(setting_or_default(None, "tasks", "guideline"))  # not by earlier tasks
+    named = {"pool": pool, "queries": queries, "items": items, "guideline": judged_by, "out": out}
     people = [name.strip() for each in annotators for name in each.split(",") if name.strip()]
     options: dict[str, Any] = {"overlap": overlap, "n_captions": captions, "seed": seed}
     with workspace_lock():

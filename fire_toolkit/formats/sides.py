@@ -14,7 +14,7 @@ from fire_toolkit.files import read_text, sha256_of
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import is_release, release_version, scores_in, scores_of_release, unpacked
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.guideline_files import guideline_of, read_guideline
 from fire_toolkit.formats.tables.table_files import read_queries
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import Guideline
@@ -48,13 +48,6 @@ def side_at(path: Path, *, use: Use, note: Callable[[Path], None], read: Read) -
         f"--against {path}: expected a workspace (a folder with {CONFIG}), or a release that "
         "`fire-toolkit release` made (its folder, or a zip of it)"
     )
-
-
-def guideline_of(workspace: Workspace) -> Guideline:
-    """Return a workspace's guideline; a folder is looked for from the workspace's own."""
-    name = workspace.setting("tasks", "guideline")
-    own = workspace.root / name
-    return read_guideline(own if own.is_dir() else name)
 
 
 def named_guideline(guideline: Guideline, judgments: Judgments | None) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Inside a workspace the commands take what is not given from fire.toml, and status follows them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,36 @@ def test_the_loop_needs_no_arguments(fire: Fire, workspace: Path) -> None:
     n_pairs = len(rows(workspace / "pool/pool.csv"))
     words = f"all is done; {n_pairs} pairs still in dispute (`next-round` asks again)\n"
     assert fire("status").stderr == words
+
+
+@pytest.mark.parametrize("name", ["graded-relevance-v1", "own-v1"], ids=["of the toolkit", "of one's own"])
+def test_what_tasks_were_made_by_is_judged_by_everywhere(fire: Fire, workspace: Path, name: str) -> None:
+    """Nobody has to write it into fire.toml, which names another guideline, also for one in the workspace."""
+    if name == "own-v1":
+        fire("guideline", name, "--like", "graded-relevance-v1")
+    fire("pool")
+    fire("tasks", "--guideline", name)
+    answer_all(workspace, label="exact")
+    answer_all(workspace, account=2, label="close")
+    (workspace / "elsewhere").mkdir()
+    os.chdir("elsewhere")
+    for command in ("import", "agree", "resolve", "augment"):
+        fire(command)
+    os.chdir(workspace)
+    assert {row["guideline"] for row in rows(workspace / "judgments/judgments.csv")} == {name}
+    assert "ordinal" in fire("agree").stdout
+    assert "grade 3, the highest of the guideline" in fire("augment").stderr
+    assert name in fire("report", "methods").stdout
+    refused = fire(
+        "import",
+        "--guideline",
+        "caption-relevance-v1",
+        "--columns",
+        "query=q,doc=d",
+        "exports/1.json",
+        code=1,
+    )
+    assert f"the workspace judges by {name}, as its tasks" in refused.stderr
 
 
 def test_what_was_not_made_yet_is_said_with_what_tells_the_next_command(fire: Fire, workspace: Path) -> None:

@@ -21,6 +21,9 @@ from fire_toolkit.guidelines.model import (
     disagreements,
 )
 from fire_toolkit.syntax import parse_toml
+from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.manifests import writer_of
+from fire_toolkit.workspace.rounds import tasks_file
 
 _FLAG = {"name": str, "hotkey": str, "description": str}
 _LABEL = {"name": str, RELEVANCE: int, "hotkey": str, "description": str}
@@ -62,6 +65,41 @@ def read_guideline(name_or_path: str | Path) -> Guideline:
     guideline, config = _read(guideline_folder(name_or_path))
     check_guideline(guideline, config, where=str(guideline_folder(name_or_path)))
     return guideline
+
+
+def guideline_of(workspace: Workspace, named: str | None = None, *, tasks: Path | None = None) -> Guideline:
+    """Return the guideline that a workspace judges by: `read_guideline` of its `guideline_name`."""
+    return read_guideline(guideline_name(workspace, named, tasks=tasks))
+
+
+def guideline_name(workspace: Workspace, named: str | None = None, *, tasks: Path | None = None) -> str:
+    """Return the name or the folder of the guideline that a workspace judges by.
+
+    It is the one named, as by a campaign; else that of the tasks made; else the one that fire.toml names. A
+    folder is looked for in the workspace.
+
+    Args:
+        tasks: their file. [default: the first round's]
+
+    Raises:
+        UsageError: the guideline of the campaign or the tasks is not there.
+    """
+    by_file = str(workspace.setting("tasks", "guideline"))
+    own = workspace.root / by_file
+    by_file = str(own) if by_file not in list_guidelines() and own.is_dir() else by_file
+    made = None if named else writer_of(tasks or tasks_file(workspace.root, 1))
+    name = made.parameters.get("guideline") if made else named
+    if not name or name == by_file:
+        return by_file
+    if name in list_guidelines():
+        return str(name)
+    own = workspace.root / name
+    if not own.is_dir() and read_guideline(by_file).name != name:
+        raise UsageError(
+            f"the guideline {name} is not in {workspace.root}; put its folder there, or name it in fire.toml "
+            "([tasks] guideline)"
+        )
+    return str(own) if own.is_dir() else by_file
 
 
 def guideline_problems(name_or_path: str | Path) -> list[str]:
