@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -25,6 +26,7 @@ MAGIC = b"SQLite format 3\0"
 _WAIT_S = 60.0
 _AT_ONCE = 20_000
 _OF_THE_DISK = ("space", "I/O", "open", "readonly")  # all else that SQLite says is wrong with the file
+_VIEW = re.compile(r"create temp \w+ (\w+)")
 _LEAST_BYTES = 512  # of an SQLite file
 _LEAST_FREE = 1 << 16  # bytes, below which SQLite says no more than "disk I/O error"
 
@@ -46,7 +48,7 @@ class Database:
         schema: the statements that make the tables.
         version: of the schema.
         remedy: what to do where the file is damaged.
-        views: the statements that make temporary views.
+        views: the statements that make temporary views, each made when a query first names one of them.
 
     Raises:
         FormatError: it cannot be read, is no SQLite file, is damaged, or was written in another schema.
@@ -56,12 +58,13 @@ class Database:
     def __init__(self, path: Path, *, schema: str, version: int, remedy: str, views: str = "") -> None:
         self.path, self.remedy = path, remedy
         self._version, self._has_written = version, False
-        self._views = views
+        self._views, self._names = views, _VIEW.findall(views)
+        self._has_views = False
         if path.exists() or path.is_symlink():
             self._open()
             return
         self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._db.executescript(f"{schema};\npragma user_version = {version};{views}")
+        self._db.executescript(f"{schema};\npragma user_version = {version};")
 
     @property
     def is_made(self) -> bool:
@@ -100,7 +103,15 @@ class Database:
                 f"{self.path}: written in schema {version}, expected {self._version}; use the version of "
                 "fire-toolkit that wrote it"
             )
-        self.run(self._views)
+        self._has_views = False
+
+    def _make_views(self, query: str | None = None) -> None:
+        """Make the views, unless a query names none: they take longer than most of what is read."""
+        if self._has_views or (query is not None and not any(name in query for name in self._names)):
+            return
+        self._has_views = True
+        with self.named():
+            self._db.executescript(self._views)
 
     def __enter__(self) -> Self:
         return self
@@ -129,6 +140,7 @@ class Database:
                 write_files({self.path: content})
             self._open()
         self._has_written = True
+        self._make_views()
         with self.named():
             self._db.execute("begin immediate")
             try:
@@ -142,6 +154,7 @@ class Database:
     @contextmanager
     def aside(self) -> Iterator[sqlite3.Connection]:
         """Write temporary tables inside, of what the file has at one moment: no other process sees them."""
+        self._make_views()
         with self.named():
             self._db.execute("savepoint aside")
             try:
@@ -154,16 +167,13 @@ class Database:
 
     def select(self, query: str, values: Iterable[Any] = ()) -> list[Any]:
         """Return the rows that a query finds."""
+        self._make_views(query)
         with self.named():
             return self._db.execute(query, tuple(values)).fetchall()
 
-    def run(self, statements: str) -> None:
-        """Run statements that change nothing in the file."""
-        with self.named():
-            self._db.executescript(statements)
-
     def chunks(self, query: str, values: Iterable[Any] = ()) -> tuple[list[str], Iterator[list[Any]]]:
         """Return the names of the columns that a query finds, and its rows, some thousands at once."""
+        self._make_views(query)
         with self.named():
             found = self._db.execute(query, tuple(values))
 
