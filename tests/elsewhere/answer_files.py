@@ -2,12 +2,12 @@
 
 import csv
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-Votes = Callable[[], list[tuple[str, ...]]]
-Table = Callable[[str], list[Mapping[str, str]]]
+from command import rows
+
 Row = Mapping[str, Any]
 YES_NO = ("--label", "Yes=relevant", "--label", "No=irrelevant")
 OF_MTURK = ("--columns", "query=Input.caption_id,doc=Input.video_id,label=Answer.match")
@@ -50,3 +50,13 @@ def prodigy(by: str, query: str, **more: Any) -> Row:
     row = {"text": "a dog", "meta": {"caption_id": query, "video_id": "v1"}, "_input_hash": -91551573}
     row |= {"_task_hash": -1162253049, "_view_id": "choice", "_timestamp": 1707211049}
     return row | {"_annotator_id": by, "_session_id": by, **more}
+
+
+def table(name: str) -> list[dict[str, str]]:
+    """The rows of judgments.csv or dropped.csv."""
+    return rows(Path("judgments", name))
+
+
+def votes() -> list[tuple[str, ...]]:
+    """query, doc and label of each judgment, without names, sorted."""
+    return sorted((row["query_id"], row["doc_id"], row["label"]) for row in table("judgments.csv"))

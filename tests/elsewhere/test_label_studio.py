@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answer_files import Table, Votes
-from command import Fire
+from answer_files import table, votes
+from command import run as fire
 
 from fire_toolkit.elsewhere.answers import read_elsewhere
 from fire_toolkit.elsewhere.tables import how_to_read
 from fire_toolkit.errors import FireError
 
+pytestmark = pytest.mark.usefixtures("workspace")
 PAIR = ("--columns", "query=data.caption_id,doc=data.video_id")
 LABELS = ("--label", "match:Yes=relevant", "--label", "match:No=irrelevant", "--label", "match:Unsure=-")
 
@@ -49,7 +50,7 @@ def save(*tasks: dict[str, Any], name: str = "export.json") -> str:
     return name
 
 
-def test_without_the_options_it_is_refused_and_says_what_to_type(fire: Fire, workspace: Path) -> None:
+def test_without_the_options_it_is_refused_and_says_what_to_type() -> None:
     file = save(task("NA", "v1", annotation(1, 3, choice("Yes"), choice("blurry", "quality"))))
     error = fire("import", file, code=1).stderr
     assert "a project that was not made here (its tasks name no pair_id)? Found data.caption, " in error
@@ -60,9 +61,7 @@ def test_without_the_options_it_is_refused_and_says_what_to_type(fire: Fire, wor
     assert "controls: match, quality" in fire("import", file, *PAIR, code=1).stderr
 
 
-def test_every_answer_is_a_vote_or_has_its_reason(
-    fire: Fire, workspace: Path, votes: Votes, table: Table
-) -> None:
+def test_every_answer_is_a_vote_or_has_its_reason() -> None:
     file = save(
         task(
             *("NA", "v1"),
@@ -97,7 +96,7 @@ def test_every_answer_is_a_vote_or_has_its_reason(
     assert b"example.org" not in everything
 
 
-def test_an_unmapped_value_is_refused_by_name_and_counted(fire: Fire, workspace: Path) -> None:
+def test_an_unmapped_value_is_refused_by_name_and_counted() -> None:
     file = save(task("NA", "v1", *(annotation(n, n, choice("Perhaps")) for n in (1, 2))))
     error = fire("import", file, *PAIR, *LABELS, code=1).stderr
     assert "2 answers have a value that no --label names: 'Perhaps' (2)" in error
@@ -108,9 +107,7 @@ def test_an_unmapped_value_is_refused_by_name_and_counted(fire: Fire, workspace:
     assert not Path("campaign.sqlite").exists()
 
 
-def test_the_same_file_adds_nothing_and_an_edit_is_a_newer_version(
-    fire: Fire, workspace: Path, votes: Votes, table: Table
-) -> None:
+def test_the_same_file_adds_nothing_and_an_edit_is_a_newer_version() -> None:
     fire("import", save(task("NA", "v1", annotation(1, 3, choice("Yes")))), *PAIR, *LABELS)
     assert "0 new, 0 edited" in fire("import", "export.json", *PAIR, *LABELS).stderr
     edited = annotation(1, 3, choice("No"), updated_at="2026-11-21T08:00:00Z")
@@ -123,14 +120,14 @@ def test_the_same_file_adds_nothing_and_an_edit_is_a_newer_version(
 
 
 @pytest.mark.slow
-def test_a_label_named_wrongly_can_be_put_right(fire: Fire, workspace: Path, votes: Votes) -> None:
+def test_a_label_named_wrongly_can_be_put_right() -> None:
     file = save(task("NA", "v1", annotation(1, 3, choice("Yes"))))
     fire("import", file, *PAIR, "--label", "match:Yes=irrelevant")
     fire("import", file, *PAIR, *LABELS)
     assert votes() == [("NA", "v1", "relevant")]
 
 
-def test_ratings_and_numbers_are_values_too(fire: Fire, workspace: Path, votes: Votes) -> None:
+def test_ratings_and_numbers_are_values_too() -> None:
     kinds = ({"rating": 4}, {"number": 4.0}, {"text": ["4"]}, {"taxonomy": [["4"]]})
     results = [{"from_name": "score", "type": "any", "value": value} for value in kinds]
     file = save(*(task("NA", "v1", annotation(n, n, result)) for n, result in enumerate(results, start=1)))
@@ -143,7 +140,7 @@ def test_ratings_and_numbers_are_values_too(fire: Fire, workspace: Path, votes: 
 
 
 @pytest.mark.parametrize("query", [1.5, None, "two\twords", ""])
-def test_an_id_that_is_none_is_refused_with_its_task(fire: Fire, workspace: Path, query: Any) -> None:
+def test_an_id_that_is_none_is_refused_with_its_task(query: Any) -> None:
     file = save(task("NA", "v1", annotation(1, 3, choice("Yes"))), task(query, "v1", annotation(2, 3)))
     assert (
         "export.json: task 2 (id 110052): data.caption_id"
@@ -152,7 +149,7 @@ def test_an_id_that_is_none_is_refused_with_its_task(fire: Fire, workspace: Path
 
 
 @pytest.mark.parametrize("odd", [None, 5, "x", [], {}, [1], [None], True])
-def test_an_export_of_any_shape_is_read_or_refused_in_a_line(here: Path, odd: Any) -> None:
+def test_an_export_of_any_shape_is_read_or_refused_in_a_line(odd: Any) -> None:
     whole = task("NA", "v1", annotation(1, 3, choice("Yes")))
     shapes = [
         whole | {name: odd} for name in ("id", "data", "annotations", "drafts", "predictions", "project")
@@ -167,7 +164,7 @@ def test_an_export_of_any_shape_is_read_or_refused_in_a_line(here: Path, odd: An
 
 
 @pytest.mark.slow
-def test_accounts_of_two_servers_are_other_people(fire: Fire, workspace: Path, votes: Votes) -> None:
+def test_accounts_of_two_servers_are_other_people() -> None:
     fire("import", save(task("NA", "v1", annotation(1, 3, choice("Yes")))), *PAIR, *LABELS)
     other = save(task("NA", "v1", annotation(2, 3, choice("No"), unique_id="c1")), name="other.json")
     fire("import", other, *PAIR, *LABELS, "--source", "other-server")

@@ -5,17 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from answer_files import OF_MTURK, OF_PEOPLE, YES_NO, Table, Votes, mturk, said, save
-from command import Fire
+from answer_files import OF_MTURK, OF_PEOPLE, YES_NO, mturk, said, save, table, votes
+from command import run as fire
 
 import fire_toolkit
 
+pytestmark = pytest.mark.usefixtures("workspace")
 OWN = {"query_id": "NA", "doc_id": "v1", "annotator_id": "ann", "label": "Yes"}
 
 
-def test_in_python_a_table_gives_the_same_votes(
-    fire: Fire, workspace: Path, votes: Votes, table: Table
-) -> None:
+def test_in_python_a_table_gives_the_same_votes() -> None:
     rows = [mturk("A1", "NA", "007", "Yes"), mturk("A2", "NA", "007", "No"), mturk("A1", "NA", "007", "No")]
     rows += [mturk("A1", "1e5", "v1", "Unsure"), mturk("A3", "1e5", "v1", "No", "Rejected")]
     file = save("batch.csv", rows)
@@ -31,7 +30,7 @@ def test_in_python_a_table_gives_the_same_votes(
         fire_toolkit.judgments_from_table(file, columns, guideline=rules)
 
 
-def test_a_dry_run_shows_all_and_writes_nothing(fire: Fire, workspace: Path) -> None:
+def test_a_dry_run_shows_all_and_writes_nothing() -> None:
     rows = [
         {"who": "a", "q": "NA", "d": "v1", "said": "Yes", "age": "31"},
         {"who": "b", "q": "NA", "d": "v1", "said": "No", "age": "32"},
@@ -59,7 +58,7 @@ def test_a_dry_run_shows_all_and_writes_nothing(fire: Fire, workspace: Path) -> 
     assert {*Path().rglob("*")} - {Path(".fire/lock")} == {*before, Path(file)}
 
 
-def test_ids_that_the_collection_does_not_have(fire: Fire, workspace: Path, votes: Votes) -> None:
+def test_ids_that_the_collection_does_not_have() -> None:
     file = said(("a", "NA", "v1", "Yes"), ("a", "7", "v1", "Yes"), ("a", "q4", "x", "Yes"))
     asked = ("import", file, *OF_PEOPLE, *YES_NO)
     error = fire(*asked, code=1).stderr
@@ -70,7 +69,7 @@ def test_ids_that_the_collection_does_not_have(fire: Fire, workspace: Path, vote
 
 
 @pytest.mark.slow
-def test_answers_without_times_count_as_they_stand(fire: Fire, workspace: Path, votes: Votes) -> None:
+def test_answers_without_times_count_as_they_stand() -> None:
     def read(*labels: str) -> str:
         file = said(*(("a", "NA", "v1", label) for label in labels))
         return fire("import", file, *OF_PEOPLE, *YES_NO).stderr
@@ -94,15 +93,13 @@ def test_answers_without_times_count_as_they_stand(fire: Fire, workspace: Path, 
         ({"n": "0"}, "row 1: round is '0', expected a whole number from 1"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_row(
-    fire: Fire, workspace: Path, change: Mapping[str, str], words: str
-) -> None:
+def test_what_is_wrong_is_said_with_its_row(change: Mapping[str, str], words: str) -> None:
     row = {"who": "a", "q": "NA", "d": "v1", "said": "Yes", "when": "", "s": "", "state": "", "n": "1"}
     columns = (OF_PEOPLE[0], f"{OF_PEOPLE[1]},time=when,seconds=s,status=state,round=n", *YES_NO)
     assert words in fire("import", save("t.csv", [row | change]), *columns, code=1).stderr
 
 
-def test_a_table_without_answers_is_refused(fire: Fire, workspace: Path) -> None:
+def test_a_table_without_answers_is_refused() -> None:
     file = said(("a", "NA", "v1", ""))
     assert "t.csv: no answer in it" in fire("import", file, *OF_PEOPLE, code=1).stderr
     assert not Path("judgments").exists()
@@ -110,7 +107,7 @@ def test_a_table_without_answers_is_refused(fire: Fire, workspace: Path) -> None
     assert "t.csv: row 1: " in fire("import", file, "--columns", columns, code=1).stderr
 
 
-def test_a_table_without_its_columns_named_says_what_to_type(fire: Fire, workspace: Path) -> None:
+def test_a_table_without_its_columns_named_says_what_to_type() -> None:
     file = save("batch.csv", [mturk("A1", "NA", "v1", "Yes")])
     error = fire("import", file, code=1).stderr
     assert "MTurk with judgments made elsewhere" in error
@@ -123,9 +120,7 @@ def test_a_table_without_its_columns_named_says_what_to_type(fire: Fire, workspa
     assert f"if the guess is right, type --columns '{guess}'" in error
 
 
-def test_naming_one_column_does_not_forget_the_others(
-    fire: Fire, workspace: Path, votes: Votes, table: Table
-) -> None:
+def test_naming_one_column_does_not_forget_the_others() -> None:
     row = {"query_id": "NA", "doc_id": "007", "w": "ann", "a": "Yes", "duration_s": "4.5"}
     file = save("t.csv", [row | {"created_at": "2026-02-01T10:00:00Z"}])
     fire("import", file, "--columns", "annotator=w,label=a", *YES_NO)
@@ -134,7 +129,7 @@ def test_naming_one_column_does_not_forget_the_others(
     assert (judged["created_at"], judged["duration_s"]) == ("2026-02-01T10:00:00.000000Z", "4.5")
 
 
-def test_a_column_with_a_role_of_its_own_has_no_other(fire: Fire, workspace: Path, votes: Votes) -> None:
+def test_a_column_with_a_role_of_its_own_has_no_other() -> None:
     rows = [{"query_id": "v1", "doc_id": "NA", "annotator_id": "ann", "label": "Yes"}]
     fire("import", save("t.csv", rows), "--columns", "query=doc_id,doc=query_id", *YES_NO)
     assert votes() == [("NA", "v1", "relevant")]
@@ -142,7 +137,7 @@ def test_a_column_with_a_role_of_its_own_has_no_other(fire: Fire, workspace: Pat
     assert "t.csv: which column is doc? If the guess is right, type --columns 'annotator=ann" in error
 
 
-def test_the_round_is_said_where_no_column_has_it(fire: Fire, workspace: Path, table: Table) -> None:
+def test_the_round_is_said_where_no_column_has_it() -> None:
     asked = ("--round", "2", *YES_NO)
     columns = ("--columns", "annotator=annotator_id")
     done = fire("import", save("t.csv", [OWN]), *columns, *asked)
@@ -153,9 +148,7 @@ def test_the_round_is_said_where_no_column_has_it(fire: Fire, workspace: Path, t
     assert "1<=x" in fire("import", "t.csv", *columns, "--round", "0", code=2).stderr
 
 
-def test_a_file_read_again_moves_to_the_round_that_is_said_and_never_back_by_silence(
-    fire: Fire, workspace: Path, table: Table
-) -> None:
+def test_a_file_read_again_moves_to_the_round_that_is_said_and_never_back_by_silence() -> None:
     words = ("import", save("t.csv", [OWN]), "--columns", "annotator=annotator_id", *YES_NO)
     told = [("0 new", "1"), ("1 edited", "2"), ("0 new, 0 edited", "2"), ("1 edited", "3"), ("0 edited", "3")]
     fire(*words)
@@ -167,7 +160,7 @@ def test_a_file_read_again_moves_to_the_round_that_is_said_and_never_back_by_sil
     assert [(each["label"], each["round"]) for each in table("judgments.csv")] == [("irrelevant", "3")]
 
 
-def test_judgments_of_our_own_need_no_columns(fire: Fire, workspace: Path, table: Table) -> None:
+def test_judgments_of_our_own_need_no_columns() -> None:
     """As a release has them: the next group puts them into exports/, and they count as made elsewhere."""
     rows = [
         {"query_id": "NA", "doc_id": "v1", "annotator_id": who, "label": label, "round": "2"}
@@ -184,7 +177,7 @@ def test_judgments_of_our_own_need_no_columns(fire: Fire, workspace: Path, table
     assert "0 new" in fire("import").stderr
 
 
-def test_columns_of_one_name_are_told_apart_by_number(fire: Fire, workspace: Path, votes: Votes) -> None:
+def test_columns_of_one_name_are_told_apart_by_number() -> None:
     """A form that asks the same twice, saved with empty columns at its end."""
     Path("form.csv").write_text(
         '"who";"q";"d";"fits";"fits";"age";"";""\n"a";"NA";"v1";"Yes";"No";"31";"";""\n'

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answer_files import OF_MTURK, YES_NO, Row, Table, Votes, mturk, prodigy, save
-from command import Fire
+from answer_files import OF_MTURK, YES_NO, Row, mturk, prodigy, save, table, votes
+from command import run as fire
 
 from fire_toolkit.campaign.store import read_ledger
 
+pytestmark = pytest.mark.usefixtures("workspace")
 YES, NO = "relevant", "irrelevant"
 PAIR = {"caption_id": "NA", "video_id": "v1"}
 OF_ARGILLA = {"id": "1", "status": "completed", "_server_id": "s"}
@@ -185,7 +186,7 @@ CASES: Mapping[str, tuple[Mapping[str, Sequence[Row]], Sequence[str], Sequence[s
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_what_a_tool_leaves_becomes_votes(fire: Fire, workspace: Path, votes: Votes, case: Any) -> None:
+def test_what_a_tool_leaves_becomes_votes(case: Any) -> None:
     files, options, expected, said = case
     for name, rows in files.items():
         save(name, rows)
@@ -197,9 +198,7 @@ def test_what_a_tool_leaves_becomes_votes(fire: Fire, workspace: Path, votes: Vo
     assert not any("match" in name for file in shown["files"] for name in file["not_read"])
 
 
-def test_mturk_keeps_what_was_approved_and_dates_it(
-    fire: Fire, workspace: Path, votes: Votes, table: Table
-) -> None:
+def test_mturk_keeps_what_was_approved_and_dates_it() -> None:
     rows = [mturk("A1", "NA", "007", "Yes"), mturk("A2", "NA", "007", "No", "Submitted")]
     fire("import", save("batch.csv", [*rows, mturk("A3", "1e5", "v1", "No", "Rejected")]), *OF_MTURK, *YES_NO)
     assert votes() == [("NA", "007", NO), ("NA", "007", YES)]
@@ -211,9 +210,7 @@ def test_mturk_keeps_what_was_approved_and_dates_it(
     assert not re.search(rb"\bA[123]\b", b"".join(path.read_bytes() for path in Path("judgments").iterdir()))
 
 
-def test_what_a_requester_rejects_in_the_file_itself_is_no_vote(
-    fire: Fire, workspace: Path, votes: Votes, table: Table
-) -> None:
+def test_what_a_requester_rejects_in_the_file_itself_is_no_vote() -> None:
     """A batch reviewed in a spreadsheet: `x` under Approve, a reason under Reject, the status as it was."""
     reviewed = [("A1", "x", ""), ("A2", "", "too fast; no reading"), ("A3", "", "")]
     rows = [mturk(who, "NA", "v1", "Yes", "Submitted", Approve=yes, Reject=no) for who, yes, no in reviewed]
@@ -223,14 +220,14 @@ def test_what_a_requester_rejects_in_the_file_itself_is_no_vote(
 
 
 @pytest.mark.slow
-def test_work_that_is_rejected_later_counts_no_more(fire: Fire, workspace: Path, votes: Votes) -> None:
+def test_work_that_is_rejected_later_counts_no_more() -> None:
     vote = [("NA", "007", YES)]
     for status, expected in (("Submitted", vote), ("Rejected", []), ("Approved", vote), ("Approved", vote)):
         fire("import", save("batch.csv", [mturk("A1", "NA", "007", "Yes", status)]), *OF_MTURK, *YES_NO)
         assert votes() == expected, status
 
 
-def test_prolific_decides_whose_work_counts(fire: Fire, workspace: Path, votes: Votes) -> None:
+def test_prolific_decides_whose_work_counts() -> None:
     states = ["APPROVED", "AWAITING REVIEW", "PARTIALLY APPROVED"]
     states += ["REJECTED", "RETURNED", "TIMED-OUT", "SCREENED OUT"]
     people = {f"p{n}": state for n, state in enumerate(states)}
@@ -246,16 +243,14 @@ def test_prolific_decides_whose_work_counts(fire: Fire, workspace: Path, votes: 
     assert "dropped: 5 skipped" in done.stderr
 
 
-def test_doccanos_file_of_all_is_nobodys_and_a_persons_file_is_known_by_its_name(
-    fire: Fire, workspace: Path
-) -> None:
+def test_doccanos_file_of_all_is_nobodys_and_a_persons_file_is_known_by_its_name() -> None:
     error = fire("import", save("all.jsonl", [doccano("Yes", "No")]), *OF_DOCCANO, *YES_NO, code=1).stderr
     assert "whose they are is lost" in error
     fire("import", save("ann.jsonl", [doccano("Yes")]), *OF_DOCCANO, *YES_NO)
     assert set(read_ledger(Path("campaign.sqlite"))["source"]) == {"file:doccano of one person"}
 
 
-def test_what_is_no_list_of_responses_is_refused_with_its_row(fire: Fire, workspace: Path) -> None:
+def test_what_is_no_list_of_responses_is_refused_with_its_row() -> None:
     given = ([{"value": "Yes", "user_id": "u"}], "Yes")
     rows = [OF_ARGILLA | {"metadata": PAIR, "responses": {"match": each}} for each in given]
     columns = ("--columns", "query=metadata.caption_id,doc=metadata.video_id,label=responses.match", *YES_NO)
@@ -263,9 +258,7 @@ def test_what_is_no_list_of_responses_is_refused_with_its_row(fire: Fire, worksp
     assert "nested.json: row 2: responses.match: expected a list of responses" in error
 
 
-def test_drafts_alone_are_no_answer_and_a_way_that_leads_nowhere_no_column(
-    fire: Fire, workspace: Path
-) -> None:
+def test_drafts_alone_are_no_answer_and_a_way_that_leads_nowhere_no_column() -> None:
     file = save("r.json", [of_api("draft")])
     assert "r.json: no answer in it" in fire("import", file, "--columns", API, *YES_NO, code=1).stderr
     wrong = API.replace("metadata.video_id", "metadata.doc")
@@ -304,7 +297,7 @@ IDS = "query=caption_id,doc=video_id"
     ],
 )
 def test_a_tool_that_is_known_is_named_at_once_with_the_line_to_type(
-    fire: Fire, workspace: Path, name: str, record: Row, tool: str, line: str
+    name: str, record: Row, tool: str, line: str
 ) -> None:
     error = fire("import", save(name, [record]), code=1).stderr
     assert f"{name}: is this {tool} with judgments made elsewhere" in error

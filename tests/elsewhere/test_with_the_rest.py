@@ -9,16 +9,17 @@ import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
-from answer_files import OF_PEOPLE, YES_NO, Table, Votes, said, save
-from command import Fire, rows
+from answer_files import OF_PEOPLE, YES_NO, said, save, table, votes
+from command import rows
+from command import run as fire
 
 from fire_toolkit.workspace.database import Database
 
+pytestmark = pytest.mark.usefixtures("workspace")
+
 
 @pytest.mark.slow
-def test_a_pair_that_two_carriers_asked_is_one_pair(
-    fire: Fire, workspace: Path, votes: Votes, table: Table
-) -> None:
+def test_a_pair_that_two_carriers_asked_is_one_pair() -> None:
     Path("pool").mkdir()
     Path("pool/pool.csv").write_text("query_id,doc_id\nNA,v1\n007,v1\nq4,007\n")
     Path("collection/qrels.txt").write_text("NA 0 v1 1\n007 0 v3 1\nq4 0 v3 1\n1e5 0 v1 1\n")
@@ -46,7 +47,7 @@ def test_a_pair_that_two_carriers_asked_is_one_pair(
 
 
 @pytest.mark.slow
-def test_judgments_that_were_there_before_stay(fire: Fire, workspace: Path, votes: Votes) -> None:
+def test_judgments_that_were_there_before_stay() -> None:
     answer = {"id": 1, "completed_by": 5, "created_at": "2026-01-01T00:00:00Z", "unique_id": "u"}
     choice = {"from_name": "relevance", "type": "choices", "value": {"choices": ["relevant"]}}
     task = {
@@ -64,9 +65,7 @@ def test_judgments_that_were_there_before_stay(fire: Fire, workspace: Path, vote
     assert votes() == both
 
 
-def test_all_rows_of_a_file_are_looked_up_at_once(
-    fire: Fire, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_rows_of_a_file_are_looked_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     twenty = [(f"w{n}", "NA", "v1", "Yes") for n in range(20)]
     fire("import", said(*twenty), *OF_PEOPLE, *YES_NO)
     asked: list[int] = []
@@ -83,7 +82,7 @@ def test_all_rows_of_a_file_are_looked_up_at_once(
     assert len(asked) <= 3
 
 
-def test_judgments_that_nothing_can_make_again_are_not_written_over(fire: Fire, workspace: Path) -> None:
+def test_judgments_that_nothing_can_make_again_are_not_written_over() -> None:
     Path("judgments").mkdir()
     own = "query_id,doc_id,annotator_id,label\nq4,v1,ann,relevant\n"
     Path("judgments/judgments.csv").write_text(own)
@@ -95,7 +94,7 @@ def test_judgments_that_nothing_can_make_again_are_not_written_over(fire: Fire, 
 
 
 def test_columns_are_needed_and_a_workspace(
-    fire: Fire, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = said(("w", "NA", "v1", "No"))
     assert "says where the ids are" in fire("import", file, "--label", "No=irrelevant", code=1).stderr
@@ -106,7 +105,7 @@ def test_columns_are_needed_and_a_workspace(
 
 @pytest.mark.slow
 def test_trec_2011_from_its_raw_table(
-    fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trec2011_crowd: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trec2011_crowd: Path
 ) -> None:
     """17,395 labels by 445 workers on 2,165 pairs (its README); alpha is krippendorff's of the raw file."""
     raw = trec2011_crowd / "trec11_vuurens.labels.csv"
@@ -135,7 +134,7 @@ def test_trec_2011_from_its_raw_table(
     assert (again["new"], again["edited"], again["judgments"]) == (0, 0, 17_395)
 
 
-def test_ids_with_blanks_are_those_of_the_collection(fire: Fire, workspace: Path, table: Table) -> None:
+def test_ids_with_blanks_are_those_of_the_collection() -> None:
     """All ids of the benchmark are percent-encoded where one has a blank, and so are those of a table."""
     for file in Path("collection").iterdir():
         file.unlink()

@@ -5,8 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from command import Fire
+from command import run as fire
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def write_items(folder: Path, *urls: str, name: str = "items.tsv") -> Path:
     return path
 
 
-def test_check_shows_what_will_not_play_and_ends_with_1(folder: Path, fire: Fire) -> None:
+def test_check_shows_what_will_not_play_and_ends_with_1(folder: Path) -> None:
     write_items(folder, "videos/h264.mp4", "videos/mpeg4.avi", "videos/gone.mp4")
     result = fire("media", "check", "items.tsv", code=1)
     lines = result.stdout.splitlines()
@@ -36,14 +35,14 @@ def test_check_shows_what_will_not_play_and_ends_with_1(folder: Path, fire: Fire
     assert "next: fire-toolkit media transcode" in result.stderr
 
 
-def test_check_ends_with_0_when_all_play(folder: Path, fire: Fire) -> None:
+def test_check_ends_with_0_when_all_play(folder: Path) -> None:
     write_items(folder, "videos/h264.mp4", "videos/vp9.webm", "videos/a.png")
     result = fire("media", "check", "items.tsv")
     assert result.stdout == ""
     assert "next: fire-toolkit media serve" in result.stderr
 
 
-def test_check_gives_every_item_to_programs(folder: Path, fire: Fire) -> None:
+def test_check_gives_every_item_to_programs(folder: Path) -> None:
     write_items(folder, "videos/h264.mp4", "videos/text.mp4")
     result = fire("media", "check", "items.tsv", "--format", "json", code=1)
     assert [(row["doc_id"], row["state"]) for row in json.loads(result.stdout)] == [
@@ -55,16 +54,14 @@ def test_check_gives_every_item_to_programs(folder: Path, fire: Fire) -> None:
     assert "h264" not in table
 
 
-def test_paths_start_in_the_current_folder(folder: Path, fire: Fire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_start_in_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_items(folder, "h264.mp4")
     fire("media", "check", "items.tsv", code=1)
     monkeypatch.chdir(folder / "videos")
     fire("media", "check", "../items.tsv")
 
 
-def test_addresses_cannot_be_checked_without_the_page(
-    folder: Path, fire: Fire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_addresses_cannot_be_checked_without_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_items(folder, "http://127.0.0.1:9/v.mp4")
     assert "set FIRE_LABEL_STUDIO_URL" in fire("media", "check", "items.tsv", code=2).stderr
     monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", "http://127.0.0.1:8080")
@@ -72,7 +69,7 @@ def test_addresses_cannot_be_checked_without_the_page(
     assert "does not answer (ConnectError)" in result.stdout
 
 
-def test_a_workspace_knows_items_root_and_page(folder: Path, fire: Fire) -> None:
+def test_a_workspace_knows_items_root_and_page(folder: Path) -> None:
     (folder / "fire.toml").write_text('[collection]\nitems = "collection/items.tsv"\n')
     (folder / "collection").mkdir()
     write_items(folder / "collection", "videos/h264.mp4", "videos/a.png")
@@ -82,14 +79,14 @@ def test_a_workspace_knows_items_root_and_page(folder: Path, fire: Fire) -> None
     assert "h264.mp4" not in result.stdout
 
 
-def test_bad_input_is_named(folder: Path, fire: Fire) -> None:
+def test_bad_input_is_named(folder: Path) -> None:
     assert "gone.tsv: no such file" in fire("media", "check", "gone.tsv", code=1).stderr
     (folder / "bad.tsv").write_text("doc_id\turl\nv\tx\n")
     assert "no column media_url" in fire("media", "check", "bad.tsv", code=1).stderr
     assert "ITEMS is needed" in fire("media", "check", code=2).stderr
 
 
-def test_transcode_makes_new_items_that_play(folder: Path, fire: Fire) -> None:
+def test_transcode_makes_new_items_that_play(folder: Path) -> None:
     write_items(folder, "videos/h264.mp4", "videos/mpeg4.avi")
     result = fire("media", "transcode", "items.tsv", "--out", "new")
     assert "1 plays, 1 transcoded; new/items.tsv names what is to be shown" in result.stderr
@@ -99,7 +96,7 @@ def test_transcode_makes_new_items_that_play(folder: Path, fire: Fire) -> None:
     assert "1 plays, 1 done before" in again.stderr
 
 
-def test_transcode_ends_with_1_and_names_what_failed(folder: Path, fire: Fire) -> None:
+def test_transcode_ends_with_1_and_names_what_failed(folder: Path) -> None:
     write_items(folder, "videos/text.mp4", "videos/mpeg4.avi")
     result = fire("media", "transcode", "items.tsv", "--out", "new", "--to", "vp9", code=1)
     assert "videos/text.mp4: neither video nor picture" in result.stderr
@@ -107,18 +104,14 @@ def test_transcode_ends_with_1_and_names_what_failed(folder: Path, fire: Fire) -
     assert "videos/text.mp4" in (folder / "new/items.tsv").read_text()
 
 
-def test_in_a_workspace_the_videos_go_to_media(folder: Path, fire: Fire) -> None:
+def test_in_a_workspace_the_videos_go_to_media(folder: Path) -> None:
     (folder / "fire.toml").write_text('[collection]\nitems = "items.tsv"\n')
     write_items(folder, "videos/mpeg4.avi")
     result = fire("media", "transcode")
     assert 'items = "media/transcoded/items.tsv"' in result.stderr
     assert "media/transcoded/mpeg4-" in (folder / "media/transcoded/items.tsv").read_text()
-    assert "--out is needed outside a workspace" in _outside(folder, fire).stderr
-
-
-def _outside(folder: Path, fire: Fire) -> Result:
     (folder / "fire.toml").unlink()
-    return fire("media", "transcode", "items.tsv", code=2)
+    assert "--out is needed outside a workspace" in fire("media", "transcode", "items.tsv", code=2).stderr
 
 
 def captions_as_items(folder: Path, *urls: str) -> None:
@@ -131,7 +124,7 @@ def captions_as_items(folder: Path, *urls: str) -> None:
     (folder / "items.tsv").write_text("doc_id\ttext\nc1\ta dog runs\n")
 
 
-def test_where_captions_are_the_items_the_queries_are_looked_at(folder: Path, fire: Fire) -> None:
+def test_where_captions_are_the_items_the_queries_are_looked_at(folder: Path) -> None:
     captions_as_items(folder, "videos/h264.mp4", "videos/mpeg4.avi")
     result = fire("media", "check", "--format", "json", code=1)
     found = [(row["query_id"], row["state"]) for row in json.loads(result.stdout)]
@@ -139,7 +132,7 @@ def test_where_captions_are_the_items_the_queries_are_looked_at(folder: Path, fi
     assert fire("media", "check", "queries.tsv", code=1).stdout.split()[0] == "query_id"
 
 
-def test_where_captions_are_the_items_new_queries_are_written(folder: Path, fire: Fire) -> None:
+def test_where_captions_are_the_items_new_queries_are_written(folder: Path) -> None:
     captions_as_items(folder, "videos/h264.mp4", "videos/mpeg4.avi")
     result = fire("media", "transcode")
     file = folder / "media" / "transcoded" / "queries.tsv"
@@ -151,7 +144,7 @@ def test_where_captions_are_the_items_new_queries_are_written(folder: Path, fire
 
 
 def test_items_lie_where_the_workspace_says(
-    tmp_path: Path, clips: Path, fire: Fire, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, clips: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "videos").mkdir()
     shutil.copy(clips / "h264.mp4", tmp_path / "videos" / "h264.mp4")
