@@ -1,3 +1,5 @@
+"""What the rules say of votes, an adjudicator's word, controls, and what is told beside labels."""
+
 from typing import Any
 
 import numpy as np
@@ -5,16 +7,27 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_judgments import judged as judged_rows
 from small_judgments import judged_docs as judged
 
 from examples import cases, examples
-from fire_toolkit.errors import FireError
+from fire_toolkit.errors import FireError, TableError, UsageError
+from fire_toolkit.resolution.plan import rejected_originals
 from fire_toolkit.resolution.registry import RULES
-from fire_toolkit.resolution.resolve import resolve
+from fire_toolkit.resolution.resolve import Resolution, resolve
+from fire_toolkit.resolution.settle import settle_disputes
 from fire_toolkit.resolution.votes import Verdicts, Votes
-from fire_toolkit.tables import SUPPORT, Judgments, check_disputes, check_judgments, check_labels
+from fire_toolkit.tables import (
+    SUPPORT,
+    Judgments,
+    Labels,
+    Qrels,
+    check_disputes,
+    check_judgments,
+    check_labels,
+    check_qrels,
+)
 
-GRADES = {"relevant": 1, "not-relevant": 0, "escalate": None}
 GRADED = {"x": 2, "y": 1, "z": 0, "esc": None}
 
 
@@ -70,11 +83,9 @@ def test_pairs_of_different_queries_are_kept_apart() -> None:
 @pytest.mark.parametrize("rule", RULES)
 def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
     judgments = check_judgments(judged({}).assign(round=pd.Series(dtype="int64")))
-    labels, disputes = resolve(judgments, grades=GRADES, rule=rule)[:2]
+    labels, disputes = resolve(judgments, grades=GRADED, rule=rule)[:2]
     assert (len(labels), len(disputes)) == (0, 0)
-    assert list(disputes.columns) == [
-        "query_id", "doc_id", "reason", "n_relevant", "n_not-relevant", "n_escalate"
-    ]  # fmt: skip
+    assert list(disputes.columns) == ["query_id", "doc_id", "reason", "n_x", "n_y", "n_z", "n_esc"]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -139,3 +150,188 @@ def test_a_vote_that_a_rule_leaves_open_is_in_dispute_and_not_escalated(
     monkeypatch.setattr(type(RULES), "named", lambda rules, name: undecided)
     disputes = resolve(judged({"d": ["x"], "e": ["esc"]}), grades=GRADED).disputes
     assert list(disputes["reason"]) == ["no_majority", "escalated"]
+
+
+YES_NO = {"n": 0, "y": 1, "e": None}
+
+
+def answered(answers: str) -> Judgments:
+    """Judgments of the doc d and, so that any adjudicator has one, of the doc other, in round 1."""
+    given = [answer.split(":") for answer in answers.split()]
+    rows = [("d", name, said[0]) for name, said in given] + [("other", who, "y") for who in ("lead", "chair")]
+    return judged_rows(rows, round=[int(said[1:] or 1) for _, said in given] + [1, 1])
+
+
+def resolved(judgments: Judgments, *adjudicators: str) -> Resolution:
+    return resolve(judgments, grades=YES_NO, rule="adjudicator", adjudicators=adjudicators)
+
+
+@cases("answers", "adjudicators", "expected")
+def test_whose_word_counts(answers: str, adjudicators: list[str], expected: str) -> None:
+    labels, disputes = resolved(answered(answers), *adjudicators)[:2]
+    found = dict(zip(labels["doc_id"], labels["label"], strict=True)) | dict.fromkeys(disputes["doc_id"], "?")
+    assert found == {"d": expected, "other": "y"}
+
+
+def test_votes_are_counted_whoever_overruled_them() -> None:
+    label = resolved(answered("u:n v:n lead:y"), "lead").labels.iloc[0]
+    assert (label["n_judgments"], label["n_agree"], label["vote_share"]) == (3, 1, pytest.approx(1 / 3))
+
+
+def test_neither_adjudicators_nor_rounds_is_an_error() -> None:
+    judgments = check_judgments(answered("u:y").drop(columns="round"))
+    words = "rule adjudicator needs adjudicators, or judgments with a column round"
+    with pytest.raises(UsageError, match=words):
+        resolved(judgments)
+
+
+@pytest.mark.parametrize("rounds", [["1", "2"], [1.0, None], [1.5, 2]])
+def test_rounds_that_are_no_whole_numbers_are_an_error(rounds: list[object]) -> None:
+    judgments = judged_rows([("d", "u", "y"), ("d", "v", "n")]).assign(round=rounds)
+    with pytest.raises(TableError, match=r"round is of type .*; expected whole numbers"):
+        resolved(check_judgments(pd.DataFrame(judgments)))
+
+
+def known(**labels: str) -> pd.DataFrame:
+    return pd.DataFrame({"query_id": "q", "doc_id": list(labels), "label": list(labels.values())})
+
+
+def test_fewer_than_two_controls_say_nothing() -> None:
+    judgments = judged({"one": "yyn", "two": "nny"})
+    assert resolve(judgments, grades=YES_NO).on_controls is None
+    full = resolve(judgments, grades=YES_NO, controls=known(one="y", four="n"))
+    assert full.on_controls is None
+
+
+def test_each_control_is_judged_as_by_resolving_without_its_part() -> None:
+    draw = np.random.default_rng(6)
+    truth = draw.random(120) < 0.3
+    error = np.array([0.05, 0.2, 0.4])
+    given = truth[:, None] ^ (draw.random((120, 3)) < error)
+    answers = {f"d{n:03d}": "".join("ny"[int(v)] for v in row) for n, row in enumerate(given)}
+    controls = known(**{f"d{n:03d}": "ny"[int(truth[n])] for n in range(23)})
+    expected = 0
+    for part in range(5):
+        hidden = controls.iloc[part::5]
+        told = controls.drop(index=hidden.index)
+        full = resolve(judged(answers), grades=YES_NO, rule="dawid-skene", controls=told)
+        both = full.labels.merge(hidden, on=["query_id", "doc_id"], suffixes=("", "_known"))
+        expected += int((both["label"] == both["label_known"]).sum())
+    found = resolve(judged(answers), grades=YES_NO, rule="dawid-skene", controls=controls).on_controls
+    assert found is not None
+    assert found["n_right"] == expected
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_can_be_measured(rule: str) -> None:
+    judgments = check_judgments(judged({f"d{n}": "yyy" for n in range(6)}).assign(round=1))
+    controls = known(**{f"d{n}": "y" for n in range(4)})
+    found = resolve(judgments, grades=YES_NO, rule=rule, controls=controls).on_controls
+    assert found is not None
+    counts = {"n_controls", "n_labelled", "n_right", "majority_right"}
+    assert {name: found[name] for name in counts} == dict.fromkeys(counts, 4)
+
+
+def test_controls_with_the_first_label_count_as_any_other() -> None:
+    """The first label has the code 0, and a pair without a known label the code -1."""
+    answers = {f"d{n}": "nn" if n % 2 else "ny" for n in range(8)} | {"last": "yy", "tied": "yn"}
+    controls = known(**{f"d{n}": "n" for n in range(8)}, tied="n")
+    full = resolve(judged(answers), grades=YES_NO, rule="dawid-skene", controls=controls)
+    assert full.on_controls is not None
+    assert full.on_controls["n_controls"] == 9
+    labels = full.labels.set_index("doc_id")["label"]
+    # the second annotator is right on half of the controls, so the first decides
+    assert [labels[f"d{n}"] for n in range(8)] == ["n"] * 8
+    assert labels["tied"] == "n"  # a model keeps what it is told
+
+
+GRADES = {"no": 0, "yes": 1, "very": 2, "?": None}
+
+
+def labelled(relevances: dict[str, int]) -> Labels:
+    docs = pd.Series(relevances.keys(), dtype="str")
+    table = pd.DataFrame({"doc_id": docs, "label": "x", "relevance": list(relevances.values())})
+    return check_labels(
+        table.assign(query_id="q", label=table["label"].astype("str")).astype({"query_id": "str"})
+    )
+
+
+def test_rejected_originals_are_those_with_a_label_that_is_not_positive() -> None:
+    original = {"kept": 1, "rejected": 1, "unjudged": 1, "explicit": 0}
+    docs = pd.Series(original.keys(), dtype="str")
+    qrels: Qrels = check_qrels(
+        pd.DataFrame({"doc_id": docs, "relevance": list(original.values())}).assign(query_id="q")
+    )
+    labels = labelled({"kept": 2, "rejected": 0, "explicit": 0, "new": 1, "other": 0})
+    pool = rejected_originals(labels, qrels, round=3)
+    assert pool[["doc_id", "is_original", "round"]].to_numpy().tolist() == [["rejected", True, 3]]
+
+
+def test_a_rule_is_compared_with_a_plain_majority() -> None:
+    answers = {"same": ["yes", "yes", "no"], "tie": ["yes", "no"], "one": ["no"]}
+    judgments = judged(answers | {"lost": ["yes", "yes", "no", "very"]})
+    found = resolve(judgments, grades=GRADES, rule="fire").against_majority
+    assert found == {"same": 2, "other": 0, "gained": 0, "lost": 1}
+    found = resolve(
+        judged({"other": ["yes", "yes", "no"], "gained": ["yes", "very", "no"]}),
+        grades=GRADES,
+        rule="adjudicator",
+        adjudicators=["a2"],
+    ).against_majority
+    assert found == {"same": 0, "other": 1, "gained": 1, "lost": 0}
+
+
+def test_disputes_can_be_settled_at_either_end() -> None:
+    judgments = judged({"tie": ["yes", "no"], "escalated": ["?"], "one": ["no"]})
+    labels, disputes = resolve(judgments, grades=GRADES)[:2]
+    for end, label, relevance in (("0", "no", 0), ("1", "yes", 1)):
+        settled = settle_disputes(labels, disputes, grades=GRADES, end=end)
+        row = settled.set_index("doc_id").loc["tie"]
+        assert (row["label"], row["relevance"], row["method"]) == (label, relevance, f"disputes_as_{end}")
+        assert (row["n_judgments"], row["n_agree"]) == (2, 1)
+        assert np.isnan(row["vote_share"])
+        assert list(settled["doc_id"]) == ["one", "tie"]
+    with pytest.raises(UsageError, match="expected one of 0, 1"):
+        settle_disputes(labels, disputes, grades=GRADES, end="both")
+    with pytest.raises(UsageError, match="no label is positive"):
+        settle_disputes(labels, disputes.assign(), grades={"no": 0}, end="1")
+
+
+def test_without_disputes_nothing_is_settled() -> None:
+    labels, disputes = resolve(judged({"one": ["no"]}), grades=GRADES)[:2]
+    pd.testing.assert_frame_equal(labels, settle_disputes(labels, disputes, grades=GRADES, end="1"))
+
+
+def test_labels_name_the_rounds_of_their_votes() -> None:
+    judgments = judged({"a": ["yes", "no", "yes"], "b": ["no"], "c": ["?", "no"]}, round=[1, 1, 2, 2, 1, 3])
+    labels = resolve(judgments, grades=GRADES).labels
+    assert dict(zip(labels["doc_id"], labels["rounds"], strict=True)) == {"a": "1;2", "b": "2", "c": "3"}
+    plain = resolve(judged({"b": ["no"]}), grades=GRADES).labels
+    assert "rounds" not in plain.columns
+    settled = settle_disputes(
+        *resolve(judgments, grades=GRADES, rule="unanimous")[:2], grades=GRADES, end="0"
+    )
+    assert dict(zip(settled["doc_id"], settled["rounds"], strict=True)) == {"a": "", "b": "2", "c": "3"}
+
+
+def test_a_model_tells_its_posteriors_and_its_trace() -> None:
+    judgments = judged({f"d{n}": ["yes", "yes" if n % 2 else "no"] for n in range(6)} | {"e": ["?"]})
+    full = resolve(judgments, grades=GRADES, rule="dawid-skene")
+    assert full.posteriors is not None
+    assert list(full.posteriors.columns) == ["query_id", "doc_id", "p_no", "p_yes", "p_very"]
+    assert full.posteriors[["p_no", "p_yes", "p_very"]].sum(axis=1).to_numpy() == pytest.approx(np.ones(7))
+    best = full.posteriors.set_index("doc_id")[["p_no", "p_yes", "p_very"]].max(axis=1)
+    assert full.labels["posterior"].to_numpy() == pytest.approx(best[full.labels["doc_id"]].to_numpy())
+    assert full.confusions is not None
+    said = full.confusions.groupby(["annotator_id", "truth"])["probability"].sum()
+    assert said.to_numpy() == pytest.approx(np.ones(2 * 3))
+    assert dict(full.confusions.groupby("annotator_id")["n_votes"].first()) == {"a0": 6, "a1": 6}
+    assert full.converged
+    assert (np.diff(full.trace) > -1e-9).all()
+
+
+@pytest.mark.parametrize("rule", sorted(set(RULES) - {"dawid-skene", "adjudicator"}))
+def test_other_rules_have_none(rule: str) -> None:
+    full = resolve(judged({"a": ["yes"]}), grades=GRADES, rule=rule)
+    assert (full.posteriors, full.confusions, full.trace) == (None, None, ())
+    assert full.converged
