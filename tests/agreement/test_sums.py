@@ -1,19 +1,24 @@
-"""Values, weighted values and intervals, all made of the same sums."""
+"""Values, weights and intervals of the same sums, by groups of pairs, and on pages of several captions."""
 
+import itertools
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from small_judgments import agreement_intervals, alpha_interval, on_pairs
+from small_judgments import agreement_intervals, alpha_interval, judged, on_pairs
 
+from fire_toolkit.agreement.groups import join_columns
 from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import agreement
+from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.resolution.votes import code_votes
-from fire_toolkit.tables import Judgments
+from fire_toolkit.tables import Judgments, check_judgments, first_round
 
 NAMES = list(STATISTICS)
 OF_TWO = ["cohen_kappa"]
@@ -153,3 +158,141 @@ def test_weighted_label_shares_by_hand() -> None:
     assert found["value"].tolist() == pytest.approx(
         [(agreeing - by_chance) / (1 - by_chance), (agreeing - by_gwet) / (1 - by_gwet), share, agreeing]
     )
+
+
+ROWS = [("a", "u", "1"), ("a", "v", "0"), ("a", "w", "1"), ("b", "u", "1"), ("b", "v", "1")]
+
+
+def test_only_each_pairs_first_round_is_kept() -> None:
+    # b was pooled for the second round, so its first answers are of round 2
+    kept = first_round(judged(ROWS, round=[1, 1, 2, 2, 3]))
+    assert kept[["doc_id", "annotator_id"]].to_numpy().tolist() == [["a", "u"], ["a", "v"], ["b", "u"]]
+
+
+def test_answers_that_nobody_asked_for_do_not_count_as_first() -> None:
+    kept = first_round(judged(ROWS, round=[1, 1, 2, 1, 1], kind=["task", "unassigned", "task", "task", ""]))
+    assert kept[["doc_id", "annotator_id"]].to_numpy().tolist() == [["a", "u"], ["b", "u"], ["b", "v"]]
+
+
+def test_without_a_column_round_all_judgments_are_kept() -> None:
+    assert len(ROWS) == len(first_round(judged(ROWS)))
+    assert len(first_round(judged([]))) == 0
+
+
+def test_a_pair_that_two_runs_pooled_is_in_both_groups() -> None:
+    sources = pd.DataFrame({"query_id": "q", "doc_id": ["a", "a", "b"], "run_id": ["x", "y", "x"]})
+    table = agreement(join_columns(judged(ROWS), sources, by="run_id"), by="run_id")
+    alpha = table[table["statistic"] == "percent_agreement"]
+    assert alpha[["group", "n_units"]].to_numpy().tolist() == [["x", 2], ["y", 1]]
+    expected = [(1 / 3 + 1) / 2, 1 / 3]
+    assert expected == pytest.approx(alpha["value"].tolist())
+
+
+def test_queries_bring_the_length_of_their_text_in_the_order_of_numbers() -> None:
+    queries = pd.DataFrame({"query_id": ["q", "r"], "text": ["one two", "w " * 12]})
+    both = pd.concat([judged(ROWS), judged(ROWS).assign(query_id="r")])
+    joined = join_columns(check_judgments(both), queries, by="text_words")
+    table = agreement(joined, by="text_words", statistics=["unanimous"])
+    assert table["group"].tolist() == ["1-5", "11-15"]
+
+
+def test_a_pair_without_a_partner_is_in_the_group_of_the_empty_text() -> None:
+    joined = join_columns(judged(ROWS), pd.DataFrame({"doc_id": ["a"], "stratum": ["s"]}))
+    table = agreement(joined, by="stratum", statistics=["alpha"])
+    assert table["group"].tolist() == ["", "s"]
+
+
+def test_columns_that_judgments_have_stay_as_they_are() -> None:
+    pool = pd.DataFrame({"doc_id": ["a", "b"], "round": [7, 7], "is_original": [True, False]})
+    joined = join_columns(judged(ROWS, round=[1, 1, 2, 1, 1]), pool)
+    assert joined["round"].tolist() == [1, 1, 2, 1, 1]
+    assert joined["is_original"].tolist() == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "words"),
+    [
+        ({"video": ["a"]}, TableError, "expected some of query_id, doc_id, annotator_id"),
+        ({"doc_id": ["a"]}, TableError, "a column that judgments do not have"),
+        ({"doc_id": ["z"], "stratum": ["s"]}, JoinError, "no judgment has its doc_id"),
+    ],
+)
+def test_a_table_that_does_not_belong_is_an_error(
+    table: dict[str, list[str]], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        join_columns(judged(ROWS), pd.DataFrame(table))
+
+
+def on_pages(pages: Sequence[str]) -> pd.DataFrame:
+    """Return judgments of pages that are given as texts of 1, 0 and - (no vote), in random row order."""
+    rows = [
+        {"query_id": f"q{p}-{n}", "doc_id": f"v{p}", "annotator_id": "u", "page": f"p{p}"}
+        | {"label": {"1": "relevant", "0": "irrelevant", "-": "ambiguous"}[mark], "page_position": str(n + 1)}
+        for p, page in enumerate(pages)
+        for n, mark in enumerate(page)
+    ]
+    return pd.DataFrame(rows).sample(frac=1, random_state=0)
+
+
+def z_by_all_orders(pages: Sequence[str]) -> tuple[float, float]:
+    """Return z of both effects from the mean and variance over every order of every page, one by one."""
+    found = []
+    for statistic in (
+        lambda page: sum(n / (len(page) - 1) for n, mark in enumerate(page) if mark == "1"),
+        lambda page: sum(pair == ("1", "1") for pair in itertools.pairwise(page)),
+    ):
+        all_values = [[statistic(order) for order in itertools.permutations(page)] for page in pages]
+        mean = sum(float(np.mean(values)) for values in all_values)
+        variance = sum(float(np.var(values)) for values in all_values)
+        found.append((sum(statistic(page) for page in pages) - mean) / math.sqrt(variance))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize(
+    "pages", [["1100"], ["0101", "1011"], ["11010", "000", "111", "10"], ["0111100", "10", "01"]]
+)
+def test_z_is_that_of_every_order_of_every_page(pages: list[str]) -> None:
+    effects = page_effects(on_pages(pages)).set_index("effect")
+    assert tuple(effects["z"]) == pytest.approx(z_by_all_orders(pages))
+    assert effects.loc["order", "expected"] == 0.5
+    assert list(effects["n_pages"]) == [len(pages)] * 2
+    expected_p = [math.erfc(abs(z) / math.sqrt(2)) for z in effects["z"]]
+    assert list(effects["p_value"]) == pytest.approx(expected_p)
+
+
+def test_answers_that_are_no_vote_and_single_captions_are_left_out() -> None:
+    effects = page_effects(on_pages(["1-10", "1", "-1"])).set_index("effect")
+    assert list(effects["n_answers"]) == [3, 3]
+    assert effects.loc["order", "observed"] == pytest.approx(0.25)  # the first and the second of three
+    assert effects.loc["contrast", "observed"] == 0.5
+
+
+def test_pages_of_one_kind_tell_nothing_and_no_pages_give_no_rows() -> None:
+    assert page_effects(on_pages(["111", "00"]))["z"].isna().all()
+    assert page_effects(on_pages(["111"]).assign(page="")).empty
+    assert page_effects(on_pages(["111"]).drop(columns=["page", "page_position"])).empty
+
+
+def test_a_contrast_that_is_there_is_found() -> None:
+    """400 pages of random answers, where a positive one turns every second positive after it."""
+    rng = np.random.default_rng(0)
+    pages = []
+    for _ in range(400):
+        page = ""
+        for mark in rng.random(10) < 0.4:
+            page += "1" if mark and not (page.endswith("1") and rng.random() < 0.5) else "0"
+        pages.append(page)
+    effects = page_effects(on_pages(pages)).set_index("effect")
+    assert effects.loc["contrast", "p_value"] < 1e-6
+    assert effects.loc["contrast", "observed"] < effects.loc["contrast", "expected"]
+    assert effects.loc["order", "p_value"] > 0.001
+
+
+def test_what_a_page_shows_is_drawn_whole() -> None:
+    """An item with its captions; or, where captions are the items, a query with them."""
+    judgments = on_pages(["110", "01"])
+    assert alike(judgments) == "doc_id"
+    turned = judgments.rename(columns={"query_id": "doc_id", "doc_id": "query_id"})
+    assert alike(turned) == "query_id"
+    assert alike(judgments.assign(page="")) == "query_id"
