@@ -107,8 +107,7 @@ def alter(root: Path, statement: str, *values: object) -> None:
     """Change the record of a workspace as no command does; `answers` alone: forget all answers."""
     with contextlib.closing(sqlite3.connect(root / "campaign.sqlite")) as db, db:
         if statement == "answers":
-            numbers = "delete from sqlite_sequence where name = 'answers'"
-            db.executescript(f"delete from answers; delete from said; {numbers}")
+            db.executescript("delete from answers; delete from said; delete from batches")
         else:
             db.execute(statement, values)
 

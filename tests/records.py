@@ -12,9 +12,9 @@ import pandas as pd
 
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
-from fire_toolkit.campaign.said import keep_said
-from fire_toolkit.campaign.store import _INSERT, Store
-from fire_toolkit.workspace.database import STORE, row_sha256
+from fire_toolkit.campaign.said import keep_rows
+from fire_toolkit.campaign.store import Store
+from fire_toolkit.workspace.database import STORE
 
 _FOLDER = TemporaryDirectory(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))
 _numbers = count()
@@ -57,8 +57,7 @@ def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) ->
     store = Store(root / STORE)
     values = [] if rows is None else rows[list(COLUMNS)].to_numpy().tolist()
     with store.database.transaction() as db:
-        db.executemany(_INSERT, [[*each, row_sha256(each)] for each in values])
-        keep_said(db)
+        keep_rows(db, values)
     store.close()
     return Store(root / STORE)
 

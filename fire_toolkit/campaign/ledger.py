@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import msgspec
+
 from fire_toolkit.campaign.page_json import PART, Part, part_key
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, round_of
 from fire_toolkit.campaign.tasks import pair_id, split_pair_id, split_pair_ids
@@ -146,10 +148,10 @@ def _row(annotation: Any, task: Json, pair: str, origin: Origin, where: str) -> 
 
 def answer_text(content: Json) -> str:
     """Return an answer as the record writes it."""
-    return _encode(content)
-
-
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+    try:
+        return msgspec.json.encode(content, order="sorted").decode()
+    except (OverflowError, UnicodeError, RecursionError):  # numbers beyond 64 bits, half characters
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
 def says_the_same(answer: str, earlier: str) -> bool:
@@ -201,6 +203,12 @@ class Version(NamedTuple):
     def says(self, answer: str) -> bool:
         """Whether it says what an answer says, whatever else a source tells of both."""
         return self.answer == answer or _said(self.answer) == _said(answer)
+
+
+def version_of(row: Mapping[str, str], number: int) -> Version:
+    """Return a row of the record as a version of its answer."""
+    own = (row[name] for name in ("state", "source", "project", "answer"))
+    return Version(row["updated_at"], row["state"] in EVENTS, row["seen_at"], number, *own)
 
 
 def _said(answer: str) -> Any:

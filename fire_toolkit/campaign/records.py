@@ -6,6 +6,7 @@ same queues. Nothing is changed: what moves to other hands, and what a task show
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -174,11 +175,12 @@ def _tasks(asked: pd.DataFrame, where: str) -> Tasks:
 
 def tasks_of_pairs(store: Store, pairs: pd.DataFrame) -> Tasks:
     """Return what the tasks of pairs (query_id, doc_id) show, in the first round that asks each."""
-    with store.database.wanted(map("\x1f".join, zip(pairs["query_id"], pairs["doc_id"], strict=True))):
-        asked = store.table(
-            "select * from asked where query_id || char(31) || doc_id in (select name from wanted) "
-            "order by round, rowid"
-        )
+    names = list(map("\x1f".join, zip(pairs["query_id"], pairs["doc_id"], strict=True)))
+    asked = store.table(
+        "select * from asked where query_id || char(31) || doc_id in (select value from json_each(?)) "
+        "order by round, rowid",
+        [json.dumps(names)],
+    )
     asked = asked.drop_duplicates(["round", "pair_id"], keep="last").drop_duplicates("pair_id")
     return _tasks(asked, str(store.database.path))
 

@@ -1,7 +1,8 @@
-"""What each answer of the record says, read once and kept beside it in the table `said`."""
+"""Answers into the record, each with its hash, and what it says, read once, in the table `said`."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import sqlite3
@@ -10,30 +11,65 @@ from typing import Any
 
 from fire_toolkit.campaign.answer_types import ROW, UNDECODED, Row
 from fire_toolkit.campaign.answers import UNREAD, Fault, answer_columns
+from fire_toolkit.campaign.ledger import COLUMNS
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError
-from fire_toolkit.workspace.database import row_sha256
+from fire_toolkit.workspace.database import Database, row_sha256
 
 # The columns between the answer's number and the hash; fault: why it cannot be read.
 SAID = (
     "query_id, doc_id, id, label, no_vote, flags, comment, origin, controls, created_at, changed_at, "
     "duration_s, page, page_position, page_s, round_said, is_elsewhere, fault"
 )
-_UNREAD_YET = (
-    "select number, pair_id, answer from answers where number > (select coalesce(max(number), 0) from said) "
-    "order by number"
-)
-_AT_ONCE = 10_000
+_INSERT = f"insert into answers values (?, {'?, ' * len(COLUMNS)}?)"
+_INSERT_SAID = f"insert into said values (?, {'?, ' * len(SAID.split(','))}?)"
+_LAST = "select number, sha256 from batches order by number desc limit 1"
+_PAIR, _ANSWER = COLUMNS.index("pair_id"), COLUMNS.index("answer")
 
 
-def keep_said(db: sqlite3.Connection) -> None:
-    """Keep what those answers say that were not read yet."""
-    found = db.execute(_UNREAD_YET)
-    while rows := found.fetchmany(_AT_ONCE):
-        numbers, pairs, texts = zip(*rows, strict=True)
-        said = read_said(pairs, texts)
-        hashed = ((n, *values, row_sha256(map(str, values))) for n, values in zip(numbers, said, strict=True))
-        db.executemany(f"insert into said values (?, {'?, ' * len(SAID.split(','))}?)", hashed)
+def keep_rows(db: sqlite3.Connection, rows: Sequence[Sequence[str]]) -> None:
+    """Add rows of answers (`COLUMNS`) behind all that are there, with their hashes, and what each says."""
+    if not rows:
+        return
+    last, before = db.execute(_LAST).fetchone() or (0, b"")
+    numbers, hashes = range(last + 1, last + 1 + len(rows)), list(map(row_sha256, rows))
+    db.executemany(
+        _INSERT, ((number, *row, own) for number, row, own in zip(numbers, rows, hashes, strict=True))
+    )
+    said = read_said([row[_PAIR] for row in rows], [row[_ANSWER] for row in rows])
+    hashed = ((n, *values, row_sha256(map(str, values))) for n, values in zip(numbers, said, strict=True))
+    db.executemany(_INSERT_SAID, hashed)
+    db.execute("insert into batches values (?, ?)", [numbers[-1], batch_sha256(before, hashes)])
+
+
+def batch_sha256(before: bytes, hashes: Sequence[bytes]) -> bytes:
+    """Return the hash of all answers up to those of some hashes; before: that of those before them."""
+    return hashlib.sha256(before + b"".join(hashes)).digest()
+
+
+def check_rows(database: Database) -> None:
+    """Read every answer, and what each says.
+
+    Raises:
+        FormatError: a row is not the one that was written, or rows are missing.
+    """
+    batches = database.select("select number, sha256 from batches order by number")
+    n_written = batches[-1][0] if batches else 0
+    for table, columns in (("said", SAID), ("answers", ", ".join(COLUMNS))):
+        hashes: list[bytes] = []
+        for rows in database.chunks(f"select number, {columns}, sha256 from {table} order by number")[1]:
+            for number, *values, sha256 in rows:
+                if row_sha256(map(str, values)) != sha256:
+                    raise database.damaged(f"answer {number} is not the one that was kept")
+                hashes.append(sha256)
+        if len(hashes) != n_written:
+            raise database.damaged(f"{len(hashes)} of {n_written} answers can be read")
+    first, before = 0, b""
+    for number, sha256 in batches:
+        before = batch_sha256(before, hashes[first:number])
+        if before != sha256:
+            raise database.damaged(f"answers {first + 1} to {number} are not those that were kept")
+        first = number
 
 
 def read_said(pairs: Sequence[str], answers: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -59,7 +95,7 @@ def _said(pairs: Sequence[str], rows: Sequence[Row]) -> Iterable[tuple[Any, ...]
         *(columns[name] for name in (*names, "created_at", "changed_at", "duration_s")),
         [row.page for row in rows],
         [str(row.position) if row.page else "" for row in rows],
-        [row.page_s for row in rows],
+        [None if row.page_s is None else float(row.page_s) for row in rows],
         [row.round or 1 for row in rows],
         [int(row.elsewhere is not None) for row in rows],
         [None] * len(rows),

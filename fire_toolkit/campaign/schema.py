@@ -15,11 +15,11 @@ create table machine (
 );
 create index machine_by_judge on machine (judge)
 """
-VERSION = 4
-# said: what the answer of that number says (`said.py`).
+VERSION = 5
+# said: what the answer of that number says. batches: the hash of all answers up to that number (`said.py`).
 SCHEMA = f"""
 create table answers (
-  number integer primary key autoincrement,
+  number integer primary key,
   {", ".join(f"{name} text not null" for name in COLUMNS)},
   sha256 blob not null,
   check (state in {STATES})
@@ -27,7 +27,8 @@ create table answers (
 create index answers_by_annotation on answers (annotation);
 create index answers_by_task on answers (project, task);
 create index answers_by_pair on answers (pair_id);
-create index hashes_of_answers on answers (number, sha256);
+create index answers_by_reading on answers (seen_at);
+create table batches (number integer primary key, sha256 blob not null);
 create table page (number integer primary key autoincrement, record text not null, sha256 blob not null);
 create table campaign (
   key text, guideline text, guideline_sha256 text, config_sha256 text, label_config text

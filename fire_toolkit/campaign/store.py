@@ -10,11 +10,12 @@ wrong. A row of `page` is what somebody did on our own page, kept before the pag
 from __future__ import annotations
 
 import json
-import sqlite3
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import count, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,9 +33,10 @@ from fire_toolkit.campaign.ledger import (
     STATES,
     Version,
     after,
+    version_of,
 )
 from fire_toolkit.campaign.page_json import BESIDE
-from fire_toolkit.campaign.said import SAID, keep_said
+from fire_toolkit.campaign.said import check_rows, keep_rows
 from fire_toolkit.campaign.schema import SCHEMA, VERSION, VIEWS
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
@@ -51,7 +53,8 @@ _REMEDY = (
     "restore it from a copy; `fire_toolkit.campaign.salvage.salvage` reads what can be read of it, and "
     "`fire-toolkit pull --full` then reads again what the server still has"
 )
-_INSERT = f"insert into answers ({_LISTED}, sha256) values ({', '.join('?' * (len(COLUMNS) + 1))})"
+_AT_ONCE = 20_000
+_values = itemgetter(*COLUMNS)
 
 
 def time_now() -> str:
@@ -115,17 +118,7 @@ class Store:
             FormatError: a row is not the one that was written, rows are missing, or others are kept as those
                 that count.
         """
-        of_answers = self.database.select("select seq from sqlite_sequence where name = 'answers'")
-        n_written = sum(n for (n,) in of_answers)
-        for table, columns in (("answers", _LISTED), ("said", SAID)):
-            n_rows = 0
-            for chunk in self.database.chunks(f"select number, {columns}, sha256 from {table}")[1]:
-                n_rows += len(chunk)
-                for number, *values, sha256 in chunk:
-                    if row_sha256(map(str, values)) != sha256:
-                        raise self.database.damaged(f"answer {number} is not the one that was kept")
-            if n_rows != n_written:
-                raise self.database.damaged(f"{n_rows} of {n_written} answers can be read")
+        check_rows(self.database)
         check_counted(self.database)
 
     def count(self) -> None:
@@ -155,11 +148,12 @@ class Store:
     def versions(self, annotations: Iterable[str]) -> dict[str, list[Version]]:
         """Return what is there of answers, of each the last word last."""
         found: dict[str, list[Version]] = {}
-        with self.database.wanted(annotations):
-            rows = self.database.select(
-                f"select annotation, updated_at, state in {EVENTS}, seen_at, number, state, source, project, "
-                "answer from wanted join answers on annotation = name order by 1, 2, 3, 4, 5"
-            )
+        rows = self.database.select(
+            f"select annotation, updated_at, state in {EVENTS}, seen_at, number, state, source, project, "
+            "answer from json_each(?) as wanted cross join answers on annotation = wanted.value "
+            "order by 1, 2, 3, 4, 5",
+            [json.dumps(list(set(annotations)))],
+        )
         for annotation, *version in rows:
             found.setdefault(annotation, []).append(Version(*version))
         return found
@@ -210,13 +204,12 @@ class Store:
         query += "" if tasks is None else " and task = ?"
         found = [each for values in there for each in self.database.select(query, values)]
         looked_at = {name for name, *task in found if tasks is None or tuple(task) in tasks}
-        with self.database.wanted(looked_at.difference(seen)):
-            rows = self.database.select(
-                f"select {_LISTED} from wanted join latest on annotation = name where source = ? "
-                "and project = ? and state <> 'deleted' and updated_at >= ? and updated_at < ? "
-                "order by annotation",
-                [source, project, since, until],
-            )
+        rows = self.database.select(
+            f"select {_LISTED} from json_each(?) as wanted cross join latest on annotation = wanted.value "
+            "where source = ? and project = ? and state <> 'deleted' and updated_at >= ? and updated_at < ? "
+            "order by annotation",
+            [json.dumps(list(looked_at.difference(seen))), source, project, since, until],
+        )
         return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
     def last_from_a_server(self) -> str:
@@ -302,13 +295,13 @@ class Store:
         """
         self._insert(rows, self._as_row)
 
-    def _as_version(self, row: Row, versions: list[Version]) -> Row | None:
+    def _as_version(self, row: Row, versions: Sequence[Version]) -> Row | None:
         """Return a row with its state, and with a time after those of the versions that it is later than.
 
         None: it says nothing new.
         """
         if not versions:
-            return {**row, "state": ANSWERED}
+            return row if row["state"] == ANSWERED else {**row, "state": ANSWERED}
         last, moment = versions[-1], row["updated_at"]
         if moment > last.updated_at:
             return {**row, "state": EDITED}
@@ -320,7 +313,7 @@ class Store:
         self._n_earlier += 1
         return {**row, "updated_at": after(last.updated_at) if self._shows_now else moment, "state": EDITED}
 
-    def _as_row(self, row: Row, versions: list[Version]) -> Row | None:
+    def _as_row(self, row: Row, versions: Sequence[Version]) -> Row | None:
         """Return a row of another record, with another time where it contradicts one here; None: known."""
         there = [each for each in versions if (each.source, each.project) == (row["source"], row["project"])]
         if row["state"] in EVENTS:
@@ -331,34 +324,36 @@ class Store:
             return row
         return None if any(v.says(row["answer"]) for v in same) else self._contradicting(row, versions)
 
-    def _contradicting(self, row: Row, versions: list[Version]) -> Row:
+    def _contradicting(self, row: Row, versions: Sequence[Version]) -> Row:
         self._n_contradicting += 1
         return {**row, "updated_at": after(max(each.updated_at for each in versions)), "state": EDITED}
 
-    def _insert(self, rows: Iterable[Row], as_new: Callable[[Row, list[Version]], Row | None]) -> None:
+    def _insert(self, rows: Iterable[Row], as_new: Callable[[Row, Sequence[Version]], Row | None]) -> None:
         """Insert those of the rows that are new; each is looked at after the one before it was inserted."""
-        rows, counts = list(rows), Counter[str]()
-        if not rows:
+        rows = iter(rows)
+        chunk = list(islice(rows, _AT_ONCE))
+        if not chunk:
             return
-
-        def new_values(known: dict[str, list[Version]]) -> Iterator[list[str | bytes]]:
-            for number, row in enumerate(rows, start=1 << 40):
-                versions = known.setdefault(row["annotation"], [])
-                if (new := as_new(row, versions)) is not None:
-                    values = [new[column] for column in COLUMNS]
-                    counts[new["state"]] += 1
-                    own = (new[name] for name in ("state", "source", "project", "answer"))
-                    is_event = new["state"] in EVENTS
-                    insort(versions, Version(new["updated_at"], is_event, new["seen_at"], number, *own))
-                    yield [*values, row_sha256(values)]
-
+        counts, seen, numbers = Counter[str](), set[str](), count(1 << 40)
         with self.database.transaction() as db:
-            try:
-                db.executemany(_INSERT, new_values(self.versions(row["annotation"] for row in rows)))
-            except sqlite3.IntegrityError:
-                unknown = ", ".join(sorted(set(counts).difference(STATES)))
-                raise TableError(f"ledger: state {unknown}, expected {', '.join(STATES)}") from None
-            keep_said(db)
+            was_empty = not self.has_answers()  # then all that is there was seen here
+            while chunk:
+                names = Counter(row["annotation"] for row in chunk)
+                known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
+                known |= self.versions(seen.intersection(names) if was_empty else names)
+                seen.update(names if was_empty else ())
+                new = []
+                for row in chunk:
+                    versions = known.get(row["annotation"])
+                    if (found := as_new(row, versions or ())) is not None:
+                        new.append(_values(found))
+                        counts[found["state"]] += 1
+                        if versions is not None:
+                            insort(versions, version_of(found, next(numbers)))
+                if unknown := sorted(counts.keys() - set(STATES)):
+                    raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
+                keep_rows(db, new)
+                chunk = list(islice(rows, _AT_ONCE))
         for state, n in counts.items():
             self.counts[state] += n
 

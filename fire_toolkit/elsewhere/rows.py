@@ -6,10 +6,12 @@ import hmac
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from fire_toolkit.campaign.ledger import ANSWERED, Version, answer_text
 from fire_toolkit.campaign.store import Store
@@ -46,8 +48,8 @@ def new_rows(
     name_of: Callable[[str], str],
     known: Mapping[str, Collection[str] | None],
     asked_in: Mapping[str, int],
-) -> list[dict[str, str]]:
-    """Return a row of the ledger for each answer at a pair of the collection that says something new.
+) -> Iterator[dict[str, str]]:
+    """Yield a row of the ledger for each answer at a pair of the collection that says something new.
 
     A file that was read before gives none. An answer that says something else at the same time (its value is
     mapped to another label now, its work was rejected since, it is said to be of another round) becomes a
@@ -67,50 +69,62 @@ def new_rows(
     for role, ids in known.items():
         answers = answers if ids is None else answers[answers[f"{role}_id"].isin(ids)]
     answers = answers.sort_values(["updated_at", "number"], kind="stable")
-    pseudonym, meaning_of = cache(name_of), cache(labels.of)
-    workers = zip(answers["worker"], answers["number"], strict=True)
-    names = [pseudonym(who) if who else f"{DELETED}{number}" for who, number in workers]
-    pairs = pair_ids(answers["query_id"].tolist(), answers["doc_id"].tolist())
-    persons, n_seen, keys = list(zip(names, pairs, strict=True)), Counter[tuple[str, str]](), []
-    for person, key in zip(persons, answers["key"], strict=True):
-        n_seen[person] += 1
-        keys.append(f"{'#'.join(person)}#{key or n_seen[person]}")
-    versions = store.versions(keys)
+    meaning_of = cache(labels.of)
+    persons, keys = _keys(answers, name_of)
+    versions = store.versions(keys) if store.has_answers() else {}
     names_somebody = file.roles.get("annotator") == BY_FILE
     source = "file:" + (f"{file.tool} of one person" if names_somebody else Path(file.path).name)
-    rows, is_new, redone = [], [], set()
-    answer: Any
-    for person, key, answer in zip(persons, keys, answers.itertuples(index=False), strict=True):
-        name, pair = person
-        there = versions.get(key, [])
+
+    def content_of(key: str, pair: str, answer: Any) -> tuple[dict[str, Any], bool]:
+        """Return what an answer says, and whether that is something new."""
+        there = versions.get(key, ())
         said = json.loads(there[-1].answer) if there else {ROUND: asked_in.get(pair)}
-        meant = meaning_of(answer.values, file.tool) or ()
-        content = _content(answer, meant, file.tool) | {"updated_at": answer.updated_at or seen_at}
+        content = _content(answer, meaning_of(answer.values, file.tool) or (), file.tool)
+        content["updated_at"] = answer.updated_at or seen_at
         round_here = answer.round if file.is_round_known else said.get(ROUND)
         content |= {ROUND: round_here} if round_here is not None else {}
-        is_new.append(not there or _is_other(content, there, is_round_known=file.is_round_known))
-        if is_new[-1] and not answer.updated_at:
-            redone.add(person)
-        rows.append(
-            {
-                "source": source,
-                "project": "",
-                "annotation": key,
-                "updated_at": content["updated_at"],
-                "state": ANSWERED,
-                "seen_at": seen_at,
-                "pair_id": pair,
-                "task": "",
-                "queue": "",
-                "annotator_id": name,
-                "answer": answer_text(content),
-            }
-        )
-    return [
-        _as_version(row, versions[row["annotation"]][-1].updated_at) if row["annotation"] in versions else row
-        for row, person, is_told in zip(rows, persons, is_new, strict=True)
-        if is_told or (row["updated_at"] == seen_at and person in redone)
-    ]
+        return content, not there or _is_other(content, there, is_round_known=file.is_round_known)
+
+    def entries() -> Iterator[tuple[tuple[str, str], str, Any]]:
+        return zip(persons, keys, answers.itertuples(index=False), strict=True)
+
+    redone = {
+        person
+        for person, key, answer in (entries() if versions else ())
+        if not answer.updated_at and content_of(key, person[1], answer)[1]
+    }
+    for person, key, answer in entries():
+        content, is_new = content_of(key, person[1], answer)
+        if not is_new and (content["updated_at"] != seen_at or person not in redone):
+            continue
+        if key in versions:
+            _as_version(content, versions[key][-1].updated_at, seen_at)
+        yield {
+            "source": source,
+            "project": "",
+            "annotation": key,
+            "updated_at": content["updated_at"],
+            "state": ANSWERED,
+            "seen_at": seen_at,
+            "pair_id": person[1],
+            "task": "",
+            "queue": "",
+            "annotator_id": person[0],
+            "answer": answer_text(content),
+        }
+
+
+def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return who gave each answer to which pair, and its key, counted within one person and pair."""
+    pseudonym, n_seen = cache(name_of), Counter[tuple[str, str]]()
+    workers = zip(answers["worker"].tolist(), answers["number"].tolist(), strict=True)
+    names = [pseudonym(who) if who else f"{DELETED}{number}" for who, number in workers]
+    pairs = pair_ids(answers["query_id"].tolist(), answers["doc_id"].tolist())
+    persons, keys = list(zip(names, pairs, strict=True)), []
+    for person, key in zip(persons, answers["key"].tolist(), strict=True):
+        n_seen[person] += 1
+        keys.append(f"{person[0]}#{person[1]}#{key or n_seen[person]}")
+    return persons, keys
 
 
 def _content(answer: Any, meant: Sequence[str], tool: str) -> dict[str, Any]:
@@ -141,10 +155,9 @@ def _is_other(content: Mapping[str, Any], versions: Sequence[Version], *, is_rou
     return not (is_before and moment in {each.updated_at for each in versions})
 
 
-def _as_version(row: dict[str, str], last: str) -> dict[str, str]:
-    """Return the row with a time that no other version of its answer has; last: that of the last one."""
-    own, before = row["updated_at"][:_MILLISECONDS], last[:_MILLISECONDS]
-    if own > before or (own < before and row["updated_at"] != row["seen_at"]):
-        return row
-    content = json.loads(row["answer"]) | {"updated_at": just_after(last)}
-    return {**row, "updated_at": content["updated_at"], "answer": answer_text(content)}
+def _as_version(content: dict[str, Any], last: str, seen_at: str) -> None:
+    """Give an answer a time that no other version of it has; last: that of the last one."""
+    moment = content["updated_at"]
+    own, before = moment[:_MILLISECONDS], last[:_MILLISECONDS]
+    if not (own > before or (own < before and moment != seen_at)):
+        content["updated_at"] = just_after(last)

@@ -13,7 +13,6 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -185,15 +184,6 @@ class Database:
         return [column[0] for column in found.description], fetched()
 
     @contextmanager
-    def wanted(self, names: Iterable[str]) -> Iterator[None]:
-        """Have inside a table `wanted` with a column `name`, to look up many rows by one query."""
-        with self.aside() as db:
-            db.execute("create temp table if not exists wanted (name text primary key) without rowid")
-            db.execute("delete from wanted")
-            db.executemany("insert or ignore into wanted values (?)", ((name,) for name in names))
-        yield
-
-    @contextmanager
     def named(self) -> Iterator[None]:
         """Raise what SQLite says as our own errors."""
         try:
@@ -249,17 +239,5 @@ def content_sha256(path: Path) -> str:
     """Return the sha256 of a file; of a campaign's record that of its answers, of whatever else it holds."""
     if path.name != STORE:
         return sha256_of(path)
-    there = [place.stat() for place in (path, path.with_name(f"{path.name}-wal")) if place.exists()]
-    state = [(own.st_ino, own.st_size, own.st_mtime_ns) for own in there]
-    last = rows_in(path, "select max(rowid) from answers")  # times can be the same within a tick of the clock
-    return _answers_sha256(path.resolve(), (*state, *last))
-
-
-@lru_cache(1 << 3)
-def _answers_sha256(path: Path, state: tuple[tuple[int | None, ...], ...]) -> str:
-    """Return the sha256 of the answers in a record, which a command asks for several times.
-
-    state: of the file, of the log beside it, and of the answers, which changes with what is written.
-    """
-    found = rows_in(path, "select sha256 from answers order by rowid")
-    return hashlib.sha256(b"".join(digest for (digest,) in found)).hexdigest()
+    last = "select number, sha256, (select count(*) from answers) from batches order by number desc limit 1"
+    return hashlib.sha256(repr(rows_in(path, last)).encode()).hexdigest()

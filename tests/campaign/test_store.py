@@ -215,7 +215,7 @@ def changed(path: Path, statement: str) -> None:
 
 def test_a_record_of_another_schema_or_of_something_else_is_refused(path: Path) -> None:
     changed(path, "create table films (title)")
-    with pytest.raises(FormatError, match="written in schema 0, expected 4"):
+    with pytest.raises(FormatError, match="written in schema 0, expected 5"):
         read_ledger(path)
 
 

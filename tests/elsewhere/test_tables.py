@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import krippendorff
@@ -14,7 +13,8 @@ from command import rows
 from command import run as fire
 
 import fire_toolkit
-from fire_toolkit.workspace.database import Database
+from fire_toolkit.campaign.ledger import Version
+from fire_toolkit.campaign.store import Store
 
 pytestmark = pytest.mark.usefixtures("workspace")
 OWN = {"query_id": "NA", "doc_id": "v1", "annotator_id": "ann", "label": "Yes"}
@@ -246,13 +246,13 @@ def test_all_rows_of_a_file_are_looked_up_at_once(monkeypatch: pytest.MonkeyPatc
     twenty = [(f"w{n}", "NA", "v1", "Yes") for n in range(20)]
     fire("import", said(*twenty), *OF_PEOPLE, *YES_NO)
     asked: list[int] = []
-    wanted = Database.wanted
+    versions = Store.versions
 
-    def counted(self: Database, names: Iterable[str]) -> AbstractContextManager[None]:
+    def counted(self: Store, names: Iterable[str]) -> dict[str, list[Version]]:
         asked.append(len(found := list(names)))
-        return wanted(self, found)
+        return versions(self, found)
 
-    monkeypatch.setattr(Database, "wanted", counted)
+    monkeypatch.setattr(Store, "versions", counted)
     done = fire("import", said(*twenty, ("w20", "NA", "v1", "No")), *OF_PEOPLE, *YES_NO)
     assert "1 new, 0 edited" in done.stderr
     assert max(asked) == 21
