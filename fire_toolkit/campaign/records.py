@@ -203,8 +203,8 @@ def add_moves(root: Path, number: int, moves: pd.DataFrame) -> None:
 def write_round(root: Path, entry: Round) -> None:
     """Write a round; one that is there already stays, and must be the same but for what a server can update.
 
-    Captions and addresses of a server's round may change. A round by hand that is written again for another
-    carrier is that one's from then on.
+    Captions and addresses of a server's round may change. A round that is written again for another carrier
+    is that one's from then on.
 
     Raises:
         UsageError: another round of that number has begun.
@@ -213,7 +213,7 @@ def write_round(root: Path, entry: Round) -> None:
         there = _round_there(store, entry.number)
         if there is not None:
             _refuse_other(store, entry, there)
-            if entry.carrier != BY_SERVER and there.carrier != BY_HAND:
+            if entry.carrier in (there.carrier, BY_HAND) and entry.carrier != BY_SERVER:
                 return
         with store.database.transaction() as db:
             if there is None or (there.carrier, there.n_captions) != (entry.carrier, entry.n_captions):

@@ -73,6 +73,7 @@ class _Wanted:
     training: Path | None
     controls: Path | None
     carrier: str
+    is_named: bool
 
 
 def _split(values: Sequence[str]) -> tuple[str, ...]:
@@ -122,12 +123,12 @@ def push(
     root = workspace_root()
     begun = read_rounds(root)
     latest = begun[-1].carrier if begun else BY_HAND
-    carrier = carrier or (BY_SERVER if latest == BY_HAND else latest)
+    is_named, carrier = carrier is not None, carrier or (BY_SERVER if latest == BY_HAND else latest)
     if carrier == BY_HAND:
         raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
     if carrier != BY_SERVER:
         carrier_of(carrier, root)  # there is one of that name
-    wanted = _Wanted(tasks, annotators, training, controls, carrier)
+    wanted = _Wanted(tasks, annotators, training, controls, carrier, is_named)
     rules = guideline_of_campaign(read_campaign(root), tasks=tasks)
     check_policy(root, policy)
     campaign = campaign_of(root, rules)
@@ -166,15 +167,18 @@ def _rounds_to_begin(
     """Return the rounds that begin: of the file that is named, else of all that were made and have not begun.
 
     Where there are none, options that name inputs say again how the last one began: the same is drawn; but
-    what `next-round` gave out as files to the people named moves to another carrier as it is.
+    what `next-round` gave out moves as it is to the carrier named: unless it was sent, or as files to the
+    people named.
     """
     files = {number: relative_path(path) for number, path in handed_out(root).items()}
     new = [path for number, path in files.items() if number not in {entry.number for entry in begun}]
     adds = bool(wanted.training or wanted.controls)
+    last = begun[-1] if begun else None
     if wanted.tasks:
         new = [wanted.tasks]
+    elif last and not new and wanted.is_named and last.carrier not in (BY_HAND, wanted.carrier):
+        return [_moved(root, last, wanted)]
     elif not new and (adds or wanted.annotators or not begun):
-        last = begun[-1] if begun else None
         if last and last.carrier == BY_HAND and last.number not in files and not adds:
             names = list(dict.fromkeys(last.assignments["annotator_id"]))
             if {*loads_of(wanted.annotators)} != {*names}:
@@ -185,6 +189,23 @@ def _rounds_to_begin(
             return [dataclasses.replace(last, carrier=wanted.carrier)]
         new = [files[max(files)] if files else relative_path(tasks_file(root, 1))]
     return [_new_round(rules, file, begun, wanted, inputs) for file in new]
+
+
+def _moved(root: Path, entry: Round, wanted: _Wanted) -> Round:
+    """Return a round as another carrier has it, to which nobody was asked anything in it yet."""
+    names = list(dict.fromkeys(entry.assignments["annotator_id"]))
+    at = manifest_path(root / FOLDER, is_folder=True)
+    sent = read_manifest(at).parameters.get("given", {}) if at.is_file() else {}
+    if str(entry.number) in sent:
+        raise UsageError(
+            f"round {entry.number} was sent by {entry.carrier} to {', '.join(names)}, and stays there; a "
+            "further round may have another carrier"
+        )
+    if wanted.annotators and {*loads_of(wanted.annotators)} != {*names}:
+        raise UsageError(f"round {entry.number} was given to {', '.join(names)}; leave out --annotator")
+    say(f"note: round {entry.number} goes by {wanted.carrier} in the place of {entry.carrier}")
+    n_captions = entry.n_captions if wanted.carrier in (BY_PAGE, BY_SERVER) else 1
+    return dataclasses.replace(entry, carrier=wanted.carrier, n_captions=n_captions)
 
 
 def _new_round(

@@ -498,6 +498,30 @@ def test_disputes_by_hand_go_whole_to_another_carrier(
     assert given(judged, 2) == asked
 
 
+def test_disputes_of_a_server_go_by_the_carrier_named_until_they_are_sent(
+    hand: Path, server: FakeServer
+) -> None:
+    run("push", *ALL)
+    for person in PEOPLE:
+        answer_on_server(server, person, 1)
+    run("pull")
+    run("resolve")
+    run("next-round")
+    asked = given(hand, 2)
+    assert asked
+    to_page = ("push", "--carrier", "page", "--check-media", 0)
+    assert "leave out --annotator" in run(*to_page, "--annotator", "A77", code=1).stderr
+    assert "note: round 2 goes by page in the place of labelstudio" in run(*to_page).stderr
+    assert given(hand, 2) == asked
+    assert len(server.projects) == 3
+    assert states()["push"][0] == "done"
+    told = run("push", "--carrier", "labelstudio", code=1).stderr
+    assert "round 2 was sent by page to A0" in told
+    assert len(server.projects) == 3
+    run(*to_page)  # goes on, and asks nothing anew
+    assert given(hand, 2) == asked
+
+
 def test_a_later_pool_goes_to_the_people_and_by_the_carrier_of_the_round_before(hand: Path) -> None:
     run("push", "--carrier", "page", "--check-media", 0, *ALL)
     run("annotators", "retire", "A03")
