@@ -72,8 +72,10 @@ def _unanswered(standing: Standing) -> Step | None:
     asking = standing.asking
     if asking is None:
         late = next((s for s in standing.stages if s.state == "waiting" and s.stage.name in _BROUGHT), None)
-        is_later = late is not None and late.reason.startswith("no answer yet")
-        return Step(late.stage.name, late.reason) if late is not None and is_later else None
+        is_asked = any(state.stage.name == "tasks" and state.state == "done" for state in standing.stages)
+        if late is None or not is_asked:
+            return None
+        return Step(late.stage.name, late.reason if late.reason.startswith("no answer yet") else "")
     if not asking.open:
         return None
     command = {BY_HAND: "import", BY_PAGE: "page serve"}.get(asking.carriers[min(asking.open)], "pull")

@@ -64,7 +64,7 @@ def add_collection(
     collection, recognised = read_collection(paths, split=split, columns=named)
     collection = turned(collection) if texts_as_items else collection
     for found in recognised:
-        inputs.note(found.path)
+        inputs.use(found.path)
         say(f"{found.path}: {found.reader} ({found.why})")
     say_notes(collection.notes)
     tables = {"queries.tsv": collection.queries, "items.tsv": collection.items}

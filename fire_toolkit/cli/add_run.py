@@ -13,7 +13,7 @@ import click
 
 from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, say_next, say_notes
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.meter import Meter
+from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.cli.run_readers import id_files, say_order, spread_of_environment
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.collections.audit import id_key
@@ -89,7 +89,7 @@ def add_run(
         raise click.UsageError("--id names one run; add several files one by one")
     named = {"query_ids": query_ids, "doc_ids": doc_ids, "qrels": qrels, "queries": queries, "out": out}
     inputs = Given(named)
-    folder, original = inputs.out("runs"), inputs.found("qrels")
+    folder, original = inputs.out("runs"), inputs.path("qrels", exists=True)
     request = Request(
         run_id=run_id,
         key=key,
@@ -111,7 +111,7 @@ def add_run(
         request = replace(request, rank_vectors=_ranking_of(filter(None, (path, other))))
         result = _ingested(request, path, other, own)
         for file in filter(None, (path, other)):
-            own.note(file)
+            own.use(file)
         reports.append(_write(folder, result, own, request))
         _tell(path, result, as_json=as_json)
         _note_strange_docs(result, own)
@@ -122,7 +122,7 @@ def add_run(
 
 def _kept(inputs: Given) -> Kept:
     """Return the own items and the groups, whose docs are kept at any rank."""
-    own, queries = Given({**inputs.values, "own_item": None}).own, inputs.found("queries")
+    own, queries = Given({**inputs.values, "own_item": None}).own, inputs.path("queries", exists=True)
     if own.of_query:
         stand = "do not count" if own.is_dropped else "count"
         say(f"note: queries' own items stay in the run; they {stand} in its scores ({own.why})")
@@ -200,7 +200,7 @@ def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
 
 def _note_strange_docs(result: Ingested, inputs: Given) -> None:
     """Note which docs of a run are no items of the collection: whatever they show, they are not relevant."""
-    path = inputs.found("items")
+    path = inputs.path("items", exists=True)
     if path is None or path.stat().st_size > _MOST_ITEMS_BYTES:
         return
     known = read_delimited(checked(path), required=["doc_id"], only=["doc_id"])["doc_id"]

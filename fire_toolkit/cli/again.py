@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.answers import NO_LABEL, SEVERAL_LABELS, SKIPPED
-from fire_toolkit.campaign.following import what_follows
 from fire_toolkit.campaign.progress import load_of
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round, tasks_of_pairs
@@ -26,13 +25,12 @@ from fire_toolkit.cli.common import (
     current_workspace,
     made_file,
     n_of,
-    needed_workspace,
     say,
     say_next,
     setting_or_default,
     workspace_path,
 )
-from fire_toolkit.cli.following import say_following, say_step, standing_of
+from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.frame_output import keep_files
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.pool_readers import judge_file, scores_of_judge
@@ -195,12 +193,10 @@ class Again:
         The files of rounds by hand that are not there are written before, whether or not this one is empty.
         """
         deliver_files()
-        if self.campaign:
+        if self.campaign or is_empty:
             say_following()
-        elif not is_empty:
+        else:
             say_next(command, known)
-        elif current_workspace() is not None:
-            say_step(what_follows(standing_of(needed_workspace(""))))
 
 
 def loads_of(entry: Round | None) -> dict[str, int]:

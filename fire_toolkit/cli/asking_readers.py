@@ -221,7 +221,7 @@ def training_texts(given: Given) -> list[str] | None:
 @reads
 def asked_beside(given: Given) -> Asked:
     """What lies beside the labels and the pool."""
-    disputes, pool = given.needed("labels").with_name("disputes.csv"), given.found("pool")
+    disputes, pool = given.needed("labels").with_name("disputes.csv"), given.path("pool", exists=True)
 
     readers: dict[str, Callable[[Any], Any]] = {
         "machine_sample": lambda path: check_machine_sample(read_delimited(path)),

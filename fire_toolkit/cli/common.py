@@ -9,13 +9,13 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from functools import partial, reduce
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fire_toolkit.cli.hints import MEANINGS
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.cli.streams import in_own_names
 from fire_toolkit.errors import FileNote, FireError, UsageError
@@ -24,10 +24,7 @@ from fire_toolkit.plugins import failed_plugin
 from fire_toolkit.words import n_of as n_of
 from fire_toolkit.words import numbers_of as numbers_of
 from fire_toolkit.workspace.config import Workspace, find_workspace
-
-if TYPE_CHECKING:
-    pass
-
+from fire_toolkit.workspace.locks import hold_workspace
 
 FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown")
 DRAWN = ("table", "latex", "markdown")  # for people; the others are long rows
@@ -50,6 +47,17 @@ ELSEWHERE = {  # what is said in one place for all commands, and where
     "--origin": "set FIRE_LABEL_STUDIO_URL to the address of Label Studio",
     "--program": "put the folder of label-studio on the PATH",
     "--guideline": "the workspace's counts, [tasks] guideline of fire.toml",
+}
+_USUAL = {
+    "QUERIES": ("queries.tsv", "queries.csv"),
+    "QRELS": ("qrels.original.txt", "qrels.txt", "qrels.trec", "qrels.tsv", "qrels.csv"),
+}
+MEANINGS = {
+    "QUERIES": "your queries, CSV or TSV with query_id and text",
+    "QRELS": "the original qrels",
+    "POOL": "the folder that `pool` wrote",
+    "RUN...": "the files of your runs",
+    "EXPORT.json": "what Label Studio exported as JSON",
 }
 WORDS = f"{__name__}.words"  # of the command, as they were given; kept in the context
 
@@ -157,11 +165,13 @@ def current_workspace() -> Workspace | None:
     return found[folder]
 
 
-def needed_workspace(why: str) -> Workspace:
+def needed_workspace(why: str = "") -> Workspace:
     """Return the workspace of the current folder; a usage error, which ends in `why`, where there is none."""
-    workspace = current_workspace()
-    if workspace is None:
-        raise UsageError(f"no fire.toml in this folder or above it{why}")
+    if (workspace := current_workspace()) is None:
+        words = "no fire.toml in this folder or above it"
+        if why:
+            raise UsageError(words + why)
+        raise click.UsageError(f"{words}; make a workspace with `fire-toolkit init`")
     return workspace
 
 
@@ -228,9 +238,45 @@ def relative_path(path: Path) -> Path:
         return path
 
 
-def together(*options: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what adds several options to a command, in the order in which `--help` shows them."""
-    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+def writes_workspace(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a command hold the lock of the workspace it is called in; elsewhere nothing is locked."""
+
+    @wraps(command)
+    def alone(*arguments: Any, **options: Any) -> Any:
+        with workspace_lock():
+            return command(*arguments, **options)
+
+    return alone
+
+
+def workspace_lock() -> AbstractContextManager[Any]:
+    """Hold the lock of the workspace here, if there is one, in the name of the running command.
+
+    Raises:
+        Busy: another command holds it for a minute.
+    """
+    workspace = current_workspace()
+    if workspace is None:
+        return nullcontext()
+    name = click.get_current_context().info_name or "fire-toolkit"
+    return hold_workspace(workspace.root, name, report=say)
+
+
+def named(name: str, given: str | Path | None = None, *, beside: Iterable[str] = ()) -> str:
+    """Return for QUERIES or QRELS the file given, else one of a usual name here or beside other files.
+
+    Where there is none the name itself is returned; `say_next` says what it stands for.
+    """
+    folders = [Path(), *(Path(file).parent for file in beside)]
+    found = (folder / usual for folder in folders for usual in _USUAL[name])
+    path = Path(given) if given else next((path for path in found if path.is_file()), None)
+    return shlex.quote(str(path)) if path else name
+
+
+def runs_named(given: Iterable[str] = ()) -> str:
+    """Return the runs given, else those in the folder `runs`, as words of a command."""
+    there = sorted(path for path in Path("runs").glob("[!.]*") if not path.name.endswith(".manifest.json"))
+    return " ".join(shlex.quote(str(run)) for run in given or there) or "RUN..."
 
 
 format_option = click.option(

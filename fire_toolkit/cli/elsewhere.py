@@ -91,8 +91,8 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
     files = _read(given, paths, asked, labels)
     if asked.round:
         files = [file.asked_in(asked.round) for file in files]
-    queries = set(given.queries["query_id"]) if given.found("queries") else None
-    items = set(given.items_if_any["doc_id"]) if given.found("items") else None
+    queries = set(given.queries["query_id"]) if given.path("queries", exists=True) else None
+    items = set(given.items_if_any["doc_id"]) if given.path("items", exists=True) else None
     known = {"query": queries, "doc": items}
     understood = understand(files, labels, known, skips_unknown=asked.skip_unknown)
     refusals = list(understood.refusals)

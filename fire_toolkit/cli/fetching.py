@@ -17,7 +17,7 @@ from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import numbers_of, relative_path, say_notes
 from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.judged_files import reasons_of
-from fire_toolkit.cli.meter import Meter
+from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.cli.server_options import used_connection
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import sha256_of

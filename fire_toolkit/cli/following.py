@@ -82,14 +82,18 @@ def _to_ask(root: Path, begun: Begun | None) -> Mapping[str, int]:
     return {str(name): int(n) for name, n in planned.pool["stratum"].value_counts(sort=False).items()}
 
 
-def say_following(command: str = "") -> None:
-    """Say what comes next in the campaign here; where none has begun, the command given."""
+def say_following(command: str = "", arguments: str = "") -> None:
+    """Say what comes next in the workspace here, as `status` does.
+
+    command, arguments: what does outside of a workspace, and where `status` names no command and no campaign
+    has begun.
+    """
     workspace = current_workspace()
-    if workspace is None or begun_here() is None:
-        if command:
-            say_next(command)
-        return
-    say_step(what_follows(standing_of(workspace)))
+    step = what_follows(standing_of(workspace)) if workspace else None
+    if step and (step.command or not command or begun_here()):
+        say_step(step)
+    elif command:
+        say_next(command, arguments)
 
 
 def say_step(step: Step) -> None:

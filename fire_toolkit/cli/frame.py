@@ -14,12 +14,10 @@ from typing import Any, get_type_hints
 import click
 from click.core import ParameterSource
 
-from fire_toolkit.cli.common import format_option, json_option
+from fire_toolkit.cli.common import format_option, json_option, workspace_lock
 from fire_toolkit.cli.frame_output import keep_files, show_tables
 from fire_toolkit.cli.given import Given, with_tables
-from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
-from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.commands.command import Part, counting, marked, measure_names, refuse_apart, tables_of
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.matching.own_items import RULES
@@ -67,13 +65,13 @@ def framed(function: Callable[..., Found]) -> click.Command:
         }
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
-            with Progress(f"{own.__name__} ...") as tell:
-                if hasattr(own, "parts"):
-                    _refuse_others(own, called, params)
-                called = with_tables(function, given, called)
-                result = own(**called, **({"tell": tell} if "tell" in hints else {}))
-                if not place and values.get("qrels") and given.kind_of_qrels.startswith("corrected"):
-                    result = given.renamed(result)
+            given.tell(f"{own.__name__} ...")
+            if hasattr(own, "parts"):
+                _refuse_others(own, called, params)
+            called = with_tables(function, given, called)
+            result = own(**called, **({"tell": given.tell} if "tell" in hints else {}))
+            if not place and values.get("qrels") and given.kind_of_qrels.startswith("corrected"):
+                result = given.renamed(result)
             if out is None and result.files:
                 stage, out = f"{name} {called[plain[0].name]}", given.out(result.place)
             if out is not None:

@@ -8,14 +8,15 @@ from typing import Any
 
 import click
 
-from fire_toolkit.cli.common import DRAWN, current_workspace, say, say_next, workspace_path
+from fire_toolkit.cli.common import DRAWN, current_workspace, named, runs_named, say, say_next, workspace_path
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.hints import named, runs_named
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.table_text import long_text, table_text
 from fire_toolkit.results import Found, Next
+
+_OF_ANSWERS = ("agree", "resolve", "augment")  # after which people may have to be asked first
 
 
 def show_tables(
@@ -56,7 +57,7 @@ def show_tables(
     if out and result.words:
         say(result.words.replace("{out}", str(out)))
     if out or not result.words:
-        _say_next(result.next, given, Path(out or "table"))
+        _say_next(result.next, given, Path(out or "table"), stage)
 
 
 def _parameters(result: Found, given: Given, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,14 +89,20 @@ def keep_files(
         counts = {**result.counts, **result.trace} if folder == first else {}
         given.write(out if is_file and folder == first else folder, files, stage, known, counts)
     given.summarise(result.counts, result.words.replace("{out}", str(out)))
-    _say_next(result.next, given, out)
+    _say_next(result.next, given, out, stage)
 
 
-def _say_next(following: Next | str, given: Given, out: Path) -> None:
+def _say_next(following: Next | str, given: Given, out: Path, stage: str) -> None:
     """Name the command that comes next, with what it must be told here."""
     if isinstance(following, str):
         if following:
             say(f"next: {following}")
+        return
+    is_usual = not any(given.values.get(each) for each in ("out", "judgments", "labels", "qrels"))
+    if stage in _OF_ANSWERS and is_usual and current_workspace():
+        from fire_toolkit.cli.following import say_following  # heavy
+
+        say_following(following.command.partition(" ")[0])
         return
     words = [following.command]
     words += [] if current_workspace() else [following.outside]

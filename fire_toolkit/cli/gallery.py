@@ -117,7 +117,7 @@ class _Gallery:
 
     def _files(self) -> Iterator[tuple[str, bytes | Path]]:
         given = self.given
-        judgments = given.judgments if given.found("judgments") else None
+        judgments = given.judgments if given.path("judgments", exists=True) else None
         shown = self.shown
         numbers = number_annotators(judgments) if judgments is not None else {}
         grades = (grades_of(judgments, None) or {}) if judgments is not None else {}
@@ -139,7 +139,7 @@ class _Gallery:
     @cached_property
     def shown(self) -> Shown:
         given = self.given
-        labels = given.labels if given.found("labels") else None
+        labels = given.labels if given.path("labels", exists=True) else None
         has_disputes = labels is not None and given.needed("labels").with_name("disputes.csv").is_file()
         return shown_pairs(
             given.runs_to(self.depth),
@@ -161,7 +161,7 @@ class _Gallery:
 
     @property
     def _unusable(self) -> list[str]:
-        path = self.given.found("validity")
+        path = self.given.path("validity", exists=True)
         if path is None:
             return []
         table = read_query_labels(self.given.use(path))

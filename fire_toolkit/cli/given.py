@@ -50,7 +50,7 @@ class Given:
     Each table of `TABLES` is an attribute, which is read when it is first asked for. values: what was
     given on the command line, by the name of the parameter. plain: the plain values of the function that
     takes the tables. hashes: the sha256 of the files read so far, for the manifest. run_hashes: of the runs
-    read, by run id.
+    read, by run id. tell: the line of progress.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -60,7 +60,7 @@ class Given:
         self.used: list[Path] = []
         self._read: list[Path] = []
         self.run_hashes: dict[str, str] = {}
-        self._line = Progress()
+        self.tell = Progress()
 
     def __getattr__(self, name: str) -> Any:
         """Read the table of this name."""
@@ -72,10 +72,11 @@ class Given:
         found = self.__dict__[name] = TABLES[name](self)
         return found
 
-    def path(self, name: str) -> Path | None:
-        """Return the file given, else the workspace's, whether or not it exists; None without a workspace.
+    def path(self, name: str, *, exists: bool = False) -> Path | None:
+        """Return the file given, else the workspace's; None where there is neither.
 
-        Of a release (or a folder of BEIR's) given as qrels it is the file with them.
+        Of a release (or a folder of BEIR's) given as qrels it is the file with them. exists: the workspace's
+        counts only where it is there.
         """
         given, workspace, made = self.values.get(name), current_workspace(), _MADE.get(name)
         if given and made:
@@ -87,12 +88,7 @@ class Given:
         if given or not workspace:
             return Path(given) if given else None
         path = workspace.root / made if made else workspace.path(_NAMED[name], name)
-        return relative_path(path) if path else None
-
-    def found(self, name: str) -> Path | None:
-        """Return the file given, else the workspace's if it exists; None where there is neither."""
-        path = self.path(name)
-        return path if path and (self.values.get(name) or path.is_file()) else None
+        return relative_path(path) if path and (path.is_file() or not exists) else None
 
     def needed(self, name: str) -> Path:
         """Return the file given, else the workspace's; a usage error where there is neither.
@@ -115,7 +111,7 @@ class Given:
         raise outside("--out")
 
     def use(self, path: str | Path, *, goes_on: bool = False) -> Path:
-        """Check `path` against its manifest, note its hash and return it.
+        """Check `path` against its manifest, note its hash and return it (standard input by its copy).
 
         goes_on: the command goes on from this file, and may replace it (`pool --previous`).
         """
@@ -128,8 +124,12 @@ class Given:
             given = (each if isinstance(each, list | tuple) else [each] for each in self.values.values())
             as_files([each for each in chain.from_iterable(given) if isinstance(each, str)])
             return copy_of_stdin()
+        if (name := in_own_names(str(path))) != str(path):
+            self._read.append(Path.cwd() / name)
+            self.hashes[name_in_manifest(Path(name))] = sha256_of(path)
+            return path
         if path.is_file() and path.stat().st_size >= _LARGE_BYTES:
-            self._line(f"working on {path} …")
+            self.tell(f"working on {path} …")
         context = click.get_current_context(silent=True)
         if not self.used and context and current_workspace():
             context.call_on_close(self._say_age)
@@ -155,17 +155,6 @@ class Given:
     def hash_of(self, path: str | Path) -> str:
         """Return the hash of a file that was read; empty where it is not known."""
         return self.hashes.get(name_in_manifest(Path(path)), "")
-
-    def note(self, path: Path) -> None:
-        """Note a file that was read (standard input by its copy), with its hash."""
-        from fire_toolkit.files import sha256_of
-
-        name = in_own_names(str(path))
-        if name == str(path):
-            self.use(path)
-        else:
-            self._read.append(Path.cwd() / name)
-            self.hashes[name_in_manifest(Path(name))] = sha256_of(path)
 
     def write(
         self,

@@ -16,14 +16,21 @@ from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
-from fire_toolkit.cli.common import current_workspace, n_of, named_files, numbers_of, say_next, say_notes
+from fire_toolkit.cli.common import (
+    current_workspace,
+    n_of,
+    named_files,
+    numbers_of,
+    say_next,
+    say_notes,
+    writes_workspace,
+)
 from fire_toolkit.cli.elsewhere import Elsewhere, import_elsewhere, is_judgments_table
 from fire_toolkit.cli.fetching import derive_judgments, not_read_yet, read_files
 from fire_toolkit.cli.fire_release import import_fire_release
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import reasons_of
-from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.tables import how_to_read
 from fire_toolkit.errors import FormatError, UsageError
@@ -134,7 +141,7 @@ def _into_ledger(
 
 def _refuse_other_campaigns(given: Given, records: Sequence[Path]) -> None:
     """Raise `FormatError` for a record on queries that the workspace does not have."""
-    if not records or not (at := given.found("queries")):
+    if not records or not (at := given.path("queries", exists=True)):
         return
     known = set(given.queries["query_id"])
     for path in records:

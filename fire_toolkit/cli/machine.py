@@ -17,8 +17,8 @@ from fire_toolkit.cli.common import current_workspace, n_of, own_guideline, say,
 from fire_toolkit.cli.frame import framed
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import media_root
-from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.plain import group_of
+from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.commands.machine_check import machine_check
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
@@ -144,7 +144,7 @@ def import_(
         )
     is_answer = table["status"] == OK
     counts = {"answers": int(is_answer.sum()), "failed": int((~is_answer).sum())}
-    pool = given.found("pool") if workspace_path("pool/pool.csv") else None
+    pool = given.path("pool", exists=True) if workspace_path("pool/pool.csv") else None
     if pool is not None:
         pairs = read_pool(given.use(pool))
         counts["pool_pairs_without_answer"] = int((pair_rows(pairs, table[is_answer]) < 0).sum())

@@ -103,7 +103,7 @@ def labels_so_far(given: Given) -> Any:
     """The labels that a strategy reads; refused where the judgments have changed since."""
     if not parse_strategy(given.plain["strategy"]).strategy.reads_labels:
         return None
-    path = given.found("labels")
+    path = given.path("labels", exists=True)
     at = manifest_path(path.parent, is_folder=True) if path else None
     made_of = read_manifest(at).inputs if at and at.is_file() else {}
     for name, sha256 in made_of.items():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
+from fire_toolkit.cli.common import needed_workspace, workspace_lock
 from fire_toolkit.cli.fetching import derive_judgments, pull_once
 from fire_toolkit.cli.following import say_following
-from fire_toolkit.cli.locking import workspace_lock
-from fire_toolkit.cli.meter import workspace_root
 
 
 def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> None:
@@ -21,7 +20,7 @@ def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> Non
         full: Read everything again: at the end of a round, before `resolve`.
         accept_loss: With --full: answers of deleted projects no longer count. They stay in the ledger.
     """
-    root = workspace_root()
+    root = needed_workspace().root
     if accept_loss and not full:
         raise click.UsageError("--accept-loss goes with --full")
     with workspace_lock():

@@ -35,14 +35,22 @@ from fire_toolkit.cli.campaigns import (
     handed_to,
     loads_of,
 )
-from fire_toolkit.cli.common import made_file, n_of, named_file, relative_path, say, setting_or_default
+from fire_toolkit.cli.common import (
+    made_file,
+    n_of,
+    named_file,
+    needed_workspace,
+    relative_path,
+    say,
+    setting_or_default,
+    writes_workspace,
+)
 from fire_toolkit.cli.designs import check_policy, record_design
 from fire_toolkit.cli.fetching import carrier_of
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
-from fire_toolkit.cli.meter import Meter, workspace_root
+from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.cli.push_media import look_after, look_before, refuse_missing, renewed_rounds
 from fire_toolkit.cli.push_words import say_loads, say_pushed
 from fire_toolkit.cli.server_options import used_connection
@@ -120,7 +128,7 @@ def push(
         replace: Make another project for what has no answer yet where one that this workspace made is gone.
         dry_run: Show who would judge how much, and send nothing.
     """
-    root = workspace_root()
+    root = needed_workspace().root
     begun = read_rounds(root)
     latest = begun[-1].carrier if begun else BY_HAND
     is_named, carrier = carrier is not None, carrier or (BY_SERVER if latest == BY_HAND else latest)

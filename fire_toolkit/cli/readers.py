@@ -44,15 +44,19 @@ SAMPLE, ANSWERS = f"{EXPERTS}/sample.csv", f"{EXPERTS}/answers.csv"
 
 
 def file(
-    option: str, read: Callable[[Path], Any], when: Literal["needed", "found", "path", "given"] = "needed"
+    option: str, read: Callable[[Path], Any], when: Literal["needed", "exists", "named", "given"] = "needed"
 ) -> Callable[[Given], Any]:
-    """Return what reads the table of one file: the one given, else the workspace's, by the method `when`.
+    """Return what reads the table of one file: the one given, else the workspace's.
 
-    given: the one given alone. Without a file the table is None.
+    when: without it there is a usage error (needed), or the table is None: where the workspace's is not there
+    (exists), where it names none (named), or always (given).
     """
 
     def read_it(given: Given) -> Any:
-        path = given.values.get(option) if when == "given" else getattr(given, when)(option)
+        if when == "needed":
+            return read(given.use(given.needed(option)))
+        named = given.values.get(option)
+        path = named if when == "given" else given.path(option, exists=when == "exists")
         return read(given.use(path)) if path else None
 
     return read_it
@@ -61,17 +65,17 @@ def file(
 TABLES.update(
     # Tables of one file, which the option names, else the workspace has.
     queries=file("queries", read_queries),
-    items_if_any=file("items", read_items, "path"),
+    items_if_any=file("items", read_items, "named"),
     original_as_read=file("qrels", read_qrels),
     augmentable=file("qrels", read_original_qrels),  # no corrected ones
-    original_if_any=file("qrels", read_qrels, "found"),
-    original_if_named=file("qrels", read_qrels, "path"),
+    original_if_any=file("qrels", read_qrels, "exists"),
+    original_if_named=file("qrels", read_qrels, "named"),
     original_if_given=file("qrels", read_qrels, "given"),
     labels_as_read=file("labels", read_labels),
-    pool_if_any=file("pool", read_pool, "found"),
-    validity_if_any=file("validity", read_query_labels, "found"),
-    earlier_judgments=file("judgments", lambda path: read_judgments(path)[0], "found"),
-    votes_if_any=file("judgments", judgments_from, "found"),
+    pool_if_any=file("pool", read_pool, "exists"),
+    validity_if_any=file("validity", read_query_labels, "exists"),
+    earlier_judgments=file("judgments", lambda path: read_judgments(path)[0], "exists"),
+    votes_if_any=file("judgments", judgments_from, "exists"),
     pilot=file("pilot", judgments_from, "given"),
     back=file("back", read_qrels, "given"),
     groups=file("groups", partial(read_delimited, required=PAIR), "given"),
@@ -118,7 +122,7 @@ TABLES.update(
 def corrected_file(given: Given) -> Path | None:
     """The augmented qrels given, else the workspace's where they correct its own, else None."""
     is_its_own = not given.values.get("qrels") or given.values.get("augmented")
-    return given.found("augmented") if is_its_own else None
+    return given.path("augmented", exists=True) if is_its_own else None
 
 
 @reads
@@ -141,7 +145,7 @@ def known(given: Given) -> Background:
     found = known_of(_with_told(given, read_evidence(given.use(file))))
     if given.values.get("qrels"):
         found = found.beside(given.original_as_read)
-    elif own_qrels := given.found("qrels"):
+    elif own_qrels := given.path("qrels", exists=True):
         given.use(own_qrels)  # of which the evidence was made
     if (grade := found.original_grade) not in (None, 1):
         say(
@@ -286,7 +290,7 @@ def _sources_file(given: Given) -> Path | None:
     if given.values.get("pool") and not given.values.get("pool_sources"):
         folders = [given.needed("pool").parent]
     elif given.values.get("qrels") is None or given.values.get("pool_sources"):
-        return given.found("pool_sources")
+        return given.path("pool_sources", exists=True)
     else:
         at = given.values.get("augmented")
         folders = [Path(at).parent, Path(at).parent / "pool"] if at else []

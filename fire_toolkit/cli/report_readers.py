@@ -37,13 +37,13 @@ TABLES.update(
     ),
     # The judgments, and the grades of their labels; table 2 alone cannot do without any.
     judgments_of_report=lambda given: (
-        given.judgments if given.plain["what"] == "table2" or given.found("judgments") else None
+        given.judgments if given.plain["what"] == "table2" or given.path("judgments", exists=True) else None
     ),
     grades_of_report=lambda given: (
         given.grades
         if given.plain["what"] == "table2"
         else grades_of(first_round(given.judgments), None)
-        if given.found("judgments")
+        if given.path("judgments", exists=True)
         else None
     ),
     # Which run pooled which pair; table 4 alone cannot do without.
@@ -72,7 +72,7 @@ def since(given: Given) -> Since | None:
         return None
     workspace = needed_workspace("; `report html --against` compares a workspace")
     path = Path(given.values["against"])
-    old = Side(**side_at(path, use=given.use, note=given.note, read=judgments_from))
+    old = Side(**side_at(path, use=given.use, read=judgments_from))
     corrected = given.own.qrels(old.corrected, old.name, given.original)
     judgments = given.judgments_of_report
     given.stored_runs  # noqa: B018  # whose hashes are known once they are opened

@@ -27,7 +27,7 @@ from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
 @reads
 def queries_own_items(given: Given) -> Any:
     """The own items of the queries, by query; a file that names none is not read further."""
-    path = given.found("queries")
+    path = given.path("queries", exists=True)
     if path is None or str(path) == STDIN or not has_columns(checked(path), COLUMN):
         return {}
     return own_items_of(read_queries(given.use(path)))
@@ -38,7 +38,7 @@ def own(given: Given) -> OwnItemRule:
     """What becomes of each query's own item: as asked for, else as the collection says, else it is kept."""
     if "own_item" not in given.values or given.values.get("direction"):
         return OwnItemRule({}, False, "")
-    of_query, path = given.queries_own_items, given.found("queries")
+    of_query, path = given.queries_own_items, given.path("queries", exists=True)
     if (option := given.values["own_item"]) is not None:
         return OwnItemRule.chosen(option, of_query)
     if path is None or not of_query:
@@ -157,7 +157,7 @@ def id_files(inputs: Given) -> dict[str, IdFile | None]:
         path, column = inputs.path(name), name.removesuffix("s")
         if path is not None:
             files[name] = IdFile(inputs.use(path), column, is_asked=bool(inputs.values.get(name)))
-        elif own := Given().found(table):
+        elif own := Given().path(table, exists=True):
             files[name] = IdFile(own, column, is_asked=False, note=inputs.use)
         else:
             files[name] = None

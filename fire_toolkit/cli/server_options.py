@@ -6,9 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from fire_toolkit.cli.common import current_workspace
+from fire_toolkit.cli.common import current_workspace, needed_workspace
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
     URL_VARIABLE,
@@ -46,9 +44,4 @@ def knows_server() -> bool:
 
 def private_folder() -> Path:
     """Return the workspace's private folder; a usage error outside a workspace."""
-    workspace = current_workspace()
-    if workspace is None:
-        raise click.UsageError(
-            "no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`"
-        )
-    return workspace.root / SERVER_FOLDER
+    return needed_workspace().root / SERVER_FOLDER

@@ -23,10 +23,18 @@ from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overla
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, handed_to, loads_of
-from fire_toolkit.cli.common import Range, current_workspace, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.common import (
+    Range,
+    current_workspace,
+    n_of,
+    say,
+    say_next,
+    setting_or_default,
+    workspace_lock,
+)
 from fire_toolkit.cli.designs import check_policy, record_design
+from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.commands.types import Option
@@ -144,7 +152,14 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     if entry:
         _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
-    _say_next_of_tasks(is_handed_out=entry is not None)
+    campaign = begun_here()
+    if campaign and campaign.is_by_hand and not entry:
+        say("to hand them out as files too, as the rounds before:")
+        say_next(f"tasks --annotator {','.join(handed_to(campaign))}")
+        return
+    if workspace and not campaign and not knows_server():
+        say(ON_A_SERVER)
+    say_following("import", "EXPORT.json --out judgments.csv")
 
 
 def _what_to_ask(given: Given) -> _Asked:
@@ -246,16 +261,3 @@ def _say_files(entry: Round, files: Sequence[Path], file: Path) -> None:
     named = (f"{path} ({n:,})" for path, n in zip(files, loads, strict=True))
     say(f"for each person: {', '.join(named)}; together they are {file.name} and its .overlap.json")
     say("each beside a .csv to fill in without Label Studio; what comes back goes into exports/, so named")
-
-
-def _say_next_of_tasks(*, is_handed_out: bool) -> None:
-    campaign = begun_here()
-    if campaign and campaign.is_by_hand and not is_handed_out:
-        say("to hand them out as files too, as the rounds before:")
-        say_next(f"tasks --annotator {','.join(handed_to(campaign))}")
-    elif not campaign.is_by_hand if campaign else current_workspace() and knows_server():
-        say_next("push")
-    else:
-        if current_workspace() and not campaign:
-            say(ON_A_SERVER)
-        say_next("import", "EXPORT.json --out judgments.csv")

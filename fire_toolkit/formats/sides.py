@@ -27,18 +27,16 @@ Use = Callable[[Path], Path]
 Read = Callable[[Path], Judgments]
 
 
-def side_at(path: Path, *, use: Use, note: Callable[[Path], None], read: Read) -> dict[str, Any]:
+def side_at(path: Path, *, use: Use, read: Read) -> dict[str, Any]:
     """Return the workspace, the release or the zipped release at `path`, as `against.Side` takes it.
 
-    use: checks a file against its manifest, notes that it was read, and returns it; note: only notes it;
-    read: reads judgments.
+    use: checks a file against its manifest, notes that it was read, and returns it; read: reads judgments.
 
     Raises:
         UsageError: it is none of these. FormatError: a zip or a file that cannot be read.
     """
     if path.is_file():
-        note(path)
-        with unpacked(path) as folder:
+        with unpacked(use(path)) as folder:
             return _side_of_release(folder, checked, read)
     if (path / CONFIG).is_file():
         return _side_of_workspace(read_workspace(path), use, read)

@@ -88,7 +88,7 @@ def test_the_next_command_is_that_of_the_way_the_workspace_goes(
     fire("pool")
     unknown = ["or on a server: fire-toolkit labelstudio start, then fire-toolkit push"]
     assert fire("tasks").stderr.splitlines()[-2:] == [*unknown, "next: fire-toolkit import"]
-    assert "next: fire-toolkit push" not in fire("status").stderr
+    assert fire("status").stderr.splitlines()[-1] == "next: fire-toolkit import"
     assert unknown[0] in fire("status").stderr
     monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", "http://labels.test")
     assert fire("tasks").stderr.splitlines()[-1] == "next: fire-toolkit push"
