@@ -106,7 +106,21 @@ def reassign(
     if campaign.carriers != {BY_HAND}:  # a server or a plug-in carries some
         pull_once(campaign.root)
         campaign = begun_campaign()
-    _check_hands(campaign, names, wanted)
+    _refuse_strangers(campaign, names)
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise UsageError("--to: expected names, each once, as in --to A02,A03")
+    if both := sorted({*names} & {*wanted}):
+        raise UsageError(f"{both[0]} cannot both give tasks away and get them")
+    if retired := [name for name in wanted if name in campaign.retired]:
+        raise UsageError(f"{retired[0]} is retired and gets no tasks")
+    if BY_HAND in campaign.carriers:
+        refuse_file_names(wanted)
+    register = {row.pseudonym for row in read_register(private_folder()) if row.state in (ACTIVE, OWNER)}
+    if BY_SERVER in campaign.carriers and (others := [name for name in wanted if name not in register]):
+        raise UsageError(
+            f"{others[0]} has no active account on the server; create it: fire-toolkit annotators add "
+            f"{others[0]}"
+        )
     seed, gone = int(setting_or_default(None, "tasks", "seed")), campaign.retired
     with campaign.store() as store:
         moved = moved_rounds(campaign.rounds, store, names, wanted, retired=gone, seed=seed)
@@ -134,25 +148,6 @@ def _refuse_strangers(campaign: Begun, names: Sequence[str]) -> None:
         if name not in campaign.people:
             active = ", ".join(sorted(campaign.askable)) or "none"
             raise UsageError(f"no annotator is called {name!r}; active: {active}")
-
-
-def _check_hands(campaign: Begun, sources: Sequence[str], targets: Sequence[str]) -> None:
-    """Raise `UsageError` unless tasks can move from these annotators to those."""
-    _refuse_strangers(campaign, sources)
-    if not targets or len(set(targets)) < len(targets):
-        raise UsageError("--to: expected names, each once, as in --to A02,A03")
-    if both := sorted({*sources} & {*targets}):
-        raise UsageError(f"{both[0]} cannot both give tasks away and get them")
-    if gone := [name for name in targets if name in campaign.retired]:
-        raise UsageError(f"{gone[0]} is retired and gets no tasks")
-    if BY_HAND in campaign.carriers:
-        refuse_file_names(targets)
-    register = {row.pseudonym for row in read_register(private_folder()) if row.state in (ACTIVE, OWNER)}
-    for name in targets:
-        if name not in register and BY_SERVER in campaign.carriers:
-            raise UsageError(
-                f"{name} has no active account on the server; create it: fire-toolkit annotators add {name}"
-            )
 
 
 def _print(rows: Sequence[Annotator], keys: tuple[str, ...]) -> None:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import click
 
@@ -38,18 +38,33 @@ Some of what is shown may be upsetting: nobody has looked at all of it beforehan
 anything to its end. Ask whoever runs this before you begin if you have questions."""
 
 
-def _agreed(consent: Path | None) -> str:
-    return read_text(consent).strip() if consent else CONSENT
+class _OnPage(NamedTuple):
+    """What is judged on our own page: the campaign, its rounds there, who is asked, what they agree to."""
 
+    campaign: Begun
+    rounds: list[Round]
+    people: set[str]
+    consent: str
 
-def _begun() -> Begun:
-    campaign = begun_here()
-    if campaign is None or not _rounds(campaign):
-        raise UsageError(
-            "no round is judged on our own page; `fire-toolkit push --carrier page --annotator A01` begins "
-            "one"
-        )
-    return campaign
+    @classmethod
+    def of(cls, consent: Path | None) -> _OnPage:
+        """Return what is judged on our own page; a usage error where nothing is."""
+        campaign = begun_here()
+        if campaign is None or not (rounds := [*Rounds(campaign.root, BY_PAGE)]):
+            raise UsageError(
+                "no round is judged on our own page; `fire-toolkit push --carrier page --annotator A01` "
+                "begins one"
+            )
+        with campaign.store() as store:
+            people = people_of_carrier(store, BY_PAGE) - read_retired(campaign.root)
+        return cls(campaign, rounds, people, read_text(consent).strip() if consent else CONSENT)
+
+    def known(self, names: Sequence[str]) -> list[str]:
+        """Return the names; `UsageError` at one who is asked nothing."""
+        if strangers := [name for name in names if name not in self.people]:
+            expected = ", ".join(sorted(self.people))
+            raise UsageError(f"{strangers[0]!r} has no tasks here; expected one of {expected}")
+        return list(names)
 
 
 def serve(
@@ -76,12 +91,12 @@ def serve(
     from fire_toolkit.pages.office import Office
     from fire_toolkit.pages.server import PageServer, page_address
 
-    campaign = _begun()
+    page = _OnPage.of(consent)
     page_address(port, public_url)
-    root, place = campaign.root, campaign.root / PLACE
+    campaign, root, place = page.campaign, page.campaign.root, page.campaign.root / PLACE
     place.mkdir(parents=True, exist_ok=True)
-    setting = Setting(_agreed(consent), media_files(), local_base())
-    ended = _known_people(new_link, _people(campaign))
+    setting = Setting(page.consent, media_files(), local_base())
+    ended = page.known(new_link)
     with (
         hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"),
         Store(root / STORE) as store,
@@ -95,7 +110,11 @@ def serve(
             if missing:
                 say(f"warning: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
             known = read_links(root)
-            _print_links(root, server.address, [name for name in office.people() if name not in known])
+            fresh = [name for name in office.people() if name not in known]
+            for name, token in make_links(root, fresh).items():
+                click.echo(f"{name}\t{server.address}/#t={token}")
+            if fresh:
+                say("note: links are shown once and not kept; `page serve --new-link NAME` makes a new one")
             say(f"{server.address}: {n_of(len(office.people()), 'annotator')}; Ctrl-C stops")
             wait_to_be_stopped(stopped)
     say("stopped")
@@ -123,48 +142,20 @@ def write(
     from fire_toolkit.pages.desk import Desk, Setting
     from fire_toolkit.pages.written import write_page
 
-    campaign = _begun()
-    rounds = _rounds(campaign)
-    key, rules = campaign.campaign.key, campaign.shown
-    people = _people(campaign)
-    chosen = _known_people(names, people) or sorted(people)
+    page = _OnPage.of(consent)
+    key, rules = page.campaign.campaign.key, page.campaign.shown
+    chosen = page.known(names) or sorted(page.people)
     refuse_file_names(chosen)
-    setting = Setting(_agreed(consent), media_files())
+    setting = Setting(page.consent, media_files())
     for name in chosen:
-        desk = Desk(rounds, name, rules, setting, campaign_key=key)
+        desk = Desk(page.rounds, name, rules, setting, campaign_key=key)
         owner = {"campaign_key": key, "annotator_id": name, "consent": setting.consent}
         page_file = write_page(out / name, desk, rules, **owner)
-        click.echo(f"{name}\t{page_file}\t{sum(len(page.tasks) for page in desk.pages)}")
+        click.echo(f"{name}\t{page_file}\t{sum(len(each.tasks) for each in desk.pages)}")
         if missing := desk.missing:
             say(f"warning: {name}: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
     say("hand out each folder whole; what comes back (answers.NAME.jsonl) goes into exports/")
     say_next("import")
-
-
-def _rounds(campaign: Begun) -> list[Round]:
-    return [*Rounds(campaign.root, BY_PAGE)]
-
-
-def _people(campaign: Begun) -> set[str]:
-    """Return everybody who is asked something on this page."""
-    with campaign.store() as store:
-        return people_of_carrier(store, BY_PAGE) - read_retired(campaign.root)
-
-
-def _known_people(names: Sequence[str], people: Collection[str]) -> list[str]:
-    """Return the names; `UsageError` at one who is asked nothing."""
-    strangers = [name for name in names if name not in people]
-    if strangers:
-        raise UsageError(f"{strangers[0]!r} has no tasks here; expected one of {', '.join(sorted(people))}")
-    return list(names)
-
-
-def _print_links(root: Path, address: str, names: Sequence[str]) -> None:
-    """Make and print a new link for each annotator."""
-    for name, token in make_links(root, names).items():
-        click.echo(f"{name}\t{address}/#t={token}")
-    if names:
-        say("note: links are shown once and not kept; `page serve --new-link NAME` makes a new one")
 
 
 def media_files() -> dict[str, Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -60,11 +60,12 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
         records[-1] |= {"reported": reported.to_dict("records")} if len(reported) else {}
         click.echo(json.dumps(records))
         return
-    click.echo(drawn_text([_cells(queue) for queue in both], _HEADER, "table"), nl=False)
-    people = quality.people[quality.people["n_votes"] > 0]
-    if len(people):
-        rows = [_beside(row) for row in people.to_dict("records")]
-        click.echo("\n" + drawn_text(rows, _BESIDE, "table"), nl=False)
+    people = quality.people[quality.people["n_votes"] > 0].to_dict("records")
+    of_queues, of_people = [_cells(queue) for queue in both], [_beside(row) for row in people]
+    for rows, before in ((of_queues, ""), (of_people, "\n")):
+        if rows:
+            cells = [[*row.values()] for row in rows]
+            click.echo(before + drawn_text(cells, list(rows[0]), "table"), nl=False)
     if states:
         click.echo()
         _show_accounts(states, as_json=False)
@@ -78,8 +79,8 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
             say(f"note: {alpha.note}")
     for name, words in zip(quality.alarms["annotator_id"], quality.alarms["words"], strict=True):
         say(f"look into {name}: {words}")
-    for doc, _, n, people in reported.itertuples(index=False, name=None):
-        say(f"look at item {doc}: skipped or reported {n:,} times, by {people}")
+    for doc, _, n, by in reported.itertuples(index=False, name=None):
+        say(f"look at item {doc}: skipped or reported {n:,} times, by {by}")
 
 
 def _show_accounts(states: Mapping[str, str], *, as_json: bool) -> None:
@@ -89,94 +90,60 @@ def _show_accounts(states: Mapping[str, str], *, as_json: bool) -> None:
         click.echo(drawn_text([*states.items()], ["account", "state"], "table", align="left"), nl=False)
 
 
-_PEOPLE = (
-    "n_votes",
-    "positive_rate",
-    "n_shared",
-    "shared_positive_rate",
-    "peer_positive_rate",
-    "peer_agreement",
-    "shared_duration_s",
-    "peer_duration_s",
-    "n_timed",
-    "n_faster",
-)
+_PEOPLE = ["n_votes", "positive_rate", "n_shared", "shared_positive_rate", "peer_positive_rate"]
+_PEOPLE += ["peer_agreement", "shared_duration_s", "peer_duration_s", "n_timed", "n_faster"]
 
 
 def _record(queue: QueueProgress, quality: LiveQuality, states: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is known of a queue and its annotator, or of all, as JSON has it."""
-    counts = asdict(queue) | {"control_accuracy": queue.control_accuracy}
+    """Return what is known of a queue and its annotator, or of all, as JSON has it: nothing for nan."""
+    counts: dict[Any, Any] = asdict(queue) | {"control_accuracy": queue.control_accuracy}
+    more: dict[str, Any] = {}
     if queue.annotator_id == "all" and queue.round == 0:
         alpha = quality.alpha
         counts |= {"alpha": alpha.value, "alpha_low": alpha.low, "alpha_high": alpha.high}
         counts |= {"n_pairable": quality.n_pairable, "prevalence": quality.prevalence}
-        return _plain(counts) | {"alarms": quality.alarms.to_dict("records")}
-    rows = quality.people
-    own = rows.loc[rows["annotator_id"] == queue.annotator_id, list(_PEOPLE)]
-    state = {"state": states[queue.annotator_id]} if queue.annotator_id in states else {}
-    return _plain(counts | (own.iloc[0].to_dict() if len(own) else {})) | state
-
-
-def _plain(values: dict[Any, Any]) -> dict[str, Any]:
-    """Return values as JSON has them: nothing where there is not a number."""
-    return {
+        more = {"alarms": quality.alarms.to_dict("records")}
+    else:
+        own = quality.people.loc[quality.people["annotator_id"] == queue.annotator_id, _PEOPLE]
+        counts |= own.iloc[0].to_dict() if len(own) else {}
+        more = {"state": states[queue.annotator_id]} if queue.annotator_id in states else {}
+    plain = {
         key: None if value != value else int(value) if key.startswith("n_") else value
-        for key, value in values.items()
+        for key, value in counts.items()
+    }
+    return plain | more
+
+
+def _beside(row: Mapping[Any, Any]) -> dict[str, str]:
+    """Return an annotator beside the others, by the heads of the table."""
+    shares = {"agreement": "peer_agreement", "positive": "shared_positive_rate"}
+    shares |= {"others' positive": "peer_positive_rate"}
+    return {
+        "annotator": str(row["annotator_id"]),
+        "votes": f"{row['n_votes']:,}",
+        "shared pairs": f"{row['n_shared']:,}",
+        **{head: "" if math.isnan(row[name]) else f"{row[name]:.2f}" for head, name in shares.items()},
+        "s": _number(row["shared_duration_s"]),
+        "others' s": _number(row["peer_duration_s"]),
     }
 
 
-_BESIDE = (
-    "annotator",
-    "votes",
-    "shared pairs",
-    "agreement",
-    "positive",
-    "others' positive",
-    "s",
-    "others' s",
-)
-
-
-def _beside(row: Mapping[Any, Any]) -> list[str]:
-    shares = (row[name] for name in ("peer_agreement", "shared_positive_rate", "peer_positive_rate"))
-    return [
-        str(row["annotator_id"]),
-        f"{row['n_votes']:,}",
-        f"{row['n_shared']:,}",
-        *("" if math.isnan(share) else f"{share:.2f}" for share in shares),
-        _number(row["shared_duration_s"]),
-        _number(row["peer_duration_s"]),
-    ]
-
-
-_HEADER = (
-    "annotator",
-    "round",
-    "tasks",
-    "done",
-    "left",
-    "training left",
-    "skipped",
-    "escalated",
-    "s/judgment",
-    "judgments/h",
-    "hours left",
-    "controls right",
-)
-
-
-def _cells(queue: QueueProgress) -> Sequence[str]:
-    numbers = (queue.n_tasks, queue.n_done, queue.n_left, queue.n_training_left, queue.n_skipped)
-    controls = f"{queue.n_right} of {queue.n_controls}" if queue.n_controls else ""
-    return [
-        queue.annotator_id,
-        str(queue.round or ""),
-        *(f"{n:,}" for n in (*numbers, queue.n_escalated)),
-        _number(queue.seconds),
-        _number(3600 / queue.seconds if queue.seconds else math.nan),
-        _number(queue.hours_left),
-        controls,
-    ]
+def _cells(queue: QueueProgress) -> dict[str, str]:
+    """Return a queue's numbers by the heads of the table."""
+    return {
+        "annotator": queue.annotator_id,
+        "round": str(queue.round or ""),
+        "tasks": f"{queue.n_tasks:,}",
+        "done": f"{queue.n_done:,}",
+        "left": f"{queue.n_left:,}",
+        "training left": f"{queue.n_training_left:,}",
+        "skipped": f"{queue.n_skipped:,}",
+        "escalated": f"{queue.n_escalated:,}",
+        "s/judgment": _number(queue.seconds),
+        "judgments/h": _number(3600 / queue.seconds if queue.seconds else math.nan),
+        "hours left": _number(queue.hours_left),
+        "controls right": f"{queue.n_right} of {queue.n_controls}" if queue.n_controls else "",
+    }
 
 
 def _number(value: float) -> str:
