@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
+import pandas as pd
 
 from fire_toolkit.agreement.drawn import draw_agreement, notes_of_rows
 from fire_toolkit.agreement.groups import join_columns
@@ -16,7 +17,7 @@ from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.table import UNITS, AgreementSummary, agreement, agreement_summary
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.notes import pairs_by_votes
-from fire_toolkit.commands.types import AnyJudgments, GradesInPython, GuidelineOf, Joined, Option
+from fire_toolkit.commands.types import GuidelineOf, Option, Table
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import fitting_level
 from fire_toolkit.resolution.judgments import typed_judgments
@@ -31,11 +32,13 @@ _EFFECTS = ("mean place of positives", "neighbours both positive")
 
 @command
 def agree(
-    judgments: AnyJudgments,
-    joined: Joined = (),
+    judgments: Annotated[
+        Judgments, Table("judgments", metavar="[JUDGMENTS.csv]", is_argument=True, also=("exclude",))
+    ],
+    joined: Annotated[Sequence[pd.DataFrame], Table("joined", option="--join", is_several=True)] = (),
     *,
     guideline: GuidelineOf = None,
-    grades: GradesInPython = None,
+    grades: Annotated[Grades | None, Table("", takes="Grades | None", is_told=True)] = None,
     level: Annotated[
         Literal["guideline", "nominal", "ordinal", "interval", "ratio"], Option(setting=("agree", "level"))
     ] = "guideline",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import pandas as pd
@@ -9,27 +10,22 @@ import pandas as pd
 from fire_toolkit.collections import audit as audits
 from fire_toolkit.collections.matchers import suggestion_run
 from fire_toolkit.commands.command import stage
-from fire_toolkit.commands.types import (
-    ItemsIfAny,
-    MediaHashes,
-    Option,
-    OriginalAsItStands,
-    QueriesOf,
-    RunsIfGiven,
-    TrainingTexts,
-)
+from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.results import Found, Next, drawn_text
+from fire_toolkit.tables import Items, Qrels, Queries, Run
 
 
 @stage("audit")
 def audit(
-    queries: QueriesOf,
-    items: ItemsIfAny = None,
-    qrels: OriginalAsItStands = None,
-    runs: RunsIfGiven = (),
-    media: MediaHashes = None,
-    train: TrainingTexts = None,
+    queries: Annotated[Queries, Table("queries")],
+    items: Annotated[Items | None, Table("items_if_any")] = None,
+    qrels: Annotated[Qrels | None, Table("original_if_any")] = None,
+    runs: Annotated[
+        Sequence[Run], Table("runs_if_given", metavar="[RUN...]", is_argument=True, is_several=True)
+    ] = (),
+    media: Annotated[pd.DataFrame | None, Table("media_hashes", metavar="DIR")] = None,
+    train: Annotated[Sequence[str] | None, Table("training_texts")] = None,
     *,
     similarity: Annotated[float, Option(least=0.5, most=1)] = 0.9,
 ) -> Found:

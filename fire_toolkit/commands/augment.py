@@ -8,17 +8,7 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 
 from fire_toolkit.commands.command import stage
-from fire_toolkit.commands.types import (
-    AnswersOfJudge,
-    Asked,
-    AskedBeside,
-    Augmentable,
-    GradesOfWorkspace,
-    LabelsAsRead,
-    Option,
-    PoolIfAny,
-    ValidityIfAny,
-)
+from fire_toolkit.commands.types import Asked, Option, PoolIfAny, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.making import make_evidence
 from fire_toolkit.evidence.qrels import (
@@ -54,18 +44,19 @@ from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of, numbers_of
 
 _SHOWN = 5
+_Grades = Annotated[Grades | None, Table("grades_of_workspace", takes="Grades | None", is_told=True)]
 
 
 @stage("augmented/qrels.txt")
 def augment(
-    qrels: Augmentable,
-    labels: LabelsAsRead,
-    validity: ValidityIfAny = None,
+    qrels: Annotated[Qrels, Table("augmentable")],
+    labels: Annotated[Labels, Table("labels_as_read")],
+    validity: Annotated[QueryLabels | None, Table("validity_if_any", takes="pd.DataFrame | None")] = None,
     pool: PoolIfAny = None,
     *,
-    asked: AskedBeside = None,
-    machine: AnswersOfJudge = None,
-    grades: GradesOfWorkspace = None,
+    asked: Annotated[Asked | None, Table("asked_beside", is_told=True)] = None,
+    machine: Annotated[MachineJudgments | None, Table("answers_included", is_told=True)] = None,
+    grades: _Grades = None,
     policy: Annotated[Literal["union", "override", "drop"], Option(setting=("augment", "policy"))] = "union",
     original_grade: Annotated[int | None, Option(least=1)] = None,
     unusable: Annotated[Literal["flag", "keep", "drop"], Option(setting=("augment", "unusable"))] = "flag",

@@ -184,12 +184,12 @@ def takes(function: Callable[..., Any]) -> dict[str, str]:
     """Return what each parameter of a function takes, in the words of its annotation."""
     words = {name: str(each.annotation) for name, each in inspect.signature(function).parameters.items()}
     own = inspect.unwrap(function)
-    aliases = {name: vars(inspect.getmodule(own) or object).get(word) for name, word in words.items()}
-    for name, alias in aliases.items():
-        if getattr(alias, "__metadata__", None):
-            table = marked(alias, Table)
-            kind = get_args(alias)[0]
-            words[name] = (table.takes or _kind_in_words(kind)) if table else str(kind).rpartition(".")[2]
+    is_command = own.__module__.startswith(f"{__package__}.")
+    for name, hint in get_type_hints(own, include_extras=True).items() if is_command else ():
+        if (table := marked(hint, Table)) is not None:
+            words[name] = table.takes or _kind_in_words(get_args(hint)[0])
+        elif hasattr(hint, "__metadata__"):
+            words[name] = str(get_args(hint)[0]).rpartition(".")[2]
     return words
 
 

@@ -8,15 +8,15 @@ from typing import Annotated, Literal
 
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.notes import queries_of_lists
-from fire_toolkit.commands.types import Option, OwnItem, OwnQueries, TopRuns
+from fire_toolkit.commands.types import Option, OwnItem, OwnQueries, Table
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.results import Found, drawn_text
-from fire_toolkit.tables import Comparisons
+from fire_toolkit.tables import Comparisons, Run
 
 
 @command
 def compare(
-    runs: TopRuns,
+    runs: Annotated[Run | Sequence[Run], Table("top_runs")],
     *,
     queries: OwnQueries = None,
     own_item: OwnItem = None,

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
 import pandas as pd
 
 from fire_toolkit import inference
 from fire_toolkit.commands.command import command
-from fire_toolkit.commands.types import (
-    EarlierJudgments,
-    HighestGrade,
-    Measures,
-    Original,
-    OwnItem,
-    OwnQueries,
-    Runs,
-    SettledAugmented,
-)
+from fire_toolkit.commands.types import Measures, Original, OwnItem, OwnQueries, Runs, Table
 from fire_toolkit.measures.defaults import COVERAGE
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import check_pool
+from fire_toolkit.tables import Judgments, Qrels, check_pool
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
 
@@ -29,13 +21,13 @@ from fire_toolkit.words import n_of
 def coverage(
     runs: Runs,
     qrels: Original,
-    augmented: SettledAugmented,
-    judgments: EarlierJudgments = None,
+    augmented: Annotated[Qrels, Table("settled")],
+    judgments: Annotated[Judgments | None, Table("earlier_judgments")] = None,
     *,
     queries: OwnQueries = None,
     own_item: OwnItem = None,
     measures: Measures = COVERAGE,
-    highest_grade: HighestGrade = 1,
+    highest_grade: Annotated[int, Table("highest_grade", is_told=True)] = 1,
 ) -> Found:
     """Measure how much of a new run is judged, how far its scores can move, and what the rest would cost.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -19,7 +19,7 @@ from fire_toolkit.commands.types import (
     OwnItem,
     Runs,
     ScoreMeasures,
-    SourcesIfAny,
+    Table,
 )
 from fire_toolkit.inference import score_differences
 from fire_toolkit.inference.background import Background
@@ -35,6 +35,7 @@ from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.reporting.honest import beside_usable, drawn_beside
 from fire_toolkit.results import Found, drawn_text
+from fire_toolkit.tables import PoolSources
 
 
 @command
@@ -43,7 +44,7 @@ def difference(
     qrels: Original,
     augmented: AugmentedIfAny = None,
     labels: KnownLabels = None,
-    pool_sources: SourcesIfAny = None,
+    pool_sources: Annotated[PoolSources | None, Table("sources_if_any", is_told=True)] = None,
     *,
     background: BackgroundOf = None,
     queries: ClusteredQueries = None,

@@ -11,18 +11,7 @@ import pandas as pd
 
 from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.commands.command import command
-from fire_toolkit.commands.types import (
-    GradesOf,
-    JudgmentsOf,
-    LevelOf,
-    Measures,
-    Option,
-    Original,
-    OriginalGrade,
-    OwnItem,
-    OwnQueries,
-    Runs,
-)
+from fire_toolkit.commands.types import GradesOf, Measures, Option, Original, OwnItem, OwnQueries, Runs, Table
 from fire_toolkit.evidence.qrels import Augmented, augment_qrels, highest_grade, lift_originals
 from fire_toolkit.inference import score_changes
 from fire_toolkit.measures.defaults import INFLUENCE
@@ -30,7 +19,7 @@ from fire_toolkit.resolution.resolve import grades_or_usual, resolve
 from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.resolution.without import LabelsWithout, labels_without_each
 from fire_toolkit.results import Found
-from fire_toolkit.tables import Labels, Qrels, asked_judgments
+from fire_toolkit.tables import Judgments, Labels, Qrels, asked_judgments
 from fire_toolkit.tables.columns import are_in, pair_rows
 from fire_toolkit.words import n_of
 
@@ -38,12 +27,12 @@ from fire_toolkit.words import n_of
 @command
 def influence(
     runs: Runs,
-    judgments: JudgmentsOf,
+    judgments: Annotated[Judgments, Table("counted_judgments")],
     qrels: Original,
     *,
     grades: GradesOf = None,
-    level: LevelOf = None,
-    original_grade: OriginalGrade = None,
+    level: Annotated[str | None, Table("level", is_told=True)] = None,
+    original_grade: Annotated[int | None, Table("original_grade", is_told=True)] = None,
     queries: OwnQueries = None,
     own_item: OwnItem = None,
     rule: Annotated[str, Option(setting=("resolve", "rule"))] = "fire",

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import pandas as pd
 
 from fire_toolkit.commands.command import command
-from fire_toolkit.commands.types import (
-    GradesOfJudge,
-    LabelsOf,
-    MachineOf,
-    PoolIfAny,
-    SourcesBeside,
-    VotesIfAny,
-)
+from fire_toolkit.commands.types import LabelsOf, PoolIfAny, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.grades import choose_grades
+from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.machines.check import check_judge
 from fire_toolkit.results import Found, Next, drawn_text
-from fire_toolkit.tables import Judgments, MachineJudgments
+from fire_toolkit.tables import Judgments, MachineJudgments, PoolSources
 from fire_toolkit.tables.further import OK
 
 _STATISTICS = {
@@ -60,13 +54,15 @@ _COLUMNS = {"statistics": _STATISTICS, "calibration": _CALIBRATION, "groups": _G
 
 @command
 def machine_check(
-    machine: MachineOf,
+    machine: Annotated[
+        MachineJudgments, Table("machine", metavar="[JUDGE]", is_argument=True, also=("guideline",))
+    ],
     labels: LabelsOf,
-    judgments: VotesIfAny = None,
+    judgments: Annotated[Judgments | None, Table("votes_if_any")] = None,
     *,
-    grades: GradesOfJudge = None,
+    grades: Annotated[Grades | None, Table("grades_of_judge", takes="Grades | None", is_told=True)] = None,
     pool: PoolIfAny = None,
-    pool_sources: SourcesBeside = None,
+    pool_sources: Annotated[PoolSources | None, Table("sources_if_any", is_told=True)] = None,
     threshold: float | None = None,
     show: Literal["statistics", "calibration", "groups"] = "statistics",
 ) -> Found:

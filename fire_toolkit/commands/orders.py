@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from fire_toolkit.commands.command import column_of, command
 from fire_toolkit.commands.notes import unpooled
@@ -11,21 +12,24 @@ from fire_toolkit.commands.types import (
     ClusteredQueries,
     Clusters,
     FedRuns,
-    Labellings,
     OwnItem,
     Runs,
     ScoreMeasures,
+    Table,
 )
 from fire_toolkit.inference.judged_pairs import Tell, silent
 from fire_toolkit.inference.orders import compare_orders
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.results import Found
+from fire_toolkit.tables import Qrels
 
 
 @command
 def orders(
     runs: Runs,
-    labellings: Labellings,
+    labellings: Annotated[
+        Mapping[str, Qrels], Table("labellings", option="--qrels", metavar="[NAME=]FILE", is_several=True)
+    ],
     *,
     queries: ClusteredQueries = None,
     own_item: OwnItem = None,

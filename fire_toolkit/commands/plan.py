@@ -9,16 +9,7 @@ from functools import partial
 from typing import Annotated
 
 from fire_toolkit.commands.command import command
-from fire_toolkit.commands.types import (
-    GradesOfPilot,
-    Measures,
-    Option,
-    Original,
-    PilotOf,
-    PlannedRuns,
-    PooledQueries,
-    SecondsSoFar,
-)
+from fire_toolkit.commands.types import Measures, Option, Original, PooledQueries, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.measures.defaults import PLANNED
@@ -30,27 +21,27 @@ from fire_toolkit.planning.words import MOST_WIDTH, Wish, judgments_of, plan_tex
 from fire_toolkit.resolution.resolve import grades_or_usual
 from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import Judgments
+from fire_toolkit.tables import Judgments, Run
 from fire_toolkit.words import n_of
 
 
 @command
 def plan(
-    runs: PlannedRuns,
+    runs: Annotated[Run | Sequence[Run], Table("planned_runs")],
     qrels: Original,
     *,
     queries: PooledQueries = None,
     measures: Measures = PLANNED,
     budget: Annotated[str | None, Option(metavar="N")] = None,
     seconds: Annotated[float | None, Option(least=0, most=86_400, is_above=True)] = None,
-    so_far: SecondsSoFar = math.nan,
+    so_far: Annotated[float, Table("seconds_so_far", is_told=True)] = math.nan,
     points: Annotated[
         float | None, Option(("--tell",), metavar="POINTS", least=0, most=100, is_above=True)
     ] = None,
     within: Annotated[float | None, Option(metavar="POINTS", least=0, most=100, is_above=True)] = None,
     n_drawn: Annotated[int | None, Option(("--draw-pilot",), metavar="N", least=1)] = None,
-    pilot: PilotOf = None,
-    grades: GradesOfPilot = None,
+    pilot: Annotated[Judgments | None, Table("pilot")] = None,
+    grades: Annotated[Grades | None, Table("grades_of_pilot", takes="Grades | None", is_told=True)] = None,
     every: Annotated[bool, Option(("--all",))] = False,
     seed: Annotated[int, Option(least=0)] = 0,
 ) -> Found:

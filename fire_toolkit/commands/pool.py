@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import pandas as pd
+
 from fire_toolkit.commands.command import stage
-from fire_toolkit.commands.types import (
-    AskedBefore,
-    Before,
-    JudgedBefore,
-    LabelsSoFar,
-    Option,
-    OriginalAsRead,
-    PooledQueries,
-    PreviousPool,
-    Runs,
-    ScoresOfJudge,
-)
+from fire_toolkit.commands.types import Before, Option, PooledQueries, Runs, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling import PoolingResult, pool_runs
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.pooling.settle import SETTLED
 from fire_toolkit.pooling.words import changes_in_words, counts_in_words, takes_all
 from fire_toolkit.results import Found, Next
+from fire_toolkit.tables import Labels, Pool, Qrels
 
 DRAWN = "inclusion_probability"
 _OF_SAMPLE = ("depth", "strategy", "budget", "per_query", "deep_queries", "deep_depth", "seed")
@@ -32,14 +24,14 @@ _OF_SAMPLE = ("depth", "strategy", "budget", "per_query", "deep_queries", "deep_
 @stage("pool")
 def pool(
     runs: Runs,
-    qrels: OriginalAsRead = None,
+    qrels: Annotated[Qrels | None, Table("original_if_named")] = None,
     *,
     queries: PooledQueries = None,
-    judged: JudgedBefore = None,
-    previous: PreviousPool = None,
-    labels: LabelsSoFar = None,
-    judge_scores: ScoresOfJudge = None,
-    asked_before: AskedBefore = None,
+    judged: Annotated[pd.DataFrame | None, Table("judged_before", is_several=True)] = None,
+    previous: Annotated[Pool | None, Table("previous_pool", metavar="POOL")] = None,
+    labels: Annotated[Labels | None, Table("labels_so_far")] = None,
+    judge_scores: Annotated[pd.DataFrame | None, Table("scores_of_judge", is_told=True)] = None,
+    asked_before: Annotated[Before | None, Table("asked_before", is_told=True)] = None,
     depth: Annotated[int, Option(setting=("pool", "depth"), least=0)] = 10,
     strategy: Annotated[str, Option(metavar="NAME", setting=("pool", "strategy"))] = "depth",
     budget: Annotated[int | None, Option(metavar="N", setting=("pool", "budget"), least=1)] = None,

@@ -47,18 +47,6 @@ _COMPARED = 8_000  # captions, whose likeness takes some 10 s beside 50,000 trai
 _NEAREST = 5  # training captions, whose likeness counts
 _RBO_P = (0.9, 0.98)
 
-_Runs = Annotated[Sequence[AnyRun], Table("runs_of_report", takes="Sequence[AnyRun]")]
-_Qrels = Annotated[Qrels | None, Table("original")]
-_Augmented = Annotated[Qrels | None, Table("augmented")]
-_Sources = Annotated[PoolSources | None, Table("sources_of_report")]
-_Queries = Annotated[Queries | None, Table("queries_of_report")]
-_Judgments = Annotated[Judgments | None, Table("judgments_of_report")]
-_Grades = Annotated[Grades | None, Table("grades_of_report", takes="Grades | None", is_told=True)]
-_Train = Annotated[Sequence[str] | None, Table("training_captions")]
-_Tops = Annotated[Sequence[Run] | None, Table("tops", is_told=True)]
-_Since = Annotated[Since | None, Table("since", option="--against", metavar="OLD")]
-_Told = Annotated[Told | None, Table("told", is_told=True)]
-
 
 def _table1(
     runs: Sequence[AnyRun],
@@ -246,22 +234,22 @@ _Figure = Literal[
 @of_parts(PARTS)
 def report(
     what: Annotated[_What, Option(is_argument=True, metavar="WHAT")],
-    runs: _Runs = (),
+    runs: Annotated[Sequence[AnyRun], Table("runs_of_report", takes="Sequence[AnyRun]")] = (),
     *,
-    qrels: _Qrels = None,
-    augmented: _Augmented = None,
+    qrels: Annotated[Qrels | None, Table("original")] = None,
+    augmented: Annotated[Qrels | None, Table("augmented")] = None,
     labels: KnownLabels = None,
-    judgments: _Judgments = None,
-    grades: _Grades = None,
-    pool_sources: _Sources = None,
-    queries: _Queries = None,
+    judgments: Annotated[Judgments | None, Table("judgments_of_report")] = None,
+    grades: Annotated[Grades | None, Table("grades_of_report", takes="Grades | None", is_told=True)] = None,
+    pool_sources: Annotated[PoolSources | None, Table("sources_of_report")] = None,
+    queries: Annotated[Queries | None, Table("queries_of_report")] = None,
     own_item: OwnItem = None,
     background: BackgroundOf = None,
     fed: FedRuns = None,
-    train: _Train = None,
-    tops: _Tops = None,
-    against: _Since = None,
-    told: _Told = None,
+    train: Annotated[Sequence[str] | None, Table("training_captions")] = None,
+    tops: Annotated[Sequence[Run] | None, Table("tops", is_told=True)] = None,
+    against: Annotated[Since | None, Table("since", option="--against", metavar="OLD")] = None,
+    told: Annotated[Told | None, Table("told", is_told=True)] = None,
     measures: Measures = (),
     by: Annotated[str | None, Option(metavar="COLUMN")] = None,
     figure: _Figure | None = None,

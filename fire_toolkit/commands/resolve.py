@@ -11,19 +11,7 @@ from fire_toolkit.collections.sharing import mark_shared
 from fire_toolkit.collections.sharing import share_judgments as share_with_same_text
 from fire_toolkit.commands.command import stage
 from fire_toolkit.commands.notes import pairs_by_votes
-from fire_toolkit.commands.types import (
-    ControlsOf,
-    DesignOf,
-    DroppedBeside,
-    GradesOf,
-    GuidelineOf,
-    Option,
-    OriginalIfGiven,
-    QueriesToShare,
-    RoundOf,
-    ShownGuideline,
-    ToResolve,
-)
+from fire_toolkit.commands.types import GradesOf, GuidelineOf, Option, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference.limits import wilson
@@ -36,28 +24,31 @@ from fire_toolkit.resolution.resolve import Resolution, grades_or_usual
 from fire_toolkit.resolution.resolve import resolve as resolve_by
 from fire_toolkit.resolution.settle import settle_disputes
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import FOURTH, Judgments, Queries, asked_judgments
+from fire_toolkit.tables import FOURTH, Judgments, Qrels, Queries, asked_judgments
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import RECHECK
 from fire_toolkit.words import n_of
 
 _NEXT_OF_QUERIES = "in the workspace of the pairs: fire-toolkit augment"
 _NEXT = Next("augment", "--qrels {QRELS}", "--labels {out}/labels.csv --out {out}/augmented.txt")
+_Judgments = Annotated[
+    Judgments, Table("to_resolve", metavar="[JUDGMENTS.csv]", is_argument=True, also=("exclude",))
+]
 
 
 @stage("labels")
 def resolve(
-    judgments: ToResolve,
-    qrels: OriginalIfGiven = None,
-    controls: ControlsOf = None,
-    design: DesignOf = None,
-    queries: QueriesToShare = None,
+    judgments: _Judgments,
+    qrels: Annotated[Qrels | None, Table("original_if_given")] = None,
+    controls: Annotated[pd.DataFrame | None, Table("controls_given")] = None,
+    design: Annotated[pd.DataFrame | None, Table("design")] = None,
+    queries: Annotated[Queries | None, Table("queries_to_share")] = None,
     *,
     guideline: GuidelineOf = None,
     grades: GradesOf = None,
-    dropped: DroppedBeside = None,
-    shown_sha256: ShownGuideline = None,
-    round: RoundOf = None,  # noqa: A002
+    dropped: Annotated[pd.DataFrame | None, Table("dropped", is_told=True)] = None,
+    shown_sha256: Annotated[str | None, Table("shown_sha256", is_told=True)] = None,
+    round: Annotated[int | None, Table("next_number", is_told=True)] = None,  # noqa: A002
     rule: Annotated[str, Option(setting=("resolve", "rule"))] = "fire",
     adjudicators: Annotated[Sequence[str], Option(("--adjudicator",), metavar="NAME")] = (),
     disputes: Literal["unjudged", "0", "1"] = "unjudged",

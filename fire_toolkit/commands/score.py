@@ -12,20 +12,14 @@ from fire_toolkit.commands.command import command
 from fire_toolkit.commands.notes import unpooled
 from fire_toolkit.commands.types import (
     AugmentedIfAny,
-    Back,
     BackgroundOf,
-    ChosenOwnItem,
     Clusters,
-    DocOrder,
     FedRuns,
-    GroupsOf,
     KnownLabels,
-    NamedQueries,
     Option,
     Original,
-    PoolOfHonest,
-    RunsOrMatrix,
     ScoreMeasures,
+    Table,
 )
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.background import Background
@@ -34,6 +28,7 @@ from fire_toolkit.inference.judged_pairs import Tell, silent
 from fire_toolkit.inference.label_quality import words_of_errors
 from fire_toolkit.inference.trust import describe_labelled
 from fire_toolkit.matching.own_items import own_items_of
+from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.reporting.honest import USABLE, heading_of_usable, honest_rows, show_honest, usable_scores
@@ -51,19 +46,19 @@ Policies = Annotated[Sequence[Literal["union", "override", "drop"]], Option(("--
 
 @command
 def score(
-    runs: RunsOrMatrix,
+    runs: Annotated[AnyRun | Sequence[Any], Table("runs_or_matrix", takes="AnyRun | Sequence[AnyRun]")],
     qrels: Original,
     augmented: AugmentedIfAny = None,
     labels: KnownLabels = None,
-    pool_sources: PoolOfHonest = None,
-    back: Back = None,
-    groups: GroupsOf = None,
+    pool_sources: Annotated[PoolSources | None, Table("sources_of_honest", is_told=True)] = None,
+    back: Annotated[Qrels | None, Table("back", apart=("augmented",), needs="direction")] = None,
+    groups: Annotated[pd.DataFrame | None, Table("groups")] = None,
     *,
     background: BackgroundOf = None,
     fed: FedRuns = None,
-    doc_order: DocOrder = None,
-    queries: NamedQueries = None,
-    own_item: ChosenOwnItem = None,
+    doc_order: Annotated[Sequence[str] | None, Table("doc_order", is_told=True)] = None,
+    queries: Annotated[Queries | None, Table("named_queries")] = None,
+    own_item: Annotated[Literal["drop", "keep"] | None, Table("", takes="str | None")] = None,
     clusters: Clusters = None,
     measures: ScoreMeasures = SCORE,
     ties: Literal["doc-desc", "index", "average", "optimistic", "pessimistic", "expected"] = "doc-desc",

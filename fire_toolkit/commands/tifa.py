@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import pandas as pd
 
 from fire_toolkit.commands.command import command
-from fire_toolkit.commands.types import LabelsIfGiven, TifaAnswers, TifaQuestions
+from fire_toolkit.commands.types import Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.results import Found, drawn_text
 from fire_toolkit.scoring import tifa as stage
+from fire_toolkit.scoring.tifa import Answers, Question
+from fire_toolkit.tables import Labels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
 
 
 @command
 def tifa(
-    questions: TifaQuestions,
-    answers: TifaAnswers,
-    labels: LabelsIfGiven = None,
+    questions: Annotated[Sequence[Question], Table("questions", metavar="QUESTIONS", is_argument=True)],
+    answers: Annotated[
+        Answers, Table("answers", takes="pd.DataFrame", metavar="[ANSWERS]", is_argument=True)
+    ],
+    labels: Annotated[Labels | None, Table("labels_given")] = None,
     *,
     per: Literal["query", "pair", "type", "label"] = "query",
 ) -> Found:

@@ -12,22 +12,8 @@ from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.inference.background import Background
 from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.matching.stored_runs import AnyRun
-from fire_toolkit.scoring.tifa import Answers, Question
-from fire_toolkit.tables import (
-    Disputes,
-    Items,
-    Judgments,
-    Labels,
-    MachineJudgments,
-    Pool,
-    PoolSources,
-    Qrels,
-    Queries,
-    QueryDesign,
-    Run,
-)
+from fire_toolkit.tables import Disputes, Labels, Pool, PoolSources, Qrels, Queries, QueryDesign
 from fire_toolkit.tables.evidence import Settled
-from fire_toolkit.tables.validity import QueryLabels
 
 
 @dataclass(frozen=True)
@@ -111,74 +97,20 @@ class Asked(NamedTuple):
 
 
 Runs = Annotated[AnyRun | Sequence[AnyRun], Table("stored_runs", takes="AnyRun | Sequence[AnyRun]")]
-TopRuns = Annotated[Run | Sequence[Run], Table("top_runs")]
-RunsOrMatrix = Annotated[AnyRun | Sequence[Any], Table("runs_or_matrix", takes="AnyRun | Sequence[AnyRun]")]
 Original = Annotated[Qrels, Table("original")]
 Augmented = Annotated[Qrels, Table("augmented")]
-SettledAugmented = Annotated[Qrels, Table("settled")]
 AugmentedIfAny = Annotated[Qrels | None, Table("settled_if_any")]
 KnownLabels = Annotated[Labels | None, Table("known_labels", is_told=True)]
 BackgroundOf = Annotated[Background | None, Table("known", is_told=True)]
-Labellings = Annotated[
-    Mapping[str, Qrels], Table("labellings", option="--qrels", metavar="[NAME=]FILE", is_several=True)
-]
 PoolOf = Annotated[PoolSources, Table("sources")]
-SourcesIfAny = Annotated[PoolSources | None, Table("sources_if_any", is_told=True)]
-PoolOfHonest = Annotated[PoolSources | None, Table("sources_of_honest", is_told=True)]
-Back = Annotated[Qrels | None, Table("back", apart=("augmented",), needs="direction")]
-GroupsOf = Annotated[pd.DataFrame | None, Table("groups")]
-DocOrder = Annotated[Sequence[str] | None, Table("doc_order", is_told=True)]
 FedRuns = Annotated[Collection[str] | None, Table("fed", is_told=True)]
 LabelsOf = Annotated[Labels, Table("labels")]
-LabelsAsRead = Annotated[Labels, Table("labels_as_read")]
-Augmentable = Annotated[Qrels, Table("augmentable")]
-ValidityIfAny = Annotated[QueryLabels | None, Table("validity_if_any", takes="pd.DataFrame | None")]
-AskedBeside = Annotated[Asked | None, Table("asked_beside", is_told=True)]
-AnswersOfJudge = Annotated[MachineJudgments | None, Table("answers_included", is_told=True)]
-GradesOfWorkspace = Annotated[
-    Grades | None, Table("grades_of_workspace", takes="Grades | None", is_told=True)
-]
-LabelsIfGiven = Annotated[Labels | None, Table("labels_given")]
-EarlierJudgments = Annotated[Judgments | None, Table("earlier_judgments")]
-JudgmentsOf = Annotated[Judgments, Table("counted_judgments")]
-QueriesOf = Annotated[Queries, Table("queries")]
-ItemsIfAny = Annotated[Items | None, Table("items_if_any")]
-OriginalAsItStands = Annotated[Qrels | None, Table("original_if_any")]
-RunsIfGiven = Annotated[
-    Sequence[Run], Table("runs_if_given", metavar="[RUN...]", is_argument=True, is_several=True)
-]
-MediaHashes = Annotated[pd.DataFrame | None, Table("media_hashes", metavar="DIR")]
-TrainingTexts = Annotated[Sequence[str] | None, Table("training_texts")]
-ToResolve = Annotated[
-    Judgments, Table("to_resolve", metavar="[JUDGMENTS.csv]", is_argument=True, also=("exclude",))
-]
-AnyJudgments = Annotated[
-    Judgments, Table("judgments", metavar="[JUDGMENTS.csv]", is_argument=True, also=("exclude",))
-]
-Joined = Annotated[Sequence[pd.DataFrame], Table("joined", option="--join", is_several=True)]
-GradesInPython = Annotated[Grades | None, Table("", takes="Grades | None", is_told=True)]
 GuidelineOf = Annotated[Guideline | None, Table("judged_by", metavar="NAME")]
-OriginalIfGiven = Annotated[Qrels | None, Table("original_if_given")]
-QueriesToShare = Annotated[Queries | None, Table("queries_to_share")]
-ControlsOf = Annotated[pd.DataFrame | None, Table("controls_given")]
-DroppedBeside = Annotated[pd.DataFrame | None, Table("dropped", is_told=True)]
-DesignOf = Annotated[pd.DataFrame | None, Table("design")]
-RoundOf = Annotated[int | None, Table("next_number", is_told=True)]
-ShownGuideline = Annotated[str | None, Table("shown_sha256", is_told=True)]
 GradesOf = Annotated[Grades | None, Table("grades", takes="Grades | None", is_told=True)]
-LevelOf = Annotated[str | None, Table("level", is_told=True)]
-OriginalGrade = Annotated[int | None, Table("original_grade", is_told=True)]
-HighestGrade = Annotated[int, Table("highest_grade", is_told=True)]
-TifaQuestions = Annotated[Sequence[Question], Table("questions", metavar="QUESTIONS", is_argument=True)]
-TifaAnswers = Annotated[
-    Answers, Table("answers", takes="pd.DataFrame", metavar="[ANSWERS]", is_argument=True)
-]
 # Which own items there are, and what becomes of them in all tables.
 OwnQueries = Annotated[Queries | None, Table("", is_told=True)]
 ClusteredQueries = Annotated[Queries | None, Table("")]
-NamedQueries = Annotated[Queries | None, Table("named_queries")]
 OwnItem = Annotated[Literal["drop", "keep"] | None, Table("", takes="str | None", is_told=True)]
-ChosenOwnItem = Annotated[Literal["drop", "keep"] | None, Table("", takes="str | None")]
 
 Measures = Annotated[Sequence[str], Option(("-m", "--measure"), metavar="MEASURE")]
 ScoreMeasures = Annotated[
@@ -191,21 +123,5 @@ Clusters = Annotated[
 
 # What is asked before anybody judges, and what a machine judge said.
 _OWN_ITEMS = "Queries | OwnItems | None"
-PlannedRuns = Annotated[Run | Sequence[Run], Table("planned_runs")]
 PooledQueries = Annotated[Queries | OwnItems | None, Table("queries_own_items", takes=_OWN_ITEMS)]
-SecondsSoFar = Annotated[float, Table("seconds_so_far", is_told=True)]
-PilotOf = Annotated[Judgments | None, Table("pilot")]
-GradesOfPilot = Annotated[Grades | None, Table("grades_of_pilot", takes="Grades | None", is_told=True)]
-MachineOf = Annotated[
-    MachineJudgments, Table("machine", metavar="[JUDGE]", is_argument=True, also=("guideline",))
-]
-GradesOfJudge = Annotated[Grades | None, Table("grades_of_judge", takes="Grades | None", is_told=True)]
-VotesIfAny = Annotated[Judgments | None, Table("votes_if_any")]
 PoolIfAny = Annotated[Pool | None, Table("pool_if_any")]
-SourcesBeside = Annotated[PoolSources | None, Table("sources_if_any", is_told=True)]
-OriginalAsRead = Annotated[Qrels | None, Table("original_if_named")]
-JudgedBefore = Annotated[pd.DataFrame | None, Table("judged_before", is_several=True)]
-PreviousPool = Annotated[Pool | None, Table("previous_pool", metavar="POOL")]
-LabelsSoFar = Annotated[Labels | None, Table("labels_so_far")]
-ScoresOfJudge = Annotated[pd.DataFrame | None, Table("scores_of_judge", is_told=True)]
-AskedBefore = Annotated[Before | None, Table("asked_before", is_told=True)]
