@@ -30,9 +30,8 @@ import pandas as pd
 
 from fire_toolkit.inference.corrected import corrected_terms, gaps_of
 from fire_toolkit.inference.distributions import t_quantile
-from fire_toolkit.inference.judged import votes_by_design
 from fire_toolkit.inference.judged_pairs import join_runs
-from fire_toolkit.inference.label_quality import label_errors
+from fire_toolkit.inference.votes import votes_by_design
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.tables import check_qrels
@@ -454,7 +453,7 @@ def check_against_the_product(world: World, cell: Cell, seed: int) -> None:
     joined = join_runs(runs, qrels, votes.pairs[["query_id", "doc_id", "relevance"]])
     terms = corrected_terms(joined, qrels, votes, parse_measures(MEASURES))
     assert estimate is not None
-    assert votes.n_bands == estimate.n_bands
+    assert len(votes.bands) == estimate.n_bands
     for (run_id, measure), one in terms.items():
         mine = estimate.terms[:, int(run_id[1]), MEASURES.index(measure)]
         np.testing.assert_allclose(one.terms, mine, rtol=0, atol=1e-12)
@@ -466,7 +465,7 @@ def check_against_the_product(world: World, cell: Cell, seed: int) -> None:
         a, b, m = int(run_a[1]), int(run_b[1]), MEASURES.index(measure)
         np.testing.assert_allclose(gap.terms.mean(), mean[a, m] - mean[b, m], rtol=0, atol=1e-12)
     assert len(terms) == N_RUNS * len(MEASURES)
-    alarm = label_errors(votes).alarm
+    alarm = votes.alarm
     enough, is_raised = fourth_votes(own, voted, estimate.counts, is_doubled=is_doubled)
     assert alarm is not None
     assert (alarm.is_enough, alarm.is_raised) == (enough, is_raised)

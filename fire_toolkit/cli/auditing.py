@@ -50,7 +50,7 @@ def draw_for_experts(given: Given, budget: int | None) -> None:
         )
     seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
     labels = _labels(given)
-    each = None if budget is None else max(1, budget // (3 * labels.n_bands))
+    each = None if budget is None else max(1, budget // (3 * len(labels.bands)))
     numbers = {"positives": each or POSITIVES, "negatives": 2 * each if each else NEGATIVES, "seed": seed}
     sample = draw_audit(labels, **numbers)
     rules = given.guideline

@@ -26,13 +26,7 @@ from fire_toolkit.evidence.qrels import (
 from fire_toolkit.evidence.qrels import include_machine as with_machine
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.background import DROP, Unusable
-from fire_toolkit.inference.label_quality import (
-    LabelErrors,
-    errors_of_labels,
-    numbers_of_errors,
-    words_of_alarm,
-    words_of_errors,
-)
+from fire_toolkit.inference.votes import Votes, votes_of_labels, words_of_errors
 from fire_toolkit.machines.scores import labels_of_answers
 from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Labels, MachineJudgments, Pool, Qrels
@@ -124,13 +118,13 @@ def augment(
         takes_out=takes_out,
     )
     beside[f"evidence.{'csv' if len(pairs) <= MOST_ROWS else 'parquet'}"] = pairs
-    errors = _errors(counted, original, told, found) if {*DESIGN} <= {*counted} else None
+    votes = _votes(counted, original, told, found)
     kinds = change_counts(made.changes)
     counts = {**kinds, **losses(made.changes), **by_machine}
-    counts |= {} if errors is None else {"label_errors": numbers_of_errors(errors)}
+    counts |= {} if votes is None else {"label_errors": votes.numbers}
     words = [f"policy {policy}: {numbers_of(kinds)}", *words_of_shared(counts), *words_of_machine(counts)]
-    if errors is not None:
-        words += [words_of_errors(counts["label_errors"]), *words_of_alarm(errors)]
+    if votes is not None:
+        words += [words_of_errors(votes.numbers), *votes.words_of_alarm]
     words += [f"original positives count at grade {grade}, {source} (--original-grade sets it)"] * bool(grade)
     words += [*_words_of_losses(counts, policy), *([] if found is None else [found.words])]
     counts |= {} if found is None else {"unusable": len(found.queries)}
@@ -248,13 +242,13 @@ def _words_of_open(missing: pd.DataFrame, disputes: pd.DataFrame | None) -> list
     ]
 
 
-def _errors(labels: Labels, original: Qrels, told: Asked, found: Unusable | None) -> LabelErrors | None:
-    """Return what the votes of labels that hold a design say of their errors."""
-    disputes, is_settled = told.disputes, told.settled is not None
-    if disputes is not None and found is not None:
-        disputes = found.counted(disputes)
-    disputes = None if is_settled else disputes
-    return errors_of_labels(labels, original, disputes=disputes, sources=told.sources, is_settled=is_settled)
+def _votes(labels: Labels, original: Qrels, told: Asked, found: Unusable | None) -> Votes | None:
+    """Return the votes of labels that hold a design, for what they say of errors."""
+    if not {*DESIGN} <= {*labels}:
+        return None
+    disputes = told.disputes if told.disputes is None or found is None else found.counted(told.disputes)
+    tables: dict[str, Any] = {"disputes": disputes, "sources": told.sources}
+    return votes_of_labels(labels, original, **tables, is_settled=told.settled is not None)
 
 
 def _words_of_losses(counts: Mapping[str, Any], policy: str) -> Iterator[str]:

@@ -25,8 +25,8 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.correction import correct_for_errors, is_by_design, with_corrected_scores
 from fire_toolkit.inference.judged_pairs import Tell, silent
-from fire_toolkit.inference.label_quality import words_of_errors
 from fire_toolkit.inference.trust import describe_labelled
+from fire_toolkit.inference.votes import words_of_errors
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups

@@ -9,28 +9,25 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.judged import BANDS, Judged
-from fire_toolkit.inference.label_errors import ErrorRates, rates_in_words
+from fire_toolkit.inference.label_errors import BANDS, ErrorRates, LabelRates, rates_in_words
 from fire_toolkit.tables import Labels, Pool, Qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import SINGLE, VERIFY
 from fire_toolkit.words import n_of
 
-N_BANDS = len(BANDS)
 MOST_LATER = 0.05  # of the labels that an audit is taken to speak for
 
 
 @dataclass(frozen=True, eq=False)
-class AuditedLabels(Judged):
-    """Labels that are not original positives, each with its band, and how many experts answered on.
+class AuditedLabels(LabelRates):
+    """Labels, each with its band, and how many experts answered on; all are of class `single`.
 
-    All count as `single`, with rates of their own. asked, relevant: (n_bands, 2), of how many labels of each
-    band and kind (0, 1) there is an answer, and how many are relevant; n_answers: on pairs that were drawn;
+    counted: 1, and 1 for a positive label; answers: (n_bands, 2, 2), of how many labels of each band and kind
+    (0, 1) there is an answer, and how many of these are relevant; n_answers: on pairs that were drawn;
     n_later: labels that came after the draw.
     """
 
-    asked: Floats = field(default_factory=lambda: np.empty((0, 2)), repr=False)
-    relevant: Floats = field(default_factory=lambda: np.empty((0, 2)), repr=False)
+    answers: Floats = field(default_factory=lambda: np.empty((0, 2, 2)), repr=False)
     n_answers: int = 0
     n_later: int = 0
 
@@ -40,8 +37,9 @@ class AuditedLabels(Judged):
 
         Without that a share of 0 or 1 would be taken as known.
         """
-        share = (self.relevant + 0.5) / (self.asked + 1)
-        return np.sqrt(share * (1 - share) / self.asked).reshape(-1)
+        asked, relevant = np.moveaxis(self.answers, -1, 0)
+        share = (relevant + 0.5) / (asked + 1)
+        return np.asarray(np.sqrt(share * (1 - share) / asked).reshape(-1))
 
     def rates(self, counts: Floats, moved: Floats | None = None) -> ErrorRates:
         """Return t and f of the labels in each band from the pairs and positives counted in it.
@@ -49,11 +47,10 @@ class AuditedLabels(Judged):
         With ppv and fo the relevant shares of audited positives and negatives, pos = N₊·ppv and
         neg = N₋·fo are relevant, t = pos / (pos + neg) and f = (N₊ − pos) / (N − pos − neg).
         """
-        each = counts.reshape(*counts.shape[:-1], self.n_bands, 4)
-        n, n_positive = each[..., 0], each[..., 1]
-        share = self.relevant / self.asked
+        n, n_positive = np.moveaxis(counts.reshape(*counts.shape[:-1], len(self.bands), 2), -1, 0)
+        share = self.answers[..., 1] / self.answers[..., 0]
         if moved is not None:
-            share = share + moved.reshape(*moved.shape[:-1], self.n_bands, 2)
+            share = share + moved.reshape(*moved.shape[:-1], len(self.bands), 2)
         pos, neg = n_positive * share[..., 1], (n - n_positive) * share[..., 0]
         with np.errstate(divide="ignore", invalid="ignore"):
             relevant, others = pos + neg, n - pos - neg
@@ -62,12 +59,17 @@ class AuditedLabels(Judged):
             return ErrorRates(t, f, relevant / n)
 
     @property
-    def in_words(self) -> list[str]:
+    def basis(self) -> str:
+        """By what scores are corrected, in words."""
+        return f"by {n_of(self.n_answers, 'answer')} of experts, who are taken as right"
+
+    @property
+    def told(self) -> list[str]:
         """What the audit says of the labels in each band."""
-        n_labels, lines = self.columns.sum(axis=0)[::4], []
-        rates = self.rates(self.columns.sum(axis=0))
+        counts, lines = self.counts.sum(axis=0), []
+        rates, n_labels = self.rates(counts), counts[::2]
         for band in np.flatnonzero(n_labels):
-            (n_negative, n_positive), (accepted, right) = self.asked[band], self.relevant[band]
+            (n_negative, accepted), (n_positive, right) = self.answers[band]
             lines.append(
                 f"ranks {self.bands[band]}, {n_of(int(n_labels[band]), 'label')}: one "
                 f"{rates_in_words(rates.t[band], rates.f[band])}; experts reject {n_positive - right:.0f} of "
@@ -97,14 +99,13 @@ def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels
             f"({lost}); expected the pool that was judged"
         )
     band = np.searchsorted([2, 4], ranks, side="right")
-    relevance = (others["relevance"] >= 1).astype(np.int64)
     names: tuple[str, ...] = BANDS
     if "design_class" in others and {SINGLE, VERIFY} <= set(others["design_class"]):
-        band = band + N_BANDS * (others["design_class"] == VERIFY).to_numpy()
+        band = band + len(BANDS) * (others["design_class"] == VERIFY).to_numpy()
         names = tuple(f"{name}, {each}" for each in ("not verified", "verified") for name in BANDS)
-    counted = np.column_stack([np.ones(len(band)), relevance, np.zeros((len(band), 2))])
+    relevance = (others["relevance"] >= 1).astype(np.int64)
     pairs = others[PAIR].assign(design_class=SINGLE, band=band, relevance=relevance)
-    return AuditedLabels(pairs, names, counted)
+    return AuditedLabels(pairs, names, np.column_stack([np.ones(len(pairs)), relevance]))
 
 
 def draw_audit(
@@ -131,7 +132,7 @@ def draw_audit(
     draw = np.random.default_rng(seed)
     pairs = labels.pairs.sort_values(PAIR, ignore_index=True)
     chosen: list[int] = []
-    for band in range(labels.n_bands):
+    for band in range(len(labels.bands)):
         for relevance, n in ((1, positives), (0, negatives)):
             rows = np.flatnonzero((pairs["band"] == band) & (pairs["relevance"] == relevance))
             chosen += draw.permutation(rows)[:n].tolist()
@@ -162,7 +163,7 @@ def with_answers(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFr
         )
     rows = pair_rows(sample, answers)
     found, truth = sample[rows >= 0], answers["relevance"].to_numpy()[rows[rows >= 0]] >= 1
-    asked, relevant, held = np.zeros((3, labels.n_bands, 2))
+    asked, relevant, held = np.zeros((3, len(labels.bands), 2))
     place = (found["band"].to_numpy(), found["relevance"].to_numpy())
     np.add.at(asked, place, 1)
     np.add.at(relevant, place, truth)
@@ -172,7 +173,6 @@ def with_answers(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFr
             f"{n_lacking} of {int((held > 0).sum())} kinds of labels (bands of ranks, positive and "
             "negative) have no answer of an expert; expected some of each"
         )
+    counts = np.stack([np.maximum(asked, 1), relevant], axis=-1)
     n_answers = len(answers.merge(sample[PAIR]))
-    return replace(
-        labels, asked=np.maximum(asked, 1), relevant=relevant, n_answers=n_answers, n_later=max(n_later, 0)
-    )
+    return replace(labels, answers=counts, n_answers=n_answers, n_later=max(n_later, 0))

@@ -1,4 +1,4 @@
-"""C@k and P@k corrected for the errors of votes, and what two runs differ by: estimate, interval and test."""
+"""C@k and P@k corrected for errors of labels, and what two runs differ by: estimate, interval and test."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints, sum_by_query
-from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, noncentral_t_cdf, t_quantile
-from fire_toolkit.inference.judged import Judged
+from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, t_quantile
+from fire_toolkit.inference.intervals import by_t, units_of
 from fire_toolkit.inference.judged_pairs import JudgedPairs
-from fire_toolkit.inference.label_errors import corrected_hits, why_no_rates
+from fire_toolkit.inference.label_errors import LabelRates, corrected_hits
 from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.measures import Measure
@@ -63,7 +63,7 @@ class Corrected:
 
     def above(self, values: Floats) -> Corrected:
         """Return the score less the mean of values of the same queries that are known without error."""
-        return self if self.reason else replace(self, terms=self.terms - values, added=None)
+        return replace(self, terms=self.terms - values, added=None)
 
     def limits(self, clusters: Ints | None, *, least: float) -> Estimate:
         """Return the estimate with its limits, and the two-sided p that it is 0, by Student's t.
@@ -80,32 +80,31 @@ class Corrected:
             least: the lowest value there is; 1 is the highest.
         """
         estimate, n_queries = float(self.terms.mean()), len(self.terms)
-        rest = self.terms - estimate
-        sums = rest if clusters is None else np.bincount(clusters, weights=rest)
-        if (n := len(sums)) < 2:
+        units, freedom, _ = units_of(self.terms, clusters)
+        if len(units) < 2:
             return Estimate(estimate)
-        variance = float(sums @ sums) * n / (n - 1) / n_queries**2 + float(self.beside @ self.beside)
-        t, se, p = t_quantile(UPPER, n - 1), math.sqrt(variance), math.nan
-        middle, reach = estimate, t * se
+        variance = float(np.var(units, ddof=1)) / len(units) + float(self.beside @ self.beside)
+        se = math.sqrt(variance)
         if self.added is not None:  # the roots p of (e − p)² = t²·((1 − p)(p + a)/n + v)
-            own = (1 - estimate) * (estimate + self.added) / max(n_queries - 1, 1)
+            t, own = t_quantile(UPPER, freedom), (1 - estimate) * (estimate + self.added) / (n_queries - 1)
             square = 1 + t**2 / n_queries
             half = estimate + t**2 * (1 - self.added) / (2 * n_queries)
             past = estimate**2 - t**2 * (self.added / n_queries + max(variance - own, 0.0))
-            middle, reach = half / square, math.sqrt(max(half**2 - square * past, 0.0)) / square
+            reach = math.sqrt(max(half**2 - square * past, 0.0))
+            found = Estimate(estimate, (half - reach) / square, (half + reach) / square, se)
         elif se < 1e-12:
-            reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / n)
+            reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / len(units))
             p = 1.0 if abs(estimate) < 1e-12 else math.nan
+            found = Estimate(estimate, estimate - reach, estimate + reach, se, p)
         else:
-            p = min(max(2 * (1 - noncentral_t_cdf(abs(estimate) / se, n - 1)), 0.0), 1.0)
-        low, high = (min(max(middle + side * reach, least), 1.0) for side in (-1, 1))
-        return Estimate(estimate, low, high, se, p)
+            found = by_t(estimate, se, freedom)
+        return found._replace(low=max(found.low, least), high=min(found.high, 1.0))
 
 
 def corrected_terms(
     joined: JudgedPairs,
     original: Qrels,
-    judged: Judged,
+    rates: LabelRates,
     measures: Sequence[Measure],
     *,
     chances: Floats | None = None,
@@ -121,26 +120,25 @@ def corrected_terms(
     and that is taken off.
 
     Args:
-        joined: runs joined with the original qrels and `judged.pairs`.
+        joined: runs joined with the original qrels and `rates.pairs`.
         original: the benchmark's qrels; their positives are taken as right.
-        judged: of `votes_by_design`, whose labels have no `reason` against them; or of `with_answers`.
+        rates: of `votes_by_design`, whose labels have no `reason` against them; or of `with_answers`.
         measures: those that `why_uncorrected` has nothing against are corrected.
-        chances: of each pair, see `estimates.chances_of`: in P@k those drawn weigh 1/π, and C@k that
+        chances: of each pair, see `designs.chances_of`: in P@k those drawn weigh 1/π, and C@k that
             reads one is refused. None: no sample.
     """
-    n_queries, of_original = len(joined.queries), judged.n_kinds
-    is_original = joined.label(original).relevance >= 1
-    kind = np.where(is_original, of_original, -1)
-    rows = joined.find_rows(judged.pairs)
-    kind[rows[rows >= 0]] = judged.kind[rows >= 0]
-    chances = np.ones(len(kind)) if chances is None else chances
-    kind = np.where((chances > 0) | (kind == of_original), kind, -1)
-    weight = np.where((chances > 0) & (kind != of_original), 1 / np.maximum(chances, 1e-9), 1.0)
-    query = joined.queries.get_indexer(pd.Index(judged.pairs["query_id"]))
-    counts = np.zeros((n_queries, 4 * judged.n_bands))
-    np.add.at(counts, query[query >= 0], judged.columns[query >= 0])
-    no_rates = why_no_rates(judged.rates(counts.sum(axis=0)))
-    rates, found = None if no_rates else _Rates.of(judged, counts), {}
+    n_queries, of_original = len(joined.queries), rates.n_kinds
+    kind = np.where(joined.label(original).relevance >= 1, of_original, -1)
+    rows = joined.find_rows(rates.pairs)
+    kind[rows[rows >= 0]] = rates.kind[rows >= 0]
+    chance = np.where(kind == of_original, 1.0, 1.0 if chances is None else chances)
+    kind[chance <= 0] = -1
+    weight = 1 / np.maximum(chance, 1e-9)
+    query = joined.queries.get_indexer(pd.Index(rates.pairs["query_id"]))
+    counts = np.zeros((n_queries, rates.counts.shape[1]))
+    np.add.at(counts, query[query >= 0], rates.counts[query >= 0])
+    no_rates = rates.rates(counts.sum(axis=0)).why_not
+    by, found = None if no_rates else _FirstOrder(rates, counts), {}
     for run_id, run in joined.places.items():
         for measure in measures:
             is_read = (run.rank <= (measure.depth or 0)) & (kind[run.relevance] >= 0)
@@ -148,12 +146,12 @@ def corrected_terms(
             is_drawn, reason = bool((weight[pairs] > 1).any()), why_uncorrected(measure) or no_rates
             if is_drawn and not measure.definition.is_precision:
                 reason = reason or DRAWN
-            one = Corrected(np.empty(0), np.empty(0), is_drawn, reason=reason)
-            if rates is not None and not reason:
+            one = Corrected(np.empty(0), np.empty(0), reason=reason)
+            if by is not None and not reason:
                 cell = run.query[is_read] * (of_original + 1) + kind[pairs]
                 lists = sum_by_query(cell, weight[pairs], n_queries * (of_original + 1))
-                one = replace(_correct(lists.reshape(n_queries, -1), measure, rates), is_drawn=is_drawn)
-            found[run_id, measure.name] = one
+                one = by.correct(lists.reshape(n_queries, -1), measure)
+            found[run_id, measure.name] = replace(one, is_drawn=is_drawn)
     return found
 
 
@@ -168,61 +166,52 @@ def gaps_of(terms: Mapping[tuple[str, str], Corrected]) -> Iterator[tuple[str, s
             yield measure, run_a, run_b, known[run_a].minus(known[run_b])
 
 
-class _Rates(NamedTuple):
-    """The rates that counts tell, and how they move with each count and with what they rest on beside.
+class _FirstOrder:
+    """p̂ of each kind by the rates of some counts, and how each count of a query moves it.
 
-    counts: (n_queries, n_counts); relevance: p̂ of each kind at the rates, and below it with each count and
-    each of the `errors` of what was judged one imaginary step up; group: of each query; without: p̂ of each
-    kind with each group of queries left out, None where one of them leaves no rates, or an audit tells them.
+    relevance: p̂ of each kind at the rates, and below it with each count and each of the `errors` of the rates
+    one imaginary step up; without: p̂ with each group of queries left out, None where one of them leaves no
+    rates, or an audit tells them, whose answers lie outside the groups.
     """
 
-    counts: Floats
-    relevance: Any
-    errors: Floats
-    group: Ints
-    without: Floats | None
+    def __init__(self, rates: LabelRates, counts: Floats) -> None:
+        """Take the rates by these counts, (n_queries, n_counts)."""
+        total, self.counts, self.errors = counts.sum(axis=0), counts, rates.errors
+        n, n_beside = len(total), len(self.errors)
+        steps: Any = 1j * _STEP * np.eye(n + n_beside + 1, n + n_beside, -1)
+        self.relevance: Any = rates.rates(total + steps[:, :n], steps[:, n:]).relevance
+        self.group = np.arange(len(counts)) % _GROUPS
+        left = rates.rates(total - cluster_sums(counts, self.group)[:, :-1])
+        self.without = None if n_beside or left.why_not else left.relevance
 
-    @classmethod
-    def of(cls, judged: Judged, counts: Floats) -> _Rates:
-        total, group = counts.sum(axis=0), np.arange(len(counts)) % _GROUPS
-        n, n_beside = len(total), len(judged.errors)
-        moved: Any = total + 1j * _STEP * np.eye(n + n_beside + 1, n, -1)
-        beside: Any = 1j * _STEP * np.eye(n + n_beside + 1, n_beside, -1 - n)
-        left = judged.rates(total - cluster_sums(counts, group)[:, :-1])
-        is_left = not n_beside and not why_no_rates(left)  # an audit's answers lie outside the groups
-        without = judged.relevance(left) if is_left else None
-        return cls(counts, judged.relevance(judged.rates(moved, beside)), judged.errors, group, without)
+    def correct(self, lists: Floats, measure: Measure) -> Corrected:
+        """Return a run's corrected score from how many docs of each kind each query's top k holds.
 
+        The rates' bias is that of the jackknife of groups of unequal size. Where no doc is relevant the
+        variance of Π(1 − p̂) is Π(1 + f(1 − f)/(t − f)²) − 1, whose mean over lists without an original is
+        what votes add; f(1 − f)/(t − f)² is −p̂·p̂ of a kind's labels 0 and 1.
+        """
+        is_share, added = not measure.definition.is_precision, None
+        if is_share:  # a list with an original is 1 whatever else it holds
+            lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1])[-1], lists)
+        patterns, pattern = np.unique(lists, axis=0, return_inverse=True)
 
-def _correct(lists: Floats, measure: Measure, rates: _Rates) -> Corrected:
-    """Return a run's corrected score from how many docs of each kind each query's top k holds.
+        def values(relevance: Any) -> Any:
+            if is_share:
+                return corrected_hits(patterns.astype(np.int64), relevance)[:, pattern.reshape(-1)]
+            return (relevance @ patterns.T / (measure.depth or 1))[:, pattern.reshape(-1)]
 
-    The rates' bias is that of the jackknife of groups of unequal size. Where no doc is relevant the variance
-    of Π(1 − p̂) is Π(1 + f(1 − f)/(t − f)²) − 1, whose mean over lists without an original is what votes add;
-    f(1 − f)/(t − f)² is −p̂·p̂ of a kind's labels 0 and 1.
-    """
-    is_share, added = not measure.definition.is_precision, None
-    if is_share:  # a list with an original is 1 whatever else it holds
-        lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1])[-1], lists)
-    patterns, pattern = np.unique(lists, axis=0, return_inverse=True)
-
-    def values(relevance: Any) -> Any:
+        found, n = values(self.relevance), len(lists)
+        of_counts, beside = np.split(found[1:].imag.mean(axis=1) / _STEP, [self.counts.shape[1]])
+        own = found[0].real
+        terms = own + n * (self.counts @ of_counts)
+        if self.without is not None:
+            without = values(self.without)
+            held = np.array([row[self.group == g].sum() for g, row in enumerate(without)])
+            left = (without.sum(axis=1) - held) / n  # a group's mean, weighted by 1 − its size / n
+            terms = terms - float(left.sum() - (len(without) - 1) * own.mean())
         if is_share:
-            return corrected_hits(patterns.astype(np.int64), relevance)[:, pattern.reshape(-1)]
-        return (relevance @ patterns.T / (measure.depth or 1))[:, pattern.reshape(-1)]
-
-    found, n = values(rates.relevance), len(lists)
-    slopes = found[1:].imag.mean(axis=1) / _STEP
-    of_counts, beside = np.split(slopes, [rates.counts.shape[1]])
-    own = found[0].real
-    terms = own + n * (rates.counts @ of_counts)
-    if rates.without is not None:
-        without = values(rates.without)
-        held = np.array([row[rates.group == g].sum() for g, row in enumerate(without)])
-        left = (without.sum(axis=1) - held) / n  # a group's mean, weighted by 1 − its size / n
-        terms = terms - float(left.sum() - (len(without) - 1) * own.mean())
-    if is_share:
-        open_lists, p = lists[lists[:, -1] == 0].astype(np.int64), rates.relevance[0].real
-        raised = np.append(np.repeat(np.minimum(p[:-1:2] * p[1:-1:2], 0.0), 2), 0.0)
-        added = -float(corrected_hits(open_lists, raised).mean()) if len(open_lists) else 0.0
-    return Corrected(terms, beside * rates.errors, added=added)
+            open_lists, p = lists[lists[:, -1] == 0].astype(np.int64), self.relevance[0].real
+            raised = np.append(np.repeat(np.minimum(p[:-1:2] * p[1:-1:2], 0.0), 2), 0.0)
+            added = -float(corrected_hits(open_lists, raised).mean()) if len(open_lists) else 0.0
+        return Corrected(terms, beside * self.errors, added=added)

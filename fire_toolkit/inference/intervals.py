@@ -123,23 +123,16 @@ def mean_interval(
         ends: the range of the values; None: none is known, and where few queries differ there is no other
             interval than Student's t.
         least: of how many queries (or clusters) that differ on Student's t is used.
-        clusters: as in `score_interval`. The degrees of freedom of Student's t are those of the
-            effective number of clusters, (Σ n)² / Σ n² − 1.
+        clusters: as in `score_interval`.
 
     Examples:
         >>> mean_interval(np.arange(20.0)).method
         't'
     """
-    centre = mean(values)
-    units, freedom, room = values, len(values) - 1.0, 1.0
+    centre, (units, freedom, room) = mean(values), units_of(values, clusters)
     seen, count = np.unique(values, return_counts=True)
     is_other = values != seen[count.argmax()]
-    n_differing = int(is_other.sum())
-    if clusters is not None:
-        sums, size = cluster_sums(values[:, None], clusters).T
-        units = centre + (sums - centre * size) * len(size) / len(values)
-        freedom = max(len(values) ** 2 / float(size @ size) - 1, 1.0)
-        n_differing, room = len(np.unique(clusters[is_other])), float(size.max() * len(size) / len(values))
+    n_differing = int(is_other.sum()) if clusters is None else len(np.unique(clusters[is_other]))
     if len(units) < 2:
         return Estimate(centre)
     if ends is not None and n_differing < least:
@@ -148,11 +141,26 @@ def mean_interval(
         found = Estimate(centre, low, high, p=p, method="score")
     else:
         error = float(np.std(units, ddof=1)) / math.sqrt(len(units))
-        found = _by_t(centre, error, freedom) if error > 1e-14 * abs(centre) else Estimate(centre)
+        found = by_t(centre, error, freedom) if error > 1e-14 * abs(centre) else Estimate(centre)
     low, high = ends or (-math.inf, math.inf)
     if found.method:
         found = found._replace(low=max(found.low, low), high=min(found.high, high))
     return found._replace(n_differing=n_differing)
+
+
+def units_of(values: Floats, clusters: Ints | None) -> tuple[Floats, float, float]:
+    """Return the units that were drawn, queries or clusters, as values whose mean is that of the queries.
+
+    clusters: as in `score_interval`; their values are as if all were of one size. Also the degrees of freedom
+    of Student's t, of clusters by their effective number, (Σ n)² / Σ n² − 1, and how many times as large as
+    the mean the largest unit is.
+    """
+    if clusters is None:
+        return values, len(values) - 1.0, 1.0
+    sums, size = cluster_sums(values[:, None], clusters).T
+    centre, share = mean(values), len(size) / len(values)
+    freedom = max(len(values) ** 2 / float(size @ size) - 1, 1.0)
+    return centre + (sums - centre * size) * share, freedom, float(size.max()) * share
 
 
 def _of_hits(values: Floats) -> Estimate:
@@ -189,10 +197,11 @@ def welch_interval(one: Floats, other: Floats) -> Estimate:
     if not sum(errors) > 0:
         return Estimate()
     parts = [error**2 / (len(values) - 1) for error, values in zip(errors, (one, other), strict=True)]
-    return _by_t(mean(one) - mean(other), math.sqrt(sum(errors)), sum(errors) ** 2 / sum(parts))
+    return by_t(mean(one) - mean(other), math.sqrt(sum(errors)), sum(errors) ** 2 / sum(parts))
 
 
-def _by_t(centre: float, error: float, freedom: float) -> Estimate:
+def by_t(centre: float, error: float, freedom: float) -> Estimate:
+    """Return the interval of an estimate with this standard error by Student's t, and p that it is 0."""
     half = t_quantile(UPPER, freedom) * error
     p = min(1.0, 2 * noncentral_t_cdf(-abs(centre / error), freedom))
     return Estimate(centre, centre - half, centre + half, error, p, "t")

@@ -1,33 +1,130 @@
-"""Error rates of votes from the votes alone, and labels as unbiased estimates of what is true.
+"""How often votes and labels err, and labels as unbiased estimates of what is true.
 
-t is the chance that a vote on a relevant pair is positive, f that one on another pair is. Votes on one pair
-are taken as independent given the truth; `alarm_of_fourth_votes` tests it.
+t is the chance that a vote, or a label, on a relevant pair is positive, f that one on another pair is. Two
+sources tell them: votes by design (`votes`), and an audit by experts (`audit`); each is a `LabelRates`.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables.design import CLASSES, DOUBLED, SINGLE
 
+BANDS = ("1", "2 to 3", "4 and more")
 LEAST_GAP = 0.5
 MOST_BEYOND = 0.1  # how far outside 0 to 1 chance may put a rate
-ALARM = -1.645
-HARD = 0.1  # a correlation of errors that fourth votes must be able to show
-_POWER = 1.2816  # the normal quantile of 90%
 
 
 class ErrorRates(NamedTuple):
-    """t and f of one vote, and the share of relevant pairs among those counted; nan where none exist."""
+    """t and f of one vote, or one label, and the share of relevant pairs among those counted.
+
+    (..., n_bands); nan where none exist. Complex ones have exact derivatives as their imaginary parts.
+    """
 
     t: Floats
     f: Floats
     prevalence: Floats
+
+    @property
+    def why_not(self) -> str:
+        """Why labels cannot be corrected by them, any of several bands; empty where they can."""
+        t, f = np.ravel(self.t), np.ravel(self.f)
+        if np.isnan(t).any() or (np.maximum(t - 1, -f) > MOST_BEYOND).any():
+            return (
+                "the votes fit no rates from 0 to 1: errors depend on one another, or too few pairs have two"
+            )
+        worst = (t - f).argmin()
+        if t[worst] - f[worst] < LEAST_GAP:
+            return (
+                f"a vote calls {t[worst]:.0%} of positives positive, and {f[worst]:.0%} of other pairs: the "
+                f"two must be {LEAST_GAP:.0%} apart, else votes carry too little information"
+            )
+        return ""
+
+    @property
+    def of_labels(self) -> tuple[Floats, Floats]:
+        """t and f of a label by its class and band, in that order: (..., n_classes × n_bands)."""
+        t, f = (np.concatenate([class_rate(e, name) for name in CLASSES], axis=-1) for e in self[:2])
+        return t, f
+
+    @property
+    def relevance(self) -> Floats:
+        """p̂ of each kind of pairs, see `LabelRates.kind`, and last 1 for originals: (..., n_kinds + 1)."""
+        both = np.stack([estimated_relevance(label, *self.of_labels) for label in (0.0, 1.0)], axis=-1)
+        flat = both.reshape(*both.shape[:-2], -1)
+        return np.concatenate([flat, np.ones((*flat.shape[:-1], 1))], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRates:
+    """How often labels of judged pairs that are no original positives err, as one source tells it.
+
+    pairs: query_id, doc_id, design_class, relevance (the label by design, 0 or 1), band; bands: the names of
+    the bands of ranks with rates of their own; one empty name where all pairs have the same rates; counted:
+    (n_pairs, n_columns), what each pair adds to the counts of its band, 0 where it tells nothing of them.
+    """
+
+    pairs: pd.DataFrame
+    bands: tuple[str, ...] = ("",)
+    counted: Floats = field(default_factory=lambda: np.empty((0, 4)), repr=False)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """(n_pairs, n_bands × n_columns): what each pair adds to the counts of each band."""
+        of_band = np.eye(len(self.bands))[self.pairs["band"].to_numpy()]
+        return np.asarray((of_band[:, :, None] * self.counted[:, None, :]).reshape(len(of_band), -1))
+
+    @property
+    def n_kinds(self) -> int:
+        """How many kinds of pairs there may be; original positives are one more."""
+        return 2 * len(CLASSES) * len(self.bands)
+
+    @property
+    def kind(self) -> Ints:
+        """The kind of each pair: its class, band and label, in that order."""
+        place = self.pairs["design_class"].map({name: n for n, name in enumerate(CLASSES)}).to_numpy()
+        of_band = place * len(self.bands) + self.pairs["band"].to_numpy()
+        return np.asarray(of_band * 2 + self.pairs["relevance"].to_numpy(), dtype=np.int64)
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors of what the rates rest on beside the counts; of votes there is nothing else."""
+        return np.empty(0)
+
+    def rates(self, counts: Floats, moved: Floats | None = None) -> ErrorRates:
+        """Return the rates of each band, (..., n_bands), from (..., n_bands × n_columns) counts.
+
+        moved: what is added to each of those things that `errors` are of.
+        """
+        return moment_rates(counts.reshape(*counts.shape[:-1], len(self.bands), -1))
+
+    @property
+    def n_answers(self) -> int:
+        """On how many answers it rests: second votes, or answers of experts."""
+        raise NotImplementedError
+
+    @property
+    def basis(self) -> str:
+        """By what scores are corrected, in words."""
+        raise NotImplementedError
+
+    @property
+    def doubt(self) -> str:
+        """Why it is not known that errors are independent; empty where it is, or does not matter."""
+        return ""
+
+    @property
+    def told(self) -> list[str]:
+        """What else it says of the labels, as sentences."""
+        return []
 
 
 def moment_rates(counts: Any) -> ErrorRates:
@@ -36,8 +133,7 @@ def moment_rates(counts: Any) -> ErrorRates:
     With m1 = P(1), m2 = P(1, 1) and m3 = P(1, 1, 1) = m2 − P(1, 0, 1), s = (m3 − m1·m2) / (m2 − m1²) and
     p = s·m1 − m2 are sum and product of t and f (method of moments of two latent classes; Lazarsfeld and
     Henry 1968, ch. 2). Rates just outside 0 to 1 are chance, and cutting them off would bias what is
-    estimated by them; nan where there is no solution. Complex counts give complex rates, whose imaginary
-    parts are exact derivatives.
+    estimated by them; nan where there is no solution.
 
     Args:
         counts: (..., 4), pairs of one class; those with a positive first vote (of doubled pairs N11 + Nd / 2,
@@ -70,20 +166,6 @@ def rates_in_words(t: float, f: float) -> str:
     return f"finds {t:.1%} of positives and calls {f:.2%} of others positive"
 
 
-def why_no_rates(rates: ErrorRates) -> str:
-    """Return why labels cannot be corrected by such rates, any of several bands; empty where they can."""
-    t, f = np.ravel(rates.t), np.ravel(rates.f)
-    if np.isnan(t).any() or (np.maximum(t - 1, -f) > MOST_BEYOND).any():
-        return "the votes fit no rates from 0 to 1: errors depend on one another, or too few pairs have two"
-    worst = (t - f).argmin()
-    if t[worst] - f[worst] < LEAST_GAP:
-        return (
-            f"a vote calls {t[worst]:.0%} of positives positive, and {f[worst]:.0%} of other pairs: the two "
-            f"must be {LEAST_GAP:.0%} apart, else votes carry too little information"
-        )
-    return ""
-
-
 def chance_of_common_rates(by_band: Floats, *, is_doubled: bool) -> float:
     """Return the chance of vote patterns that differ so much between bands of ranks, if rates are the same.
 
@@ -100,7 +182,7 @@ def chance_of_common_rates(by_band: Floats, *, is_doubled: bool) -> float:
     n, first, both, third = by_band[by_band[:, 0] > 0].T
     of_all = moment_rates(by_band.sum(axis=0))
     t, f = np.clip(of_all.t, 0, 1), np.clip(of_all.f, 1e-6, 1)
-    if len(n) < 2 or why_no_rates(of_all):
+    if len(n) < 2 or of_all.why_not:
         return 1.0
     share = np.clip((first / n - f) / (t - f), 0, 1)[:, None]
     if is_doubled:
@@ -113,17 +195,6 @@ def chance_of_common_rates(by_band: Floats, *, is_doubled: bool) -> float:
     half = float(((np.column_stack(found) - expected) ** 2 / expected).sum()) / 2
     terms = [half**k / math.factorial(k) for k in range(len(n) - 1)]
     return math.exp(-half) * sum(terms)  # chi-square with 2(bands − 1) degrees of freedom
-
-
-def rates_without_thirds(m1: float, m2: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the ranges of t and f that two votes leave open: f = (m2 − t·m1) / (m1 − t).
-
-    Examples:
-        >>> t, f = rates_without_thirds(0.1544, 0.111424)
-        >>> [round(x, 4) for x in (*t, *f)]
-        [0.7217, 1.0, 0.0, 0.0508]
-    """
-    return (m2 / m1, 1.0), (0.0, (m1 - m2) / (1 - m1))
 
 
 def class_rate(rate: Any, design_class: str) -> Any:
@@ -170,99 +241,3 @@ def corrected_hits(counts: Ints, relevance: Floats) -> Floats:
         powers[..., 1:] = np.cumprod(np.repeat(rest[..., kind, None], most, axis=-1), axis=-1)
         product *= powers[..., counts[:, kind]]
     return np.asarray(1 - product)
-
-
-def relevance_given_votes(odds: Floats, more: Ints, t: Any, f: Any) -> Floats:
-    """Return the chance that a pair is relevant, from the odds by its label by design and its further votes.
-
-    Args:
-        odds: of relevance given the label by design.
-        more: (..., 2), positive and negative votes beyond the design, whoever asked for them and why: the
-            votes so far may have chosen the pair, since they are in the odds.
-        t, f: of one vote.
-
-    Examples:
-        >>> odds = np.array([0.13 * 0.92 / (0.87 * 0.04)])  # one positive vote, 13% of the pairs relevant
-        >>> [round(float(relevance_given_votes(odds, np.array([m]), 0.92, 0.04)[0]), 4)
-        ...  for m in ((0, 0), (1, 0), (0, 1))]
-        [0.7746, 0.9875, 0.2226]
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = odds * (t / f) ** more[..., 0] * ((1 - t) / (1 - f)) ** more[..., 1]
-        return np.asarray(np.where(np.isinf(found), 1.0, found / (1 + found)))
-
-
-class Alarm(NamedTuple):
-    """Fourth votes on pairs with two positive votes of three: how many are positive, and are expected to be.
-
-    z below −1.645 says that errors are not independent: some pairs are hard for everybody. n_needed: how many
-    fourth votes show a correlation of .1 in nine cases of ten.
-    """
-
-    n: int
-    n_positive: int
-    expected: float
-    z: float
-    n_needed: int
-
-    @property
-    def is_raised(self) -> bool:
-        """Whether fewer fourth votes are positive than independent errors explain (5% one-sided)."""
-        return self.z < ALARM
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether there are as many fourth votes as are needed."""
-        return self.n >= self.n_needed
-
-
-def alarm_of_fourth_votes(n: Any, n_positive: int, rates: ErrorRates, n_pairs: Any = 1.0) -> Alarm:
-    """Return whether fourth votes on 2–1 positives agree with errors that are independent.
-
-    n_needed is ((1.645·σ₀ + 1.282·σ₁) / (e₀ − e₁))², e the expected positive share, σ = √(e(1 − e)), for
-    independent errors and for errors with a correlation of .1: each pair's rate of beta distribution.
-
-    Args:
-        n: fourth votes; n_positive: how many of them are positive.
-        rates: of a vote; n_pairs: how many pairs have these rates. Where bands of ranks have rates of their
-            own, n, rates and n_pairs have an entry for each.
-
-    Examples:
-        >>> found = alarm_of_fourth_votes(100, 40, ErrorRates(*np.array([0.92, 0.04, 0.13])))
-        >>> round(found.expected, 4), round(found.z, 2), found.is_raised, found.n_needed
-        (0.804, -10.18, True, 56)
-    """
-    asked = np.atleast_1d(n)
-    n_asked = int(asked.sum())
-    (independent, pairs), (hard, _) = (positive_fourth_votes(rates, each) for each in (0.0, HARD))
-    split = pairs * np.atleast_1d(n_pairs)
-    split = split / split.sum() if split.sum() else split
-    means = [float(np.nan_to_num(each) @ split) for each in (independent, hard)]
-    spreads = [math.sqrt(max(each * (1 - each), 0.0)) for each in means]
-    gap = means[0] - means[1]
-    needed = ((-ALARM * spreads[0] + _POWER * spreads[1]) / gap) ** 2 if gap > 0 else math.inf
-    n_needed, share = math.ceil(min(needed, 1e9)), np.nan_to_num(independent)
-    if not n_asked:
-        return Alarm(0, 0, means[0], math.nan, n_needed)
-    expected, spread = float(asked @ share), math.sqrt(float(asked @ (share * (1 - share))))
-    z = (n_positive - expected) / spread if spread else math.nan
-    return Alarm(n_asked, n_positive, expected / n_asked, z, n_needed)
-
-
-def positive_fourth_votes(rates: ErrorRates, correlation: float) -> tuple[Floats, Floats]:
-    """Return the expected share of positive fourth votes on 2–1 positives, and of pairs that are such.
-
-    Of each entry of the rates, where errors on a pair correlate so; nan where no pair is a 2–1 positive.
-    """
-
-    def moments(rate: Floats) -> Floats:
-        """E[p²(1 − p)] and E[p³(1 − p)] of a beta distribution with this mean and correlation of votes."""
-        k = np.arange(4)[:, None]
-        powers = np.cumprod(
-            (rate * (1 - correlation) + k * correlation) / (1 + (k - 1) * correlation), axis=0
-        )
-        return powers[1:3] - powers[2:]
-
-    t, f, share = (np.atleast_1d(each) for each in rates)
-    pairs, positive = share * moments(t) + (1 - share) * moments(f)
-    return np.divide(positive, pairs, out=np.full(pairs.shape, np.nan), where=pairs > 1e-15), pairs

@@ -13,7 +13,7 @@ import pandas as pd
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import UNITS, AgreementSummary, agreement_summary
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.inference.label_quality import words_of_errors
+from fire_toolkit.inference.votes import words_of_errors
 from fire_toolkit.reporting.templates import rendered_blocks
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import PAIR

@@ -47,8 +47,7 @@ def test_rates_are_those_of_what_experts_accept() -> None:
     turn = sample.groupby(["band", "relevance"]).cumcount()
     is_accepted = np.where(sample["relevance"] == 1, turn % 2 == 0, turn % 10 == 0)
     kinds = with_answers(labels, sample, sample[PAIR].assign(relevance=is_accepted.astype(int)))
-    counts = np.array([[99, 99, 0, 0], [200, 0, 0, 0], [300, 100, 0, 0]], dtype=float)
-    found = kinds.rates(counts.reshape(-1))
+    found = kinds.rates(np.array([99.0, 99, 200, 0, 300, 100]))
     # band 3: of 100 positives 50 are relevant, of 200 negatives 20
     assert float(found.t[2]) == pytest.approx(50 / 70)
     assert float(found.f[2]) == pytest.approx(50 / 230)
@@ -84,4 +83,4 @@ def test_an_audit_says_nothing_of_labels_that_came_after_its_draw(n_before: int,
     found = with_answers(labels, sample, answers)
     assert found.n_later == n_later
     told = [f"taken to err as those audited: {n_later} labels after the draw"]
-    assert found.in_words[3:] == (told if n_later else [])
+    assert found.told[3:] == (told if n_later else [])

@@ -11,10 +11,9 @@ import pytest
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.corrected import Corrected, corrected_terms, gaps_of, why_uncorrected
 from fire_toolkit.inference.correction import correct_for_errors
-from fire_toolkit.inference.judged import votes_by_design, with_best_ranks
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.label_errors import moment_rates
-from fire_toolkit.inference.label_quality import label_errors
+from fire_toolkit.inference.votes import votes_by_design, votes_of_labels
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.tables import Qrels, Run, check_pool_sources, check_qrels
@@ -109,16 +108,17 @@ def first_query(design: pd.DataFrame, value: Callable[[float, float], float]) ->
 
 
 def test_rates_of_one_vote_and_their_words() -> None:
-    errors = label_errors(votes_by_design(doubled(), ORIGINAL))
-    assert (errors.t[0], errors.f[0]) == pytest.approx((T, F), abs=1e-6)
-    assert errors.in_words == (
+    votes = votes_by_design(doubled(), ORIGINAL)
+    assert (votes.of_one.t[0], votes.of_one.f[0]) == pytest.approx((T, F), abs=1e-6)
+    assert votes.in_words == (
         "finds 91.0% of positives and calls 3.55% of others positive (1,000 doubled, 80 disagreements)"
     )
     f2, t2 = F**2 * (3 - 2 * F), T**2 * (3 - 2 * T)
     share = (0.12 - f2) / (t2 - f2)
-    assert errors.wrong[0] == pytest.approx(1000 * (1 - share) * f2 / 120, abs=1e-5)
-    assert errors.found[0] == pytest.approx(t2, abs=1e-5)
-    assert errors.wrong[1] < errors.wrong[0] < errors.wrong[2]
+    errors = votes.numbers
+    assert errors["wrong_share"] == pytest.approx(1000 * (1 - share) * f2 / 120, abs=1e-5)
+    assert errors["recall"] == pytest.approx(t2, abs=1e-5)
+    assert errors["wrong_share_low"] < errors["wrong_share"] < errors["wrong_share_high"]
 
 
 def test_c_at_k_is_the_product_of_what_single_votes_leave() -> None:
@@ -181,9 +181,8 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
     ],
 )
 def test_what_is_refused(design: pd.DataFrame, reason: str) -> None:
-    errors = label_errors(votes_by_design(design, ORIGINAL))
     with pytest.raises(AssertionError, match=reason):
-        raise AssertionError(errors.reason)
+        raise AssertionError(votes_by_design(design, ORIGINAL).reason)
 
 
 def test_labels_are_wrong_as_often_as_all_their_votes_say() -> None:
@@ -198,14 +197,14 @@ def test_labels_are_wrong_as_often_as_all_their_votes_say() -> None:
     ids = {"query_id": [f"q{n % 400}" for n in range(40_000)], "doc_id": [f"d{n}" for n in range(40_000)]}
     classes = np.where(is_doubled, "doubled", "single")
     design = pd.DataFrame({**ids, "design_class": classes, "design_votes": texts})
-    later = label_errors(votes_by_design(design.assign(relevance=label), ORIGINAL))
-    assert later.wrong[1] < 1 - relevant[label].mean() < later.wrong[2]
-    assert later.wrong[0] == pytest.approx(1 - relevant[label].mean(), abs=0.008)
-    assert later.found[1] < label[relevant].mean() < later.found[2]
-    alone = label_errors(votes_by_design(design, ORIGINAL))
-    assert alone.wrong[0] > 0.15  # of labels by first votes
+    later = votes_by_design(design.assign(relevance=label), ORIGINAL).numbers
+    assert later["wrong_share_low"] < 1 - relevant[label].mean() < later["wrong_share_high"]
+    assert later["wrong_share"] == pytest.approx(1 - relevant[label].mean(), abs=0.008)
+    assert later["recall_low"] < label[relevant].mean() < later["recall_high"]
+    alone = votes_by_design(design, ORIGINAL).numbers
+    assert alone["wrong_share"] > 0.15  # of labels by first votes
     disputed = design.assign(relevance=np.where(n_votes == 3, np.nan, label))
-    assert label_errors(votes_by_design(disputed, ORIGINAL)).found[0] < later.found[0]
+    assert votes_by_design(disputed, ORIGINAL).numbers["recall"] < later["recall"]
 
 
 def test_a_doubled_pair_with_one_vote_counts_as_single() -> None:
@@ -391,23 +390,22 @@ def ranked(t: tuple[float, float], f: tuple[float, float], n: int = 4000) -> tup
 def test_bands_of_ranks_have_rates_of_their_own_where_votes_show_it() -> None:
     for f, is_split in (((0.04, 0.04), False), ((0.10, 0.02), True)):
         design, original = ranked((0.92, 0.92), f)
+        design["relevance"] = design["design_votes"].str.count("1") > 1
         sources = check_pool_sources(design[["query_id", "doc_id", "rank"]].assign(run_id="r"))
-        votes = votes_by_design(with_best_ranks(design.drop(columns="rank"), sources), original)
+        votes = votes_of_labels(design, original, sources=sources)
         assert votes.bands == (("1", "4 and more") if is_split else ("",))
-        errors = label_errors(votes)
-        assert errors.f == pytest.approx(f if is_split else f[:1], abs=0.003)
-        assert errors.in_words.startswith("at rank 1 finds 92" if is_split else "finds 92")
-    alone = design[design["rank"] == 1].drop(columns="rank")
-    assert votes_by_design(with_best_ranks(alone, sources), original).bands == ("",)
+        assert votes.of_one.f == pytest.approx(f if is_split else f[:1], abs=0.003)
+        assert votes.in_words.startswith("at rank 1 finds 92" if is_split else "finds 92")
+    assert votes_of_labels(design[design["rank"] == 1], original, sources=sources).bands == ("",)
 
 
 def test_a_rate_that_chance_put_below_0_is_used_and_one_far_below_refused() -> None:
     votes = ["11"] * 100 + ["101", "011"] * 9 + ["00"] * 882  # no 1 to 2 at all: f just below 0
     design = doubled().assign(design_votes=votes)
     assert moment_rates([1000, 109, 100, 9]).f < 0
-    errors = label_errors(votes_by_design(design, ORIGINAL))
-    assert errors.reason == ""
-    assert errors.f[0] == 0
+    votes_found = votes_by_design(design, ORIGINAL)
+    assert votes_found.reason == ""
+    assert votes_found.of_one.f[0] == 0
     found = corrected(pd.concat([design, single(a="1")]), "a", measure="C@1")
     assert rates_by_hand(design)[1] < 0
     assert found["estimate"] == pytest.approx(first_query(design, lambda t, f: (1 - f) / (t - f)))
@@ -416,8 +414,7 @@ def test_a_rate_that_chance_put_below_0_is_used_and_one_far_below_refused() -> N
 def test_fourth_votes_raise_one_alarm_and_say_when_they_are_enough() -> None:
     votes = doubled()["design_votes"]
     of_four = doubled().assign(design_votes=[v + "1" if v in ("101", "011") else v for v in votes])
-    found = [label_errors(votes_by_design(table, ORIGINAL)) for table in (doubled(), of_four)]
-    alarms = [errors.alarm for errors in found]
+    alarms = [votes_by_design(table, ORIGINAL).alarm for table in (doubled(), of_four)]
     assert alarms[0] is not None
     assert alarms[1] is not None
     assert (alarms[0].n, alarms[0].is_raised, alarms[0].is_enough) == (0, False, False)

@@ -6,16 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from fire_toolkit.inference.fourth_votes import alarm_of_fourth_votes, positive_fourth_votes
 from fire_toolkit.inference.label_errors import (
     ErrorRates,
-    alarm_of_fourth_votes,
     chance_of_common_rates,
     class_rate,
     estimated_relevance,
     moment_rates,
-    positive_fourth_votes,
-    rates_without_thirds,
-    why_no_rates,
 )
 from fire_toolkit.tables.design import CLASSES, label_by_design
 
@@ -48,15 +45,14 @@ def test_rates_are_those_of_three_votes_of_either_design() -> None:
 
 def test_votes_that_tell_nothing_or_fit_no_probability_have_no_rates() -> None:
     alike = moment_rates([100.0, 50.0, 25.0, 12.5])
-    assert why_no_rates(alike)
+    assert alike.why_not
     of_bands = [
         ErrorRates(*np.array([[[t, 0.9], [0.9, 0.9]], [[0.1] * 2] * 2, [[0.2] * 2] * 2])) for t in (0.9, 0.4)
     ]
-    assert why_no_rates(of_bands[0]) == ""  # of several bands and draws
-    assert "40% of positives positive, and 10% of other pairs" in why_no_rates(of_bands[1])
-    assert "40% of positives positive, and 10% of other pairs" in why_no_rates(
-        alike._replace(t=np.array(0.4), f=np.array(0.1))
-    )
+    assert of_bands[0].why_not == ""  # of several bands and draws
+    few = "40% of positives positive, and 10% of other pairs"
+    assert few in of_bands[1].why_not
+    assert few in alike._replace(t=np.array(0.4), f=np.array(0.1)).why_not
 
 
 def outcomes(rate: float) -> Iterator[tuple[float, str]]:
@@ -96,14 +92,6 @@ def test_a_class_that_waits_for_the_pairs_before_keeps_the_product_exact() -> No
             ]
             mean += one * two * (1 - float((1 - p[0]) * (1 - p[1])))
         assert mean == pytest.approx(float(any(is_relevant)), abs=1e-12)
-
-
-def test_two_votes_leave_a_range() -> None:
-    (low_t, high_t), (low_f, high_f) = rates_without_thirds(0.1544, 0.111424)
-    assert (low_t, high_t, low_f, high_f) == pytest.approx((0.721658, 1, 0, 0.050823), abs=5e-7)
-    of_92 = (0.111424 - 0.92 * 0.1544) / (0.1544 - 0.92)  # f = (m2 − t·m1) / (m1 − t)
-    assert of_92 == pytest.approx(0.04)
-    assert low_f <= of_92 <= high_f
 
 
 def test_a_fourth_vote_that_is_seldom_positive_raises_an_alarm() -> None:

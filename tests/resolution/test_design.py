@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.inference.judged import votes_by_design
+from fire_toolkit.inference.votes import votes_by_design
 from fire_toolkit.resolution.design import (
     decide_classes,
     design_pairs,

@@ -1,0 +1,346 @@
+"""Votes by design: the rates of error that they tell, and what they say of the labels as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.inference.distributions import Z
+from fire_toolkit.inference.fourth_votes import Alarm, alarm_of_fourth_votes
+from fire_toolkit.inference.label_errors import (
+    BANDS,
+    ErrorRates,
+    LabelRates,
+    chance_of_common_rates,
+    rates_in_words,
+)
+from fire_toolkit.inference.resampling import cluster_sums
+from fire_toolkit.tables import Labels, PoolSources, Qrels
+from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.design import (
+    DESIGN,
+    DOUBLED,
+    OPEN,
+    RECHECK,
+    SINGLE,
+    VERIFY,
+    kinds_of_votes,
+    labels_by_design,
+    n_votes_by_design,
+)
+from fire_toolkit.words import n_of
+
+COMMON = 0.5  # one pair of rates serves all bands where chance explains what they differ by so often
+TWO_TO_ONE = ("101", "011")
+NO_DESIGN = "no design says how many votes each pair was to get (`resolve --design FILE`)"
+NO_SECOND = "no pair has a second vote by design, so nothing is known of how often votes err"
+SETTLED = "the labels are settled for these runs: what was asked depended on the answers"
+_STEP = 1e-4  # of a pair, by which slopes are taken
+
+
+@dataclass(frozen=True, eq=False)
+class Votes(LabelRates):
+    """Judged pairs by design, with their votes, and what these tell: `votes_by_design` makes it.
+
+    pairs: also design_votes, and label (the one it has: 1, 0, or −1 where there is none); counted: the counts
+    of `moment_rates`; told_by: the class whose votes tell the rates, the one with more second votes;
+    is_graded: whether labels have several positive grades, so that fourth votes settle disputes between
+    grades too, and those who have one are no random part; n_demoted: doubled pairs with one vote, which count
+    as single; reason: why nothing can be corrected, empty where it can.
+    """
+
+    told_by: str = DOUBLED
+    is_graded: bool = False
+    n_demoted: int = 0
+    reason: str = ""
+
+    @cached_property
+    def of_one(self) -> ErrorRates:
+        """The rates of one vote in each band, from 0 to 1."""
+        return ErrorRates(*np.clip(self.rates(self.counts.sum(axis=0)), 0, 1))
+
+    @cached_property
+    def n_answers(self) -> int:
+        """How many pairs of the class that tells the rates have a second vote."""
+        return int(_have_second(self.pairs, self.told_by).sum())
+
+    @property
+    def in_words(self) -> str:
+        """The rates, and what they rest on."""
+        first_two = self.pairs["design_votes"].str.slice(0, 2)
+        n_differ = int((_have_second(self.pairs, self.told_by) & first_two.isin(["10", "01"])).sum())
+        kind = "doubled" if self.told_by == DOUBLED else "positives with a second vote"
+        names = [f"at rank{'s' * (' ' in name)} {name} " if name else "" for name in self.bands]
+        told = zip(names, self.of_one.t, self.of_one.f, strict=True)
+        rates = "; ".join(f"{name}{rates_in_words(t, f)}" for name, t, f in told)
+        return f"{rates} ({self.n_answers:,} {kind}, {n_differ:,} disagreements)"
+
+    @property
+    def basis(self) -> str:
+        """By what scores are corrected, in words."""
+        return f"for errors of votes, of which one {self.in_words}"
+
+    @cached_property
+    def alarm(self) -> Alarm | None:
+        """What fourth votes on positives by 2 to 1 say; None without rates, or where these are no sample."""
+        if self.reason or self.is_graded:
+            return None
+        votes = self.pairs["design_votes"]
+        is_asked = votes.str.slice(0, 3).isin(TWO_TO_ONE) & (votes.str.len() > 3)
+        asked = np.bincount(self.pairs.loc[is_asked, "band"], minlength=len(self.bands))
+        n_positive = int((votes[is_asked].str.slice(3, 4) == "1").sum())
+        return alarm_of_fourth_votes(asked, n_positive, self.of_one, self.counts.sum(axis=0)[::4])
+
+    @property
+    def doubt(self) -> str:
+        """Why it is not known that votes err independently; empty where fourth votes say so."""
+        alarm, audit = self.alarm, "`next-round --ask audit`"
+        if alarm is None:
+            return f"under a guideline of several positive grades only {audit} tells whether votes err alike"
+        if alarm.n and alarm.is_raised:
+            return f"fourth votes say that votes err alike on some pairs; {audit} corrects that too"
+        if alarm.is_enough:
+            return ""
+        missing = alarm.n_needed - alarm.n
+        asks = f"there are too few positives by 2 to 1 to ask; see {audit}"
+        if missing <= int(self.pairs["design_votes"].isin(TWO_TO_ONE).sum()):
+            asks = f"`next-round --ask fourth_vote --budget {missing}` asks enough"
+        some = f"{alarm.n:,} fourth votes are too few to show"
+        found = some if alarm.n else "nobody checked by fourth votes"
+        return f"{found} whether votes err independently ({asks})"
+
+    @property
+    def told(self) -> list[str]:
+        """The errors of the labels as they are, and what was made of the votes."""
+        few = f"{self.n_demoted:,} doubled pairs have one vote and count as single"
+        return [words_of_errors(self.numbers), *self.words_of_alarm, *([few] if self.n_demoted else [])]
+
+    @property
+    def words_of_alarm(self) -> list[str]:
+        """What fourth votes say of errors that agree; nothing without any."""
+        alarm = self.alarm
+        if alarm is None or not alarm.n:
+            return []
+        words = (
+            f"of {alarm.n:,} fourth votes on positives by 2 to 1 {alarm.n_positive:,} are positive, "
+            f"{alarm.expected * alarm.n:.1f} expected if errors are independent (z {alarm.z:.2f})"
+        )
+        raised = ": some pairs are hard for everybody; have labels audited (`next-round --ask audit`)"
+        return [f"warning: {words}{raised}" if alarm.is_raised else words]
+
+    @cached_property
+    def numbers(self) -> dict[str, Any]:
+        """The rates in each band of ranks and the errors of labels, for a manifest; or why there are none.
+
+        wrong_share, recall: the expected share of new positives that are wrong, and of the relevant judged
+        pairs the share that is labelled so, by all votes on each pair. Their limits are by a standard error
+        to first order over queries, with the binomial variance of what came about in these pairs added.
+        """
+        if self.reason:
+            return {"reason": self.reason}
+        pattern, shares_of = self._shares_by_pattern()
+        n = self.counts.shape[1]
+        of_pairs = np.hstack([self.counts, np.eye(int(pattern.max()) + 1)[pattern]])
+        table = cluster_sums(of_pairs, pd.factorize(self.pairs["query_id"])[0])[:, :-1]
+        total, steps = table.sum(axis=0), _STEP * np.eye(of_pairs.shape[1])
+        shares = shares_of(total[n:], self.of_one)
+        # by the rates as they come out: of one that is cut off the slope would be 0, as if it were known
+        above, below = (
+            shares_of(each[:, n:], self.rates(each[:, :n])) for each in (total + steps, total - steps)
+        )
+        moved = table @ ((above - below) / (2 * _STEP))
+        variance = (moved**2).sum(axis=0) * len(table) / max(len(table) - 1, 1)
+        n_positives = max(int((self.pairs["label"] == 1).sum()), 1)
+        n_relevant = max(n_positives * (1 - shares[0]) / shares[1], 1)  # right positives, by the share found
+        errors = np.sqrt(variance + shares * np.maximum(1 - shares, 0) / [n_positives, n_relevant])
+        limits = shares, np.maximum(shares - Z * errors, 0), np.minimum(shares + Z * errors, 1)
+        rates = {name: getattr(self.of_one, name).round(6).tolist() for name in ("t", "f")}
+        found = {
+            f"{name}{end}": round(float(values[place]), 6)
+            for place, name in enumerate(("wrong_share", "recall"))
+            for end, values in zip(("", "_low", "_high"), limits, strict=True)
+        }
+        return {"bands": list(self.bands), **rates, **found, "basis": self.in_words}
+
+    def _shares_by_pattern(self) -> tuple[Ints, Callable[[Floats, ErrorRates], Floats]]:
+        """Return the pattern of each judged pair, and what turns counts of patterns and rates into shares.
+
+        A pattern is a kind of pairs, the label they have, and their positive and negative votes beyond the
+        design, whoever asked for them and why, but for the fourth vote on a positive by 2 to 1, which only
+        the alarm counts. By Bayes' rule a pair is relevant with odds π·L(t) / ((1 − π)·L(f)), L being the
+        chance of its label by design and of these votes, π the share of relevant pairs in its class and band.
+        The shares, (..., 2) from (..., n_patterns) pairs, are those of positive labels that are wrong and of
+        relevant pairs that are found: without further votes Σ N(1 − π)f / positives and
+        1 − Σ Nπ(1 − t) / Σ Nπ, by class. nan without positive labels, or relevant pairs.
+        """
+        own, found = kinds_of_votes(self.pairs)
+        counted = [(name, v[:3] + v[4:] if v[:3] in TWO_TO_ONE else v) for name, v in found]
+        later = [v[n_votes_by_design(name, v) :] for name, v in counted]
+        beyond = np.array([(v.count("1"), v.count("0")) for v in later]).reshape(-1, 2)
+        each = np.column_stack([self.kind, beyond[own], self.pairs["label"]])
+        patterns, pattern = np.unique(each, axis=0, return_inverse=True)
+        kind, n_yes, n_no, label = (np.asarray(column) for column in patterns.T)
+        is_positive = label == 1
+        cell, band = kind // 2, kind // 2 % len(self.bands)
+
+        def chance(of_label: Floats, of_vote: Floats) -> Floats:
+            """The chance of a pattern's label by design and further votes by such a rate."""
+            rate, one = of_label[..., cell], of_vote[..., band]
+            return np.asarray(np.where(kind % 2, rate, 1 - rate) * one**n_yes * (1 - one) ** n_no)
+
+        def shares(cells: Floats, rates: ErrorRates) -> Floats:
+            n_pairs = cells @ np.eye(self.n_kinds)[kind]
+            t, f = rates.of_labels
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = n_pairs[..., 1::2] / (n_pairs[..., ::2] + n_pairs[..., 1::2])
+                prior = np.nan_to_num(np.clip((share - f) / (t - f), 0, 1))[..., cell]
+                is_so, is_not = prior * chance(t, rates.t), (1 - prior) * chance(f, rates.f)
+                relevant = cells * is_so / (is_so + is_not)
+                right = relevant[..., is_positive].sum(axis=-1)
+                both = 1 - right / cells[..., is_positive].sum(axis=-1), right / relevant.sum(axis=-1)
+            return np.stack(both, axis=-1)
+
+        return pattern.reshape(-1), shares
+
+
+def votes_of_labels(
+    labels: Labels,
+    original: Qrels,
+    *,
+    disputes: pd.DataFrame | None = None,
+    sources: PoolSources | None = None,
+    is_settled: bool = False,
+) -> Votes:
+    """Return the votes by design of labels, and of judged pairs in dispute.
+
+    Args:
+        labels: of judged pairs.
+        original: the benchmark's qrels.
+        disputes: judged pairs without a label.
+        sources: which run pooled which pair: bands of the best rank in these runs are told apart.
+        is_settled: whether what was asked hung on the answers, so that votes are by no design.
+    """
+    if is_settled or not set(DESIGN) <= set(labels.columns):
+        return Votes(pd.DataFrame(), reason=SETTLED if is_settled else NO_DESIGN)
+    tables: list[pd.DataFrame] = [labels, *([] if disputes is None else [disputes])]
+    design = pd.concat([t.reindex(columns=[*PAIR, *DESIGN, "relevance"]) for t in tables], ignore_index=True)
+    if sources is not None:  # of a pair that no run pooled it is infinite
+        rank, place = sources["rank"].to_numpy(), pair_rows(sources, design)
+        best = np.full(len(design), np.inf)
+        np.minimum.at(best, place[place >= 0], rank[place >= 0])
+        design = design.assign(best_rank=best)
+    return replace(votes_by_design(design, original), is_graded=bool(labels["relevance"].max() > 1))
+
+
+def votes_by_design(design: pd.DataFrame, original: pd.DataFrame) -> Votes:
+    """Return the votes of the judged pairs that are not original positives, in the order of their design.
+
+    Args:
+        design: columns query_id, doc_id, design_class and design_votes, see `tables.design`; relevance of the
+            label that the pair has by all its votes, missing where it has none; without that column the label
+            is the one by design. best_rank, in the runs that pooled the pair: best ranks 1, 2 to 3, and 4
+            and more have rates of their own where the votes show that they differ.
+        original: the benchmark's qrels; their positives are taken as right, and tell nothing of the rates.
+    """
+    positives = original.loc[original["relevance"] >= 1, PAIR]
+    pairs = design[pair_rows(design, positives) < 0].reset_index(drop=True)
+    classes, votes = (pairs[name].fillna("").astype("str") for name in DESIGN)
+    is_demoted = (classes == DOUBLED) & (votes.str.len() == 1)
+    pairs = pairs.assign(design_class=classes.mask(is_demoted, SINGLE), design_votes=votes, band=0)
+    pairs = pairs[(votes != "").to_numpy()].reset_index(drop=True)
+    by_design = labels_by_design(pairs)
+    grade = pairs["relevance"] if "relevance" in pairs else pd.Series(by_design, index=pairs.index)
+    label = np.where(grade.isna(), -1, grade >= 1).astype(np.int64)
+    pairs = pairs.assign(relevance=by_design, label=label)
+    name = max((DOUBLED, VERIFY), key=lambda each: int(_have_second(pairs, each).sum()))
+    known: Any = {"told_by": name, "n_demoted": int(is_demoted.sum()), "reason": _why_not(pairs)}
+    found = Votes(pairs, counted=_counted(pairs, name), **known)
+    if found.reason:
+        return found
+    found = _with_bands(found) if "best_rank" in pairs else found
+    return replace(found, reason=found.rates(found.counts.sum(axis=0)).why_not)
+
+
+def _have_second(pairs: pd.DataFrame, name: str) -> pd.Series[bool]:
+    return (pairs["design_class"] == name) & (pairs["design_votes"].str.len() > 1)
+
+
+def _counted(pairs: pd.DataFrame, name: str) -> Floats:
+    """Return what each pair adds to the counts of votes, 0 for pairs of another class than `name`."""
+    if name == DOUBLED:
+        weights = {"11": (1.0, 1.0, 0.0), "10": (0.5, 0.0, 0.0), "01": (0.5, 0.0, 0.0)}
+        weights |= dict.fromkeys(TWO_TO_ONE, (0.5, 0.0, 0.5))
+    else:
+        weights = {"1": (1.0, 0.0, 0.0), "11": (1.0, 1.0, 0.0), "101": (1.0, 0.0, 1.0)}
+    codes, found = pd.factorize(pairs["design_votes"])
+    table = [(1.0, *next((weights[v[:n]] for n in (3, 2, 1) if v[:n] in weights), (0.0,) * 3)) for v in found]
+    is_in = (pairs["design_class"] == name).to_numpy()
+    return np.asarray(np.array(table).reshape(-1, 4)[codes] * is_in[:, None])
+
+
+def _with_bands(votes: Votes) -> Votes:
+    """Return votes with bands of ranks, where their patterns differ between bands and each has rates.
+
+    The threshold is low: bands that were not needed cost little, and one pair of rates where they are needed
+    leaves C@1 off by several points.
+    """
+    held, band = np.unique(
+        np.searchsorted([2, 4], votes.pairs["best_rank"].to_numpy(dtype=float), "right"), return_inverse=True
+    )
+    split = replace(votes, pairs=votes.pairs.assign(band=band), bands=tuple(BANDS[each] for each in held))
+    counts = split.counts.sum(axis=0)
+    chance = chance_of_common_rates(counts.reshape(-1, 4), is_doubled=votes.told_by == DOUBLED)
+    return votes if chance > COMMON or split.rates(counts).why_not else split
+
+
+def _why_not(pairs: pd.DataFrame) -> str:
+    """Return why labels by design cannot be corrected: what is not decided, or has no vote yet."""
+    if rechecked := int((pairs["design_class"] == RECHECK).sum()):
+        return (
+            f"{n_of(rechecked, 'pair')} asked again because somebody doubted the label, so that no design "
+            "tells how often it errs; `resolve --without-rechecks` makes labels without these answers, and "
+            "an audit by experts (`next-round --ask audit`) corrects any"
+        )
+    undecided = int((pairs["design_class"] == "").sum())
+    if undecided == len(pairs):
+        return NO_DESIGN
+    if undecided:
+        return (
+            f"no design says how many votes {n_of(undecided, 'pair')} must have: run `next-round` until it "
+            "asks nothing; of judgments made elsewhere `resolve --design FILE` says it; labels that pairs "
+            "share (`resolve --share-judgments`) have none"
+        )
+    is_open = pairs["relevance"] == OPEN
+    if waiting := int((is_open & (pairs["design_class"] == VERIFY)).sum()):
+        return f"{n_of(waiting, 'positive')} without the further vote of the policy; `next-round` asks it"
+    is_doubled = pairs["design_class"] == DOUBLED
+    if n_open := int((is_open & is_doubled).sum()):
+        first = pairs.loc[is_doubled, "design_votes"].str.slice(0, 2)
+        n, n_differ, both = len(first), int(first.isin(["10", "01"]).sum()), int((first == "11").sum())
+        # what two votes leave open: f = (m2 − t·m1) / (m1 − t), for t up to 1 and f from 0
+        least_t, most_f = both / (both + n_differ / 2), n_differ / 2 / (n - both - n_differ / 2)
+        return (
+            f"{n_open:,} of {n_differ:,} disagreements among {n:,} doubled pairs have no third vote, so that "
+            f"one vote may find {least_t:.0%} to 100% of the positives, and call 0 to {most_f:.1%} of the "
+            "others positive; `next-round` asks it"
+        )
+    return "" if (pairs["design_votes"].str.len() > 1).any() else NO_SECOND
+
+
+def words_of_errors(numbers: Mapping[str, Any]) -> str:
+    """Return the expected wrong share of new positives and the recall on judged pairs as a sentence."""
+    if "reason" in numbers:
+        return f"errors of the labels are not known: {numbers['reason']}"
+    names = [(name, f"{name}_low", f"{name}_high") for name in ("wrong_share", "recall")]
+    shares = [[f"{100 * numbers[name]:.1f}" for name in three] for three in names]
+    wrong, recall = (f"{share}% [{low}, {high}]" for share, low, high in shares)
+    return (
+        f"of the new positives an expected {wrong} are wrong, and of the relevant judged pairs {recall} are "
+        f"labelled so, if votes err independently; one vote: {numbers['basis']}"
+    )
