@@ -19,6 +19,7 @@ from fire_toolkit.demo.film import render_clip
 from fire_toolkit.demo.models import score_clips
 from fire_toolkit.demo.world import World, make_world
 from fire_toolkit.inference import scores_with_uncertainty
+from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.designs import Design
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
@@ -92,7 +93,7 @@ def estimates(demo: Demo, n_labels: int, seed: int) -> pd.DataFrame:
         demo.world.original,
         people(demo.world, sample[sample["is_drawn"]]),
         [MEASURE],
-        design=Design(sample, None, sample),
+        Background(design=Design(sample, None, sample)),
     ).scores
     true = score_runs(demo.runs, demo.world.truth, [MEASURE]).scores.set_index("run_id")["value"]
     columns = ["run_id", "original", "estimate", "estimate_low", "estimate_high"]

@@ -22,6 +22,7 @@ from fire_toolkit.commands.types import (
     Table,
 )
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.correction import correct_for_errors, is_by_design, with_corrected_scores
 from fire_toolkit.inference.judged_pairs import Tell, silent
@@ -31,7 +32,7 @@ from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
 from fire_toolkit.measures.defaults import SCORE
-from fire_toolkit.reporting.honest import USABLE, heading_of_usable, honest_rows, show_honest, usable_scores
+from fire_toolkit.reporting.honest import USABLE, heading_of_usable, show_honest, usable_scores
 from fire_toolkit.results import Found, Next, drawn_text
 from fire_toolkit.scoring import score_curves, score_runs
 from fire_toolkit.scoring.bidirectional import drawn_directions, score_both_ways
@@ -139,7 +140,7 @@ def score(
     by_votes: dict[str, Any] = {"sources": pool_sources, "clusters": clusters}
     by_votes["policies"] = policies if honest and policies else [known.policy]
     if honest:
-        rows = honest_rows(runs, qrels, labels, measures, known, **by_votes, tell=tell)
+        rows = scores_with_uncertainty(runs, qrels, labels, measures, known, **by_votes, tell=tell)
         return show_honest(rows, place="" if policies else "scores/honest.csv")
     runs, notes = (runs, []) if groups is None else _restricted(runs, groups, qrels, queries, own_item)
     on_labels = _on_labels(runs, known, fed, pool_sources)

@@ -16,8 +16,6 @@ from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
     HORVITZ,
     TWO_PHASE,
-    cells_of,
-    estimate_of,
     estimator,
 )
 from fire_toolkit.inference.intervals import change_interval, code_clusters, influences, note_few
@@ -113,8 +111,8 @@ def score_differences(
                 row |= {"pooled_a": pooled[run_a], "pooled_b": pooled[run_b]} | _describe(a, b, measure)
                 row |= {"low": interval.low, "high": interval.high, "p": interval.p, "test": interval.method}
                 if by is not None and name == "augmented":
-                    estimates.append((measure.name, each := estimate_of(by, measure, run_a, run_b)))
-                    row |= cells_of(by, each)
+                    estimates.append((measure.name, each := by.estimate(measure, run_a, run_b)))
+                    row |= by.cells(each)
                 rows.append(row)
     columns = DIFFERENCE_COLUMNS | ({} if by is None else ESTIMATE_COLUMNS)
     table = pd.DataFrame(rows, columns=list(columns)).fillna({} if by is None else {"estimate_method": ""})

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.designs import Design, drawn_pairs_of
 from fire_toolkit.inference.drawn_pairs import (
@@ -52,18 +52,32 @@ LEAST_FOUND = 15  # positives drawn, from where on an interval covers about as i
 
 
 @dataclass(frozen=True, eq=False)
-class _ByDesign:
+class Estimator:
     """What makes estimates of a measure from a design, and says of which it knows nothing.
 
-    joined: the runs; method: its name; n: pairs, or queries, drawn; basis: what estimates are of; notes:
-    sentences.
+    joined: the runs; method: its name; n: pairs, or queries, drawn; basis: what estimates are of; whole_to:
+    the rank of the runs down to which every pair was judged; notes: sentences.
     """
 
     joined: JudgedPairs
     method: str
     n: int
     basis: str
+    whole_to: int = field(default=0, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def estimate(self, measure: Measure, *run_ids: str) -> Estimate:
+        """Return the measure of a run, or of one less another, refused where one of them is."""
+        why = self.why_not(measure, *run_ids)
+        return Estimate(refused=why) if why else self._of(measure, *run_ids)
+
+    def why_not(self, measure: Measure, *run_ids: str) -> str:
+        """Return why a measure of these runs is not estimated, maybe `AS_LABELLED`; empty where it is."""
+        raise NotImplementedError
+
+    def missing(self, measure: Measure) -> Estimate:
+        """Return the share of positives never judged; nan for measures not divided by |G|, or not known."""
+        raise NotImplementedError
 
     def totals(self, measure: Measure) -> dict[str, Estimate]:
         """Return a ratio of totals for each run where the measure itself is not estimated."""
@@ -73,20 +87,36 @@ class _ByDesign:
         """Return the notes, and what to beware of in named estimates."""
         return list(self.notes)
 
+    def cells(self, found: Estimate) -> dict[str, Any]:
+        """Return `ESTIMATE_COLUMNS`; the method of what is refused begins with `refused: `."""
+        told = found.refused if found.refused == AS_LABELLED else f"{REFUSED}{found.refused}"
+        return dict(zip(ESTIMATE_COLUMNS, (*found[:3], told if found.refused else self.method), strict=True))
+
+    def reads_whole(self, measure: Measure) -> bool:
+        """Whether a measure reads no deeper than every pair was judged, and no count of positives."""
+        of = measure.definition
+        is_within = measure.depth is not None and measure.depth <= self.whole_to
+        return is_within and not (of.over_positives or of.skips_unjudged or measure.condensed)
+
+    def _of(self, measure: Measure, *run_ids: str) -> Estimate:
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
-class ByPairs(_ByDesign):
+class ByPairs(Estimator):
     """P@k from pairs that were drawn, and R@k as a ratio of totals in a sentence.
 
     at: the pairs, by the level from which a grade is positive; place: where in the join they stand; deepest:
-    rank of the runs that could be drawn; drawn: see `sampled_precision`; refused: why there is no estimate;
-    needs_pool: whether a run of which too little could be drawn has none.
+    rank of the runs that could be drawn; drawn: see `sampled_precision`; is_judged: which of the pairs were
+    judged by the design; refused: why there is no estimate; needs_pool: whether a run of which too
+    little could be drawn has none.
     """
 
     at: Callable[[int], DrawnPairs]
     place: Ints
     deepest: int
     drawn: Ints | None = None
+    is_judged: Bools | bool = False
     refused: str = ""
     needs_pool: bool = False
 
@@ -111,40 +141,47 @@ class ByPairs(_ByDesign):
             ranks[run_id] = of_join[self.place]
         return ranks
 
-    def why_not(self, measure: Measure) -> str:
-        """Return why a measure is not estimated; empty where it is."""
-        definition = measure.definition
+    def why_not(self, measure: Measure, *run_ids: str) -> str:
+        """Return why a measure of these runs is not estimated; empty where it is."""
+        definition, k = measure.definition, measure.depth or 0
         if definition.key in ESTIMATED_BY_PAIRS and not measure.condensed:
-            reads = measure.depth or 0
-            fits = reads <= self.deepest
-            return "" if fits else f"it reads to rank {reads}, and the strata end at {self.deepest}"
+            if k > self.deepest:
+                return f"it reads to rank {k}, and the strata end at {self.deepest}"
+            return next(filter(None, (self._why_not_of(run_id, k) for run_id in run_ids)), "")
         if definition.key in ESTIMATES:
             return "it is an estimate itself, from qrels that have strata (`score --qrels`)"
+        if self.reads_whole(measure) and all(
+            self._left_out(run_id, k, self.is_judged) <= MOST_UNJUDGED for run_id in run_ids
+        ):
+            return AS_LABELLED
         if definition.by_first_positive or definition.is_binary:
             return BOUNDS_ONLY
         if definition.over_positives:
             return "ratios of single queries are biased where few of its pairs are drawn (R@k by .07 to .22)"
         return NOT_SOUND
 
-    def why_not_of(self, run_id: str, k: int | None) -> str:
+    def _left_out(self, run_id: str, k: int, is_in: Bools | bool = True) -> float:
+        """Return the share of a run's top k that some of the pairs do not hold."""
+        n_ranked = int(np.minimum(self.joined.places[run_id].n_retrieved, k).sum())
+        return 1 - int(((self.ranks[run_id] <= k) & is_in).sum()) / n_ranked if n_ranked else 0.0
+
+    def _why_not_of(self, run_id: str, k: int) -> str:
         """Return why a run is not estimated down to k; empty where it is."""
         if self.refused or not self.needs_pool:
             return self.refused
-        n_ranked = int(np.minimum(self.joined.places[run_id].n_retrieved, k or 0).sum())
-        share = 1 - int((self.ranks[run_id] <= (k or 0)).sum()) / n_ranked if n_ranked else 0.0
+        share = self._left_out(run_id, k)
         is_pooled = share <= MOST_UNJUDGED
         return "" if is_pooled else f"{share:.0%} of its top {k} could not be drawn; pool it with the others"
 
-    def of(self, measure: Measure, *run_ids: str) -> Estimate:
-        """Return the measure of a run, or of one less another, of which nothing is refused."""
+    def _of(self, measure: Measure, *run_ids: str) -> Estimate:
         k = measure.depth or 0
         tops = (self.ranks[run_id] <= k for run_id in run_ids)
         return sampled_precision(self.at(measure.level), *tops, k=k, drawn=self.drawn)
 
-    def undrawn(self, measure: Measure) -> Estimate:
-        """Return the share of positives that the design left out; nan where it is not known."""
-        pairs = self.at(measure.level)
-        return undrawn_share(pairs) if pairs.stratum is None else Estimate()
+    def missing(self, measure: Measure) -> Estimate:
+        """Return the share of positives never judged; of a judge's sample it is not known."""
+        is_known = measure.definition.over_positives and self.drawn is None
+        return undrawn_share(self.at(measure.level)) if is_known else Estimate()
 
     def totals(self, measure: Measure) -> dict[str, Estimate]:
         """Return R@k of each run as a ratio of totals over all queries."""
@@ -153,51 +190,49 @@ class ByPairs(_ByDesign):
             return found
         pairs = self.at(measure.level)
         for run_id, rank in self.ranks.items():
-            why = self.why_not_of(run_id, k)
+            why = self._why_not_of(run_id, k)
             found[run_id] = Estimate(refused=why) if why else micro_recall(pairs, rank <= k, drawn=self.drawn)
         return found
 
 
 @dataclass(frozen=True, eq=False)
-class ByQueries(_ByDesign):
+class ByQueries(Estimator):
     """AP, nDCG, R@k and the like from a sample of queries that were judged deep, by the two-phase difference.
 
     A measure that reads the shallow pool alone stays as labelled. sides: the labels of pairs that are judged
-    for every query, and those of all pairs of the design; sample: the queries judged deep, ascending; depths:
-    of the others, and of these.
+    for every query, and those of all pairs of the design; sample: the queries judged deep, ascending; deep:
+    down to which rank.
     """
 
     sides: tuple[CodedQrels, CodedQrels]
     sample: Ints
-    depths: tuple[int, int]
+    deep: int
     _found: dict[str, TwoPhase] = field(default_factory=dict, repr=False)
 
-    def why_not(self, measure: Measure) -> str:
-        """Return why a measure is not estimated; empty where it is."""
+    def why_not(self, measure: Measure, *run_ids: str) -> str:
+        """Return why a measure of these runs is not estimated; empty where it is."""
         definition = measure.definition
         if definition.skips_unjudged or measure.condensed:
             return "it passes over unjudged docs"
-        reads_shallow = measure.depth is not None and measure.depth <= self.depths[0]
-        if not definition.over_positives and reads_shallow:
+        if self.reads_whole(measure):
             return AS_LABELLED
         if definition.by_first_positive or definition.is_binary:
             return BOUNDS_ONLY
-        return "" if definition.key in ESTIMATED_BY_QUERIES else NOT_SOUND
+        if definition.key not in ESTIMATED_BY_QUERIES:
+            return NOT_SOUND
+        return next(filter(None, (self._whys[run_id] for run_id in run_ids)), "")
 
-    def why_not_of(self, run_id: str, k: int | None) -> str:
-        """Return why a run is not estimated down to k; empty where it is."""
-        return self._whys[run_id]
-
-    def of(self, measure: Measure, *run_ids: str) -> Estimate:
-        """Return the measure of a run, or of one less another, of which nothing is refused."""
+    def _of(self, measure: Measure, *run_ids: str) -> Estimate:
         if measure.name not in self._found:
             views = [self._views[run_id] for run_id in self.joined.places]
             x, y = (np.column_stack([values_of(both[side], measure) for both in views]) for side in (0, 1))
             self._found[measure.name] = two_phase_difference(x, y[self.sample], self.sample)
         return self._found[measure.name].of(*map(list(self.joined.places).index, run_ids))
 
-    def undrawn(self, measure: Measure) -> Estimate:
-        """Return the share of positives that the design left out; nan where it is not known."""
+    def missing(self, measure: Measure) -> Estimate:
+        """Return the share of positives never judged."""
+        if not measure.definition.over_positives:
+            return Estimate()
         n_positives = (each.ideal.n_positives[self.sample] for each in self.sides)
         return missing_share(*n_positives, n_queries=len(self.joined.queries))
 
@@ -208,27 +243,22 @@ class ByQueries(_ByDesign):
     @cached_property
     def _whys(self) -> dict[str, str]:
         """Of each run why nothing is estimated; empty where what it ranks high was judged as designed."""
-        found, (above, below) = {}, self.depths
+        found, everybody = {}, np.arange(len(self.joined.queries))
         for run_id, (shallow, deep) in self._views.items():
-            judged = _judged_share(deep, self.sample, below)
-            everywhere, of_sample = (
-                _judged_share(shallow, queries, above) for queries in (np.arange(deep.n_queries), self.sample)
-            )
+            judged = _judged_share(deep, self.sample, self.deep)
+            all_of, own = (_judged_share(shallow, each, self.whole_to) for each in (everybody, self.sample))
             found[run_id] = ""
             if judged < 1 - MOST_UNJUDGED:
                 found[run_id] = (
-                    f"{1 - judged:.0%} of its top {below} is not judged for the queries judged deep; judge "
-                    "and resolve these pairs first"
+                    f"{1 - judged:.0%} of its top {self.deep} is not judged for the queries judged deep; "
+                    "judge and resolve these pairs first"
                 )
-            elif abs(everywhere - of_sample) > MOST_UNJUDGED:
+            elif abs(all_of - own) > MOST_UNJUDGED:
                 found[run_id] = (
-                    f"{everywhere:.0%} of its top {above} is judged for all queries, and {of_sample:.0%} for "
+                    f"{all_of:.0%} of its top {self.whole_to} is judged for all queries, and {own:.0%} for "
                     "those judged deep; expected the same"
                 )
         return found
-
-
-Estimator = ByQueries | ByPairs
 
 
 def estimator(
@@ -257,37 +287,18 @@ def estimator(
     is_shallow, is_of_design, probability = drawn_pairs_of(joined, design)
     labels, n_queries = after.reverted(before, ~is_of_design), len(joined.queries)
     if design.queries is not None:
-        sides = after.reverted(before, ~is_shallow), labels
-        return _by_queries(joined, sides, design.queries)
+        return _by_queries(joined, (after.reverted(before, ~is_shallow), labels), design.queries)
     whole_to, deepest = _depths(design.pairs["stratum"])
 
     def at(level: int) -> DrawnPairs:
         known, label = ((each.relevance >= level).astype(np.float64) for each in (before, labels))
         return DrawnPairs(known, label, joined.query, n_queries, chance=probability, whole_to=whole_to)
 
-    n = int(((probability < 1) & (after.relevance >= 0)).sum())
+    is_labelled = after.relevance >= 0
+    n, is_judged = int(((probability < 1) & is_labelled).sum()), is_of_design & is_labelled
     basis = f"of the depth-{deepest} union; {n:,} judged pairs drawn by chance"
     place = np.arange(len(joined.pairs))
-    return ByPairs(joined, HORVITZ, n, basis, at, place, deepest)
-
-
-def estimate_of(by: Estimator, measure: Measure, *run_ids: str) -> Estimate:
-    """Return the measure of a run, or of one less another, refused where one of them is."""
-    whys = (by.why_not(measure), *(by.why_not_of(run_id, measure.depth) for run_id in run_ids))
-    why = next((each for each in whys if each), "")
-    return Estimate(refused=why) if why else by.of(measure, *run_ids)
-
-
-def cells_of(by: Estimator, found: Estimate) -> dict[str, Any]:
-    """Return `ESTIMATE_COLUMNS`; the method of what is refused begins with `refused: `."""
-    told = f"{REFUSED}{found.refused}" if found.refused else by.method
-    method = AS_LABELLED if found.refused == AS_LABELLED else told
-    return dict(zip(ESTIMATE_COLUMNS, (*found[:3], method), strict=True))
-
-
-def missing_of(by: Estimator, measure: Measure) -> Estimate:
-    """Return the share of positives never judged; nan for measures not divided by |G|."""
-    return by.undrawn(measure) if measure.definition.over_positives else Estimate()
+    return ByPairs(joined, HORVITZ, n, basis, at, place, deepest, is_judged=is_judged, whole_to=whole_to)
 
 
 def _by_queries(joined: JudgedPairs, sides: tuple[CodedQrels, CodedQrels], queries: QueryDesign) -> ByQueries:
@@ -300,10 +311,10 @@ def _by_queries(joined: JudgedPairs, sides: tuple[CodedQrels, CodedQrels], queri
     is_sampled = queries["is_sampled"].to_numpy(dtype=bool)
     depth = queries["depth"].to_numpy(dtype=np.int64)
     others = depth[~is_sampled] if not is_sampled.all() else depth
-    depths, n = (int(others[0]), int(depth[is_sampled].max(initial=0))), int(is_sampled.sum())
-    basis = f"of the depth-{depths[1]} union; {n:,} of {len(place):,} queries judged deep"
+    deep, n = int(depth[is_sampled].max(initial=0)), int(is_sampled.sum())
+    basis = f"of the depth-{deep} union; {n:,} of {len(place):,} queries judged deep"
     sample = np.sort(place[is_sampled])
-    return ByQueries(joined, TWO_PHASE, n, basis, sides, sample, depths)
+    return ByQueries(joined, TWO_PHASE, n, basis, sides, sample, deep, whole_to=int(others[0]))
 
 
 def _judged_share(ranking: JudgedRanking, queries: Ints, depth: int) -> float:
@@ -364,4 +375,5 @@ def _by_judge(
         notes = (f"{named}; people's labels correct the estimate",)
     units = np.arange(n_queries) if clusters is None else clusters
     method = f"prediction-powered, judge {judge}"
-    return ByPairs(joined, method, n, basis, at, kept, deepest, units, refused, needs_pool=True, notes=notes)
+    options: dict[str, Any] = {"refused": refused, "needs_pool": True, "notes": notes}
+    return ByPairs(joined, method, n, basis, at, kept, deepest, units, **options)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,16 +13,18 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels, change_counts, originals_beside
 from fire_toolkit.evidence.qrels import highest_grade as top_grade
+from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.bounds import describe_bounds, score_bounds, why_unbounded
-from fire_toolkit.inference.designs import Design, pairs_of_sample
+from fire_toolkit.inference.correction import (
+    Correction,
+    correct_for_errors,
+    join_with_votes,
+    with_estimates,
+)
 from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
     MISSING_COLUMNS,
-    Estimator,
-    cells_of,
-    estimate_of,
     estimator,
-    missing_of,
 )
 from fire_toolkit.inference.intervals import (
     change_interval,
@@ -30,12 +33,11 @@ from fire_toolkit.inference.intervals import (
     note_few,
     score_interval,
 )
-from fire_toolkit.inference.judged_pairs import PooledPairs, Runs, Tell, join_runs, silent, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, Runs, Tell, silent, values_of
 from fire_toolkit.inference.limits import Estimate
-from fire_toolkit.inference.trust import describe_trust, note_refused, note_unverified
+from fire_toolkit.inference.trust import describe_trust, estimates_of_runs, note_refused, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
-from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 
 _COUNTS = ("n_queries", "confirmed", "rejected", "never_judged", "new")
@@ -53,33 +55,45 @@ HONEST_COLUMNS = {
 }
 
 
+class HonestRows(NamedTuple):
+    """The honest rows, and what is said beside them.
+
+    usable: the rows over the usable queries alone, None where none is flagged as unusable; notes: on measures
+    and bounds; correction: of errors of votes; trusted: what a measure may be trusted for.
+    """
+
+    scores: pd.DataFrame
+    usable: pd.DataFrame | None
+    notes: Sequence[str]
+    correction: Correction
+    trusted: Sequence[str]
+
+
 def scores_with_uncertainty(
     runs: Runs,
     original: Qrels,
-    labels: Labels,
+    labels: Labels | None,
     measures: Sequence[str | Measure],
+    background: Background | None = None,
     *,
     sources: PoolSources | None = None,
     policies: Sequence[str] = ("union",),
-    design: Design | None = None,
-    original_grade: int | None = None,
-    highest_grade: int | None = None,
     clusters: pd.Series | None = None,
     tell: Tell = silent,
-) -> Found:
+) -> HonestRows:
     """Return one row for each policy, run and measure, with what is uncertain beside the score.
 
     Args:
-        runs: as in `join_runs`.
+        runs: as in `join_runs`, or what `join_with_votes` returned.
         original: the benchmark's qrels; their queries are the universe.
         labels: the resolved labels of judged pairs.
         measures: names or measures.
+        background: of the labels: by which design the judged pairs were chosen, where some were judged for a
+            sample alone; the votes in dispute, and an audit; grades (without a highest one unjudged docs may
+            have the highest seen); unusable queries.
         sources: which run pooled which pair; without it `pooled`, `without_own` and `own_change` are
             empty or nan.
         policies: see `augment_qrels`; rows are made for each.
-        design: by which the judged pairs were chosen, where some were judged for a sample alone.
-        original_grade: see `augment_qrels`.
-        highest_grade: the highest of the guideline, which an unjudged doc may have; None: the highest seen.
         clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
         tell: is told what is being worked on, for those who wait.
 
@@ -100,56 +114,89 @@ def scores_with_uncertainty(
           contributed (originals stay), and what that changes; FIRE's Table 4 calls it New;
         - n_queries; and of the original positives how many were confirmed, rejected and never_judged;
           new: pairs that became positive. Confirmations are not among the new;
-        - with a design alone: estimate, estimate_low, estimate_high, estimate_method, estimate_n (see
-          `estimate_scores`), and for measures that divide by |G| missing, missing_low, missing_high: the
-          share of positives that was never judged.
+        - with a design alone: estimate, estimate_low, estimate_high, estimate_method, estimate_n, and for
+          measures that divide by |G| missing, missing_low, missing_high: the share of positives that was
+          never judged; estimates are also corrected scores, see `with_estimates`.
 
     Raises:
         UsageError, JoinError, TableError: see `join_runs`, `augment_qrels`, `code_clusters`.
     """
-    parsed = parse_measures(measures)
+    known, parsed = background or Background(), parse_measures(measures)
+    if labels is None:
+        raise UsageError("honest rows are made of labels; expected labels")
     if not policies:
         raise UsageError("no policy given; expected some of union, override, drop")
-    lifted = originals_beside(original, labels, grade=original_grade)
-    highest = max(highest_grade or 1, seen := max(1, top_grade(lifted), top_grade(labels)))
-    joined = join_runs(runs, lifted, labels, *pairs_of_sample(design))
-    n_queries = len(joined.queries)
-    codes, before = code_clusters(joined.queries, clusters), joined.label(lifted)
-    pools = None if sources is None else PooledPairs.of(joined, sources)
+    tell("ranks of judged docs")
+    lifted = originals_beside(original, labels, grade=known.original_grade)
+    joined = join_with_votes(runs, lifted, labels, known, measures)
+    options: dict[str, Any] = {"sources": sources, "clusters": clusters, "policies": policies}
+    found, notes = _rows(joined, original, labels, parsed, known, **options, tell=tell)
+    correction = correct_for_errors(joined, original, labels, measures, known, **options)
+    scores = with_estimates(found, correction)
+    first = scores[scores["policy"] == scores["policy"].iloc[0]]
+    trusted, usable = describe_trust(first, parsed, n_queries=len(joined.queries)), None
+    if (alone := known.usable_join(joined)) is not None:
+        of_all = replace(known, design=None)
+        before, counted = known.usable(original, labels)
+        usable, _ = _rows(alone, before, counted, parsed, of_all, **options, tell=tell)
+        trusted += ["estimates are of all queries"] if "estimate" in scores else []
+    return HonestRows(scores, usable, notes, correction, trusted)
+
+
+def _rows(
+    joined: JudgedPairs,
+    original: Qrels,
+    labels: Labels,
+    measures: Sequence[Measure],
+    known: Background,
+    *,
+    sources: PoolSources | None,
+    policies: Sequence[str],
+    clusters: pd.Series | None,
+    tell: Tell,
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of `scores_with_uncertainty` without corrected scores, and notes."""
+    grade, design = known.original_grade, known.design
+    lifted = originals_beside(original, labels, grade=grade)
+    highest = max(known.highest_grade or 1, seen := max(1, top_grade(lifted), top_grade(labels)))
+    n_queries, codes = len(joined.queries), code_clusters(joined.queries, clusters)
+    before, pools = joined.label(lifted), None if sources is None else PooledPairs.of(joined, sources)
     labellings, rows, of_design = [before], list[dict[str, Any]](), dict[str, None]()
-    gains = list[tuple[Measure, Estimate]]()
-    n_rows, basis = len(set(policies)) * len(joined.places) * len(parsed), ""
+    gains, estimates = list[tuple[Measure, Estimate]](), list[pd.DataFrame]()
+    n_rows, basis = len(set(policies)) * len(joined.places) * len(measures), ""
     for policy in dict.fromkeys(policies):
-        augmented, changes = augment_qrels(lifted, labels, policy=policy, original_grade=original_grade)
+        augmented, changes = augment_qrels(lifted, labels, policy=policy, original_grade=grade)
         counts = change_counts(changes)
         of_policy = counts | {"policy": policy, "n_queries": n_queries, "never_judged": counts["original"]}
         labellings.append(after := joined.label(augmented))
-        cells: dict[tuple[str, str], dict[str, Any]] = {}
         if design is not None:
             by = estimator(joined, before, after, design, clusters=codes)
-            cells, told = _by_design(by, parsed)
+            found, told = estimates_of_runs(by, measures)
+            estimates.append(found.assign(policy=policy))
             of_design, basis = of_design | dict.fromkeys(told), basis or by.basis
         for run_id in joined.places:
             alone = [] if pools is None else [after.reverted(before, pools.own({run_id}))]
             pooled = "" if pools is None else "yes" if run_id in pools.run_ids else "no"
             views = [joined.ranking(run_id, labelling) for labelling in (before, after, *alone)]
-            for measure in parsed:
+            for measure in measures:
                 tell(f"bounds of {measure.name}: {run_id} ({len(rows) + 1} of {n_rows})")
                 only_up = policy == "union" and not measure.condensed
                 row, gain = _row(views, measure, highest=highest, only_up=only_up, clusters=codes)
                 row = of_policy | row | {"run_id": run_id, "pooled": pooled, "measure": measure.name}
-                rows.append(row | cells.get((run_id, measure.name), {}))
+                rows.append(row)
                 gains.append((measure, gain))
-    columns = HONEST_COLUMNS | ({} if design is None else _OF_DESIGN)
-    table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
-    first = table[table["policy"] == table["policy"].iloc[0]]
-    notes = [*_on_grades(lifted, original, parsed, highest, seen, highest_grade)]
-    notes += joined.note_depths(labellings, parsed)
-    notes += [*_on_measures(table, parsed), *note_few(gains, n_queries=n_queries, clusters=codes)]
+    table = pd.DataFrame(rows, columns=list(HONEST_COLUMNS)).astype(HONEST_COLUMNS)
     if design is not None:
-        notes += [*note_unverified(labels, design, lifted), *_on_strata(parsed), *of_design]
+        keys = ["policy", "run_id", "measure"]
+        table = table.merge(pd.concat(estimates)[[*keys, *_OF_DESIGN]], on=keys).astype(_OF_DESIGN)
+    first = table[table["policy"] == table["policy"].iloc[0]]
+    notes = [*_on_grades(lifted, original, measures, highest, seen, known.highest_grade)]
+    notes += joined.note_depths(labellings, measures)
+    notes += [*_on_measures(table, measures), *note_few(gains, n_queries=n_queries, clusters=codes)]
+    if design is not None:
+        notes += [*note_unverified(labels, design, lifted), *_on_strata(measures), *of_design]
         notes += [*_on_basis(first, basis), *note_refused(first, first["run_id"])]
-    return Found({"scores": table}, (*notes, *describe_trust(first, parsed, n_queries=n_queries)))
+    return table, notes
 
 
 def _row(
@@ -175,31 +222,6 @@ def _row(
     row |= {"judged": judged.aggregate(values_of(ranking, judged))}
     names = {"interval": own.method, "delta_interval": gain.method}
     return row | names | {"bounds": describe_bounds(measure, ranking)}, gain
-
-
-def _by_design(
-    by: Estimator, measures: Sequence[Measure]
-) -> tuple[dict[tuple[str, str], dict[str, Any]], list[str]]:
-    """Return what a design tells of each run and measure, and sentences on it."""
-    missing = {measure.name: missing_of(by, measure) for measure in measures}
-    found = {(run, each.name): estimate_of(by, each, run) for run in by.joined.places for each in measures}
-    cells = {
-        (run, name): cells_of(by, each)
-        | {"estimate_n": by.n}
-        | dict(zip(MISSING_COLUMNS, missing[name], strict=False))
-        for (run, name), each in found.items()
-    }
-    named, words = [("the share never judged", each) for each in missing.values()], []
-    named += [(name, each) for (_, name), each in found.items()]
-    for name, totals in ((measure.name, by.totals(measure)) for measure in measures):
-        named += [(name, each) for each in totals.values()]
-        of_runs = [
-            f"{run} {each.refused or f'{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]'}"
-            for run, each in totals.items()
-        ]
-        what = f"{name} as a ratio of totals over all queries (micro, no mean over queries)"
-        words += [f"{what}: {', '.join(of_runs)}"] if of_runs else []
-    return cells, [*words, *by.cautions(named)]
 
 
 def _on_basis(first: pd.DataFrame, basis: str) -> list[str]:

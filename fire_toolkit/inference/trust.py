@@ -8,14 +8,7 @@ from math import ceil
 import pandas as pd
 
 from fire_toolkit.inference.designs import Design
-from fire_toolkit.inference.estimates import (
-    MISSING_COLUMNS,
-    REFUSED,
-    cells_of,
-    estimate_of,
-    estimator,
-    missing_of,
-)
+from fire_toolkit.inference.estimates import MISSING_COLUMNS, REFUSED, Estimator, estimator
 from fire_toolkit.inference.judged_pairs import Runs, join_runs
 from fire_toolkit.inference.two_phase import LEAST_QUERIES
 from fire_toolkit.measures import Measure, parse_measures
@@ -60,18 +53,35 @@ def describe_labelled(
         n_queries = int(original["query_id"].nunique())
         return describe_unknown(divided, n_queries=n_queries, n_runs=int(scores["run_id"].nunique()))
     joined = join_runs(runs, original, augmented)
-    before, after = joined.label(original), joined.label(augmented)
-    by = estimator(joined, before, after, design)
-    rows = pd.DataFrame(
-        {"run_id": run_id, "measure": measure.name}
-        | cells_of(by, estimate_of(by, measure, run_id))
-        | dict(zip(MISSING_COLUMNS, missing_of(by, measure), strict=False))
-        for measure in divided
-        for run_id in joined.places
-    )
+    by = estimator(joined, joined.label(original), joined.label(augmented), design)
+    rows, _ = estimates_of_runs(by, divided)
     means = scores[(scores["query_id"] == "all") & (scores["qrels"] == "augmented")]
     labelled = means.rename(columns={"value": "augmented"})[["run_id", "measure", "augmented"]]
     return describe_missing(rows.merge(labelled, on=["run_id", "measure"]))
+
+
+def estimates_of_runs(by: Estimator, measures: Sequence[Measure]) -> tuple[pd.DataFrame, list[str]]:
+    """Return what a design tells of each run and measure, and sentences on it.
+
+    Returns:
+        run_id, measure, `ESTIMATE_COLUMNS`, estimate_n (pairs or queries drawn) and `MISSING_COLUMNS`.
+    """
+    missing = [by.missing(measure) for measure in measures]
+    rows, words, named = [], [], [("the share never judged", each) for each in missing]
+    for run_id in by.joined.places:
+        for measure, share in zip(measures, missing, strict=True):
+            named.append((measure.name, found := by.estimate(measure, run_id)))
+            row = {"run_id": run_id, "measure": measure.name, "estimate_n": by.n} | by.cells(found)
+            rows.append(row | dict(zip(MISSING_COLUMNS, share[:3], strict=True)))
+    for name, totals in ((measure.name, by.totals(measure)) for measure in measures):
+        named += [(name, each) for each in totals.values()]
+        of_runs = [
+            f"{run} {each.refused or f'{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]'}"
+            for run, each in totals.items()
+        ]
+        what = f"{name} as a ratio of totals over all queries (micro, no mean over queries)"
+        words += [f"{what}: {', '.join(of_runs)}"] if of_runs else []
+    return pd.DataFrame(rows), [*words, *by.cautions(named)]
 
 
 def note_refused(rows: pd.DataFrame, names: pd.Series) -> Iterator[str]:

@@ -4,102 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.errors import UsageError
-from fire_toolkit.inference import scores_with_uncertainty
-from fire_toolkit.inference.background import FLAG, Background, Unusable
-from fire_toolkit.inference.correction import (
-    IF_INDEPENDENT,
-    Correction,
-    correct_for_errors,
-    first_of,
-    join_with_votes,
-    with_estimates,
-)
-from fire_toolkit.inference.judged_pairs import Runs, Tell, silent
-from fire_toolkit.inference.trust import describe_trust
+from fire_toolkit.inference.background import FLAG, Unusable
+from fire_toolkit.inference.correction import IF_INDEPENDENT, first_of
+from fire_toolkit.inference.honest import HonestRows
 from fire_toolkit.matching.stored_runs import AnyRun
-from fire_toolkit.measures import parse_measures
 from fire_toolkit.reporting.plots import points
 from fire_toolkit.reporting.templates import limits
 from fire_toolkit.results import Found, drawn_text
 from fire_toolkit.scoring.drawn import augmented_cell, bounds_cell
 from fire_toolkit.scoring.score import score_runs
-from fire_toolkit.tables import Labels, PoolSources, Qrels, Scores
+from fire_toolkit.tables import Qrels, Scores
 
 USABLE = "usable"  # the query_id of a mean over the usable queries
 _VALUES = ["original", "augmented", "delta", "low", "high", "delta_low", "delta_high", "condensed", "lower",
            "upper", "without_own", "own_change", "labelled", "estimate", "estimate_low",
            "estimate_high"]  # fmt: skip
-
-
-class HonestRows(NamedTuple):
-    """The honest rows, and what is said beside them.
-
-    usable: the rows over the usable queries alone, None where none is flagged as unusable; notes: on measures
-    and bounds; correction: of errors of votes; trusted: what a measure may be trusted for.
-    """
-
-    scores: pd.DataFrame
-    usable: pd.DataFrame | None
-    notes: Sequence[str]
-    correction: Correction
-    trusted: Sequence[str]
-
-
-def honest_rows(
-    runs: Runs,
-    original: Qrels,
-    labels: Labels | None,
-    measures: Sequence[str],
-    background: Background,
-    *,
-    policies: Sequence[str] = ("union",),
-    sources: PoolSources | None = None,
-    clusters: pd.Series | None = None,
-    tell: Tell = silent,
-) -> HonestRows:
-    """Return the honest rows of runs, see `scores_with_uncertainty`.
-
-    Args:
-        runs: the runs, or what `join_with_votes` returned.
-        original: the original qrels.
-        labels: of judged pairs.
-        measures: names.
-        background: of the labels.
-        policies: on rejected originals.
-        sources: which run pooled which pair.
-        clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
-        tell: is told what is being worked on.
-    """
-    if labels is None:
-        raise UsageError("honest rows are made of labels; expected labels")
-    tell("ranks of judged docs")
-    joined = join_with_votes(runs, original, labels, background, measures)
-    options: dict[str, Any] = {"sources": sources, "clusters": clusters, "policies": policies}
-    known: dict[str, Any] = {
-        "original_grade": background.original_grade,
-        "highest_grade": background.highest_grade,
-        "tell": tell,
-    }
-    found = scores_with_uncertainty(
-        joined, original, labels, measures, design=background.design, **options, **known
-    )
-    correction = correct_for_errors(joined, original, labels, measures, background, **options)
-    scores = with_estimates(found.scores, correction)
-    of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
-    n_queries = int(original["query_id"].nunique())
-    trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
-    below = [note for note in found.notes if note not in trusted]
-    usable = None
-    if (alone := background.usable_join(joined)) is not None:
-        before, counted = background.usable(original, labels)
-        usable = scores_with_uncertainty(alone, before, counted, measures, **options, **known).scores
-        trusted += ["estimates are of all queries"] if "estimate" in scores else []
-    return HonestRows(scores, usable, below, correction, trusted)
 
 
 def show_honest(rows: HonestRows, *, place: str = "") -> Found:

@@ -11,16 +11,17 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.inference import compare_orders, score_differences
+from fire_toolkit.inference import compare_orders, score_differences, scores_with_uncertainty
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.correction import first_of, join_with_votes, with_corrected_differences
+from fire_toolkit.inference.honest import HonestRows
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.reporting.against import Since
-from fire_toolkit.reporting.honest import HonestRows, honest_cells, honest_rows, in_points, usable_scores
+from fire_toolkit.reporting.honest import honest_cells, in_points, usable_scores
 from fire_toolkit.reporting.methods import MethodFacts
 from fire_toolkit.reporting.voted import annotators_beside_others, flipped_pairs
 from fire_toolkit.resolution.judgments import number_annotators
@@ -95,7 +96,8 @@ class Study:
     def honest(self) -> HonestRows:
         """The honest rows of all measures."""
         tables = (self.joined, self.original, self.labels, self.scored, self.background)
-        return honest_rows(*tables, policies=[self.background.policy], sources=self.sources, tell=self.tell)
+        options: dict[str, Any] = {"policies": [self.background.policy], "sources": self.sources}
+        return scores_with_uncertainty(*tables, **options, tell=self.tell)
 
     @cached_property
     def scores(self) -> pd.DataFrame:

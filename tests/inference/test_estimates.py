@@ -8,12 +8,12 @@ import pytest
 
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.evidence.qrels import augment_qrels
+from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.designs import Design
 from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.drawn_pairs import DrawnPairs, sampled_precision, undrawn_share
-from fire_toolkit.inference.honest import scores_with_uncertainty
+from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.results import Found
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design
 
 N = 80
@@ -45,7 +45,7 @@ def honest(
     n_unasked: int = 0,
     n_votes: int = 2,
     of: Design | None = None,
-) -> Found:
+) -> HonestRows:
     """Return the honest rows of a run that ranks a before b; c, which it lacks, is each query's original."""
     ranked = pd.concat([pairs_of("a", range(N), score=2.0), pairs_of("b", range(N), score=1.0)])
     original = check_qrels(pairs_of("c", range(N), relevance=1))
@@ -54,7 +54,7 @@ def honest(
     b = pairs_of("b", DEEP, relevance=B_IS_POSITIVE[DEEP].astype(int)).iloc[n_unlabelled:]
     labels = check_labels(pd.concat([a, b]).assign(label="x", n_judgments=n_votes))
     run = rank_run(ranked.assign(run_id="m"))
-    return scores_with_uncertainty(run, original, labels, measures, design=of or design())
+    return scores_with_uncertainty(run, original, labels, measures, Background(design=of or design()))
 
 
 def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
@@ -75,7 +75,7 @@ def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
     bias = 0.5 * 40 * np.cov(B_IS_POSITIVE[DEEP] - share * n_deep, n_deep)[0, 1] / n_deep.sum() ** 2
     assert row["missing"] == pytest.approx(share + bias)
     assert "est.: of the depth-2 union; 40 of 80 queries judged deep" in found.notes
-    assert any(note.startswith("AP: about 31% of positives") and "AP is " in note for note in found.notes)
+    assert any(note.startswith("AP: about 31% of positives") and "AP is " in note for note in found.trusted)
 
 
 def test_what_reads_the_shallow_pool_alone_stays_as_labelled_and_the_rest_is_refused() -> None:
@@ -128,13 +128,13 @@ def drawn_design(n_copies: int) -> tuple[Design, pd.DataFrame, pd.DataFrame]:
     return Design(pairs, None), pd.concat([pairs, *undrawn])[["query_id", "doc_id", "score"]], pairs
 
 
-def from_strata(n_copies: int, measures: list[str]) -> Found:
+def from_strata(n_copies: int, measures: list[str], *, first: str = "a") -> HonestRows:
     """Return the honest rows of one run over `drawn_design`; c, which it lacks, is each query's original."""
     design, ranked, pairs = drawn_design(n_copies)
     original = check_qrels(pairs_of("c", range(N), relevance=1))
     labels = check_labels(pairs[["query_id", "doc_id", "relevance"]].assign(label="x", n_judgments=2))
-    run = rank_run(ranked.assign(run_id="m"))
-    return scores_with_uncertainty(run, original, labels, measures, design=design)
+    run = rank_run(ranked.replace({"doc_id": {"a": first}}).assign(run_id="m"))
+    return scores_with_uncertainty(run, original, labels, measures, Background(design=design))
 
 
 def test_pairs_drawn_in_strata_give_precision_and_a_ratio_of_totals_alone() -> None:
@@ -158,6 +158,15 @@ def test_pairs_drawn_in_strata_give_precision_and_a_ratio_of_totals_alone() -> N
     whole, top = N + n_a + 2 * n_b, n_a + 2 * n_b
     ratio = top / whole + (1 - top / whole) * 2 * n_b / whole**2  # less the bias of a ratio
     assert any(f"micro, no mean over queries): m {ratio:.3f} [" in note for note in found.notes)
+
+
+def test_what_reads_the_ranks_judged_whole_stays_as_labelled_for_a_run_that_was_judged() -> None:
+    rows = from_strata(3, ["C@1", "RR@1", "R@1", "MedR"]).scores.set_index("measure")["estimate_method"]
+    assert rows["C@1"] == rows["RR@1"] == "as labelled"
+    assert "ratios of single queries" in rows["R@1"]
+    assert "bounds only" in rows["MedR"]
+    late = from_strata(3, ["C@1"], first="unpooled").scores.iloc[0]  # whose first doc nobody judged
+    assert "bounds only" in late["estimate_method"]
 
 
 def test_a_draw_of_too_few_pairs_is_refused_whatever_they_are() -> None:

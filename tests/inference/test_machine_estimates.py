@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.designs import Design
-from fire_toolkit.inference.honest import scores_with_uncertainty
+from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
-from fire_toolkit.results import Found
 from fire_toolkit.tables import check_labels, check_qrels
 
 N = 60
@@ -35,8 +35,8 @@ def labels_of(pairs: pd.DataFrame, truth: np.ndarray = POSITIVE) -> pd.DataFrame
     return pairs[["query_id", "doc_id"]].merge(known)
 
 
-def honest(design: Design, labels: pd.DataFrame, measures: list[str]) -> Found:
-    return scores_with_uncertainty(RUNS, ORIGINAL, check_labels(labels), measures, design=design)
+def honest(design: Design, labels: pd.DataFrame, measures: list[str]) -> HonestRows:
+    return scores_with_uncertainty(RUNS, ORIGINAL, check_labels(labels), measures, Background(design=design))
 
 
 def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
@@ -107,7 +107,7 @@ def test_what_a_sample_cannot_say() -> None:
     assert half.str.endswith("pairs drawn have no label; judge these first").all()
     new = PAIRS.assign(doc_id="x" + PAIRS["doc_id"], score=2.0)
     late = rank_run(pd.concat([new, PAIRS.assign(score=1.0)]).assign(run_id="late"))
-    other = scores_with_uncertainty(late, ORIGINAL, check_labels(labels), ["P@5"], design=design)
+    other = scores_with_uncertainty(late, ORIGINAL, check_labels(labels), ["P@5"], Background(design=design))
     assert other.scores["estimate_method"].tolist() == [
         "refused: 100% of its top 5 could not be drawn; pool it with the others"
     ]
