@@ -1,17 +1,13 @@
 """Tasks that change hands: none is lost, nobody has one twice, and no control stands out."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from campaigns import round_of, tasks_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
-
-from campaigns import round_of, tasks_of
 from records import moved_round, record_of
 
 from examples import examples, seeds

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import Copied, Make, StandIn, run
+from command import Copied, Make, StandIn, begin_small_workspace, run
 from fake_api import FakeServer
 from network import connect
 
@@ -41,6 +41,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     small_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace of the small files; the current folder."""
+    root = begin_small_workspace(folder)
+    monkeypatch.chdir(root)
+    return root
 
 
 @pytest.fixture(scope="session")

@@ -143,6 +143,12 @@ RUN_FILES = {
 }
 
 
+def test_a_bad_qrels_file(fire: Fire, folder: Path) -> None:
+    for text, expected in (("1 0 a\n", "q.txt:1: 3 fields, expected 4 or 5"), ("", "q.txt: empty file")):
+        (folder / "q.txt").write_text(text)
+        assert expected in error_line(fire("score", "clip.run", "--qrels", "q.txt", "-m", "C@1", code=1))
+
+
 @pytest.mark.parametrize("name", RUN_FILES)
 @pytest.mark.parametrize("command", ["pool", "score"])
 def test_a_bad_run_file(fire: Fire, folder: Path, name: str, command: str) -> None:
@@ -176,36 +182,6 @@ def test_a_cut_off_matrix(fire: Fire, folder: Path) -> None:
     for name, lost, expected in (("m.npy", 5, "truncated"), ("m.npz", 50, "m.npz: damaged")):
         (folder / name).write_bytes((folder / name).read_bytes()[:-lost])
         assert expected in error_line(fire("pool", name, "--out", "out", code=1))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("1 0 a\n", "q.txt:1: 3 fields, expected 4 or 5"),
-        ("1 0 a 1\n1 0 b x\n", "q.txt:2: relevance 'x', expected a whole number"),
-        ("1 0 a 1\n1 0 a 1\n", "query_id, doc_id given twice"),
-        ("1 0 a 1\n1 0 b 0 1\n", "q.txt:2: 5 fields, expected 4 as on the first line"),
-        ("", "q.txt: empty file"),
-    ],
-)
-def test_bad_qrels(fire: Fire, folder: Path, text: str, expected: str) -> None:
-    (folder / "q.txt").write_text(text)
-    assert expected in error_line(fire("score", "clip.run", "--qrels", "q.txt", "-m", "C@1", code=1))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "expected"),
-    [
-        ("export.json", '[{"id": 1, "caption": "x", "relevance": "relevant"}]', "JSON_MIN"),
-        ("export.csv", "id,caption,relevance\n1,x,relevant\n", "it leaves out skips, drafts"),
-        ("export.json", '{"tasks": []}', "expected"),
-        ("export.json", '[{"id": 1, "data": {"caption": "x"}, "annotations": []}]', "pair_id"),
-    ],
-)
-def test_an_export_of_another_form(fire: Fire, folder: Path, name: str, content: str, expected: str) -> None:
-    (folder / name).write_text(content)
-    assert expected in error_line(fire("import", name, "--out", "j.csv", code=1))
-    assert not (folder / "j.csv").exists()
 
 
 def test_a_label_that_the_guideline_does_not_know(fire: Fire, folder: Path) -> None:

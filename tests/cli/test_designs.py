@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import as_json, begin_small_workspace, by_pair, manifest_of, pairs_in, rows, run
+from command import as_json, by_pair, manifest_of, pairs_in, rows, run
 
 QRELS = ("--qrels", "qrels.txt")
 POOL = ("pool", "clip.run", "ssb.run", *QRELS, "--out", "pool")
@@ -163,10 +163,8 @@ def test_settled_labels_are_not_corrected_for_errors() -> None:
         assert (words in honest.stderr) == is_said
 
 
-def test_a_policy_verifies_every_positive_that_was_drawn(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(begin_small_workspace(folder))
+@pytest.mark.usefixtures("workspace")
+def test_a_policy_verifies_every_positive_that_was_drawn() -> None:
     run("pool", "--depth", 3, "--strategy", "strata(1:1:1,2:3:.9)")
     run("tasks", "--annotator", "A,B", "--overlap", 0, "--policy", "until-confirmed")
     classes, strata = (by_pair(Path(file), column) for file, column in (

@@ -8,14 +8,10 @@ import krippendorff
 import numpy as np
 import pytest
 from command import StandIn, as_json, rows, run, states, write_run
+from page_site import office_of
 
-from fire_toolkit.campaign.records import read_campaign
-from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.pages.desk import Setting
-from fire_toolkit.pages.links import make_links, session_of
-from fire_toolkit.pages.office import Office
 
 RULES = read_guideline("query-validity-v1")
 HOSTILE = "<img src=x onerror=alert(1)> {{7*7}} $caption ‮rtl 😀"
@@ -181,22 +177,16 @@ def test_answers_on_captions_and_on_pairs_never_mix(judged: Path, monkeypatch: p
 def test_our_own_page_shows_one_caption_and_nothing_else(captions: Path) -> None:
     run("tasks", "--overlap", 0)
     run("push", "--carrier", "page", "--annotator", "A01")
-    campaign = read_campaign(captions)
-    assert campaign is not None
-    store = Store(captions / "campaign.sqlite")
-    office = Office(captions, campaign, RULES, store, Setting("agreed", {}))
-    name = office.annotator(session_of(make_links(captions, ["A01"])["A01"]))
-    office.act("consent", name, {"who": name, "key": "k"})
     seen = []
-    for n in range(len(TEXTS)):
-        state = office.state(name)
-        (caption,) = state["page"]["captions"]  # ten a page are of one item, and here is none
-        assert (state["kind"], state["page"]["media"]) == ("none", "")
-        seen.append(caption["text"])
-        answer = {"label": "usable", "flags": [], "seconds": 1, "comment": ""}
-        office.act("answer", name, answer | {"who": name, "task": caption["task"], "key": f"k{n}"})
-    assert office.missing() == []
+    with office_of(captions, RULES) as (office, name):
+        for n in range(len(TEXTS)):
+            state = office.state(name)
+            (caption,) = state["page"]["captions"]  # ten a page are of one item, and here is none
+            assert (state["kind"], state["page"]["media"]) == ("none", "")
+            seen.append(caption["text"])
+            answer = {"label": "usable", "flags": [], "seconds": 1, "comment": ""}
+            office.act("answer", name, answer | {"who": name, "task": caption["task"], "key": f"k{n}"})
+        assert office.missing() == []
     assert sorted(seen) == sorted(TEXTS.values())
-    store.close()
     run("pull")
     assert len(rows(Path("judgments/judgments.csv"))) == len(TEXTS)

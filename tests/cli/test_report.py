@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command import Fire, begin_small_workspace, rows
+from command import Fire, rows
 from exports import answered
 
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
@@ -60,13 +60,6 @@ def test_honest_rows_of_a_workspace_are_of_its_runs_and_measures(sample: Fire) -
     assert len(found) == 5 * 2
     assert {row["pooled"] for row in found} == {"yes"}
     assert Path("scores/honest.csv").is_file()
-
-
-@pytest.fixture
-def workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = begin_small_workspace(folder)
-    monkeypatch.chdir(root)
-    return root
 
 
 def answer_all(root: Path) -> int:

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from command import Copied, Fire, rows, run
+from page_site import office_of
 
-from fire_toolkit.campaign.records import read_campaign
-from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.pages.desk import Setting
-from fire_toolkit.pages.links import make_links, session_of
-from fire_toolkit.pages.office import Office
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "machines"))
 
 RULES = read_guideline("passage-relevance-v1")
 HOSTILE = '<img src=x onerror=alert(1)> {{7*7}} $text "}], \u202ertl 😀'
@@ -110,18 +103,12 @@ def test_a_server_gets_texts_and_asks_no_address(fire: Fire, root: Path, server:
 def test_our_own_page_shows_queries_of_a_text(fire: Fire, root: Path) -> None:
     fire("tasks", "--overlap", 0, "--captions", 10)
     fire("push", "--carrier", "page", "--annotator", "A01")
-    campaign = read_campaign(root)
-    assert campaign is not None
-    store = Store(root / "campaign.sqlite")
-    office = Office(root, campaign, RULES, store, Setting("agreed", {text_of("d5"): root / "fire.toml"}))
-    name = office.annotator(session_of(make_links(root, ["A01"])["A01"]))
-    office.act("consent", name, {"who": name, "key": "k"})
-    assert (office.missing(), office.origins()) == ([], set())  # no text is an address
-    state = office.state(name)
+    with office_of(root, RULES, **{text_of("d5"): root / "fire.toml"}) as (office, name):
+        assert (office.missing(), office.origins()) == ([], set())  # no text is an address
+        state = office.state(name)
     assert state["kind"] == "text"
     assert state["page"]["media"] in {text_of(doc) for doc in PASSAGES}
     assert len(state["page"]["captions"]) == len(QUERIES)
-    store.close()
 
 
 def test_a_machine_reads_the_text_inside_its_json(fire: Fire, root: Path) -> None:

@@ -1,15 +1,11 @@
 """Projects and tasks that are there twice: who names them at once, and what helps."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from campaigns import CAMPAIGN, round_of, tasks_of
 from click.testing import Result
 from command import Fire
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
-
-from campaigns import CAMPAIGN, round_of, tasks_of
 from fake_api import FakeServer
 
 from fire_toolkit.campaign.records import write_campaign, write_round

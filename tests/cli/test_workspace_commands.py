@@ -4,17 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-from command import Fire, begin_small_workspace, rows, states
+from command import Fire, rows, states
 from exports import export
 
 from fire_toolkit.workspace.manifests import read_manifest
-
-
-@pytest.fixture
-def workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = begin_small_workspace(folder)
-    monkeypatch.chdir(root)
-    return root
 
 
 def answer_all(root: Path, *, account: int = 1, label: str = "relevant") -> None:

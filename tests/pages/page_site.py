@@ -13,7 +13,12 @@ import httpx
 from child import ready
 from command import run
 
+from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import Record, Store
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.pages.desk import Setting
+from fire_toolkit.pages.links import make_links, session_of
+from fire_toolkit.pages.office import Office
 
 HOSTILE = "<img src=x onerror=alert(1)> {{7*7}} $caption ‮rtl 😀\r\nnew line"
 N_PAIRS = 8
@@ -47,6 +52,18 @@ def make_workspace(
     run("tasks", "pool/pool.csv", "--overlap", overlap, "--captions", captions)
     people = ("--annotator", "A01", "--annotator", "A02")
     run("push", "--carrier", "page", *people, "--controls", "controls.txt")
+
+
+@contextmanager
+def office_of(root: Path, rules: Guideline, **media: Path) -> Iterator[tuple[Office, str]]:
+    """Yield what is behind A01's page of the workspace `root`, and A01; media: the file of each address."""
+    campaign = read_campaign(root)
+    assert campaign is not None
+    with Store(root / "campaign.sqlite") as store:
+        office = Office(root, campaign, rules, store, Setting("agreed", media))
+        name = office.annotator(session_of(make_links(root, ["A01"])["A01"]))
+        office.act("consent", name, {"who": name, "key": "k"})
+        yield office, name
 
 
 class Served:

@@ -17,33 +17,19 @@ def test_the_workspace_has_a_setting_for_each_thing_that_no_file_knows() -> None
     assert dict.fromkeys(STUDY, "") == SETTINGS["study"]
 
 
+COUNTS = {"policy": "union", "new": 9, "confirmed": 8, "rejected": 2}
+
+
 def test_what_is_known_is_said() -> None:
+    against = {"same": 1490, "other": 4, "gained": 5, "lost": 6}
+    errors: dict[str, object] = {"wrong_share": 0.014, "wrong_share_low": 0.009, "wrong_share_high": 0.019}
+    errors |= {"recall": 0.938, "recall_low": 0.922, "recall_high": 0.954, "basis": "t .92"}
     facts = MethodFacts(
         study={"pay": "14 EUR an hour", "consent": "They agreed in writing."},
         dropped={"skipped": 3, "no_label": 1200},
         n_later=7,
-        labels_by={
-            "rule": "fire",
-            "labels": 1500,
-            "disputes": 20,
-            "against_majority": {"same": 1490, "other": 4, "gained": 5, "lost": 6},
-        },
-        augmented={
-            "policy": "override",
-            "new": 9,
-            "confirmed": 8,
-            "rejected": 2,
-            "queries_without_positive": ["q"],
-            "label_errors": {
-                "wrong_share": 0.014,
-                "wrong_share_low": 0.009,
-                "wrong_share_high": 0.019,
-                "recall": 0.938,
-                "recall_low": 0.922,
-                "recall_high": 0.954,
-                "basis": "t .92",
-            },
-        },
+        labels_by={"rule": "fire", "labels": 1500, "disputes": 20, "against_majority": against},
+        augmented=COUNTS | {"policy": "override", "queries_without_positive": ["q"], "label_errors": errors},
         asked={"overlap": 5},
         policy="until-confirmed",
     )
@@ -72,14 +58,7 @@ def test_special_characters_are_escaped_for_latex() -> None:
 
 
 def test_labels_that_nobody_gave_and_unusable_captions_are_said() -> None:
-    counts = {
-        "policy": "union",
-        "new": 9,
-        "confirmed": 8,
-        "rejected": 2,
-        "shared": 118,
-        "shared_positive": 52,
-    }
+    counts = COUNTS | {"shared": 118, "shared_positive": 52}
     unusable = {"n": 58, "n_queries": 1332, "n_labelled": 1320, "unusable": "drop"}
     text = dict(methods_paragraphs(MethodFacts(augmented=counts, unusable=unusable)))["Labels"]
     assert "118 pairs that nobody judged have the label of a pair whose caption has the same text; " in text

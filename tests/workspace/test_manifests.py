@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from fire_toolkit.errors import FireError, FormatError, StaleError
+from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.workspace import manifests as storage
 from fire_toolkit.workspace.manifests import (
@@ -88,13 +88,6 @@ def test_a_kill_at_every_step_leaves_all_old_or_all_new_and_no_litter(tmp_path: 
     assert seen == {(-9, "old a\n"), (-9, "new a\n"), (0, "new a\n")}
 
 
-def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
-    write(tmp_path / "one", NEW)
-    write(tmp_path / "two", NEW)
-    first = (tmp_path / "one" / "manifest.json").read_bytes()
-    assert first == (tmp_path / "two" / "manifest.json").read_bytes()
-
-
 FULL = OSError(errno.ENOSPC, "No space left on device", "a.csv")
 
 
@@ -117,15 +110,6 @@ def test_a_failure_in_the_middle_leaves_the_old_files_alone(
     with pytest.raises(expected[0], match=expected[1]):
         write(tmp_path, NEW)
     assert contents(tmp_path) == OLD
-
-
-def test_a_file_changed_by_hand_is_refused_with_what_mends_it(tmp_path: Path) -> None:
-    write(tmp_path, OLD)
-    (tmp_path / "a.csv").write_text("mine\n")
-    words = r"a\.csv: changed since `fire-toolkit pool` wrote it; run that again"
-    with pytest.raises(StaleError, match=words):
-        verify(tmp_path / "a.csv")
-    verify(tmp_path / "b.csv")
 
 
 def test_a_file_that_is_no_longer_written_is_removed(tmp_path: Path) -> None:
