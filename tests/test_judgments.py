@@ -5,6 +5,7 @@ from random import Random
 import pandas as pd
 import pandas.testing as pdt
 import pytest
+from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,8 +72,7 @@ def test_no_answers_give_empty_tables_and_a_missing_column_is_a_table_error() ->
     judgments, dropped = latest_judgments(answers())
     assert (len(judgments), len(dropped)) == (0, 0)
     assert list(judgments.columns[:4]) == ["query_id", "doc_id", "annotator_id", "label"]
-    with pytest.raises(TableError, match="judgments: no column label"):
-        latest_judgments(answers().drop(columns="label"))
+    refused("judgments: no column label", latest_judgments, answers().drop(columns="label"), by=TableError)
 
 
 TIMES = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.25Z", "2026-01-01T02:00:00+01:00", "2026-01-02"]

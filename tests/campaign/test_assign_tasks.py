@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -136,8 +137,7 @@ def test_doubled_pairs_bring_all_annotators_together() -> None:
     ],
 )
 def test_bad_annotators_are_refused(annotators: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        assign_tasks(tasks_of(5, 3), annotators, seed=0)
+    refused(message, assign_tasks, tasks_of(5, 3), annotators, seed=0, by=UsageError)
 
 
 def test_pairs_that_do_not_fit_and_bad_seeds_are_refused() -> None:
@@ -145,8 +145,7 @@ def test_pairs_that_do_not_fit_and_bad_seeds_are_refused() -> None:
         assign_tasks(tasks_of(3), ["ann"], training=tasks_of(2), seed=0)
     with pytest.raises(JoinError, match="3 doubled pairs are not in batch 1"):
         assign_tasks(Tasks(tasks_of(3, 3).query("batch == 2")), ["ann", "bob"])
-    with pytest.raises(UsageError, match="seed is -1"):
-        assign_tasks(tasks_of(1), ["ann"], seed=-1)
+    refused("seed is -1", assign_tasks, tasks_of(1), ["ann"], seed=-1, by=UsageError)
     with pytest.raises(UsageError, match=r"1 of 2 pairs have been seen by every annotator \(p0\)"):
         assign_round(tasks_of(2), ["a", "b"], seen=seen_of({"p0": "ab"}), seed=0)
 

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
+from brought import refused
 from page_site import Person, make_workspace, page_records, run, serving, token_of
 
 from fire_toolkit.campaign.records import read_campaign, read_rounds
@@ -143,8 +144,7 @@ def test_other_pages_and_other_names_of_this_machine_are_refused(page: Open, per
 
 @pytest.mark.parametrize("public_url", ["http://labels.example.org", "https://labels.example.org/page"])
 def test_beyond_this_machine_the_page_goes_by_tls_only(public_url: str) -> None:
-    with pytest.raises(UsageError, match="by TLS only"):
-        page_address(1, public_url)
+    refused("by TLS only", page_address, 1, public_url, by=UsageError)
     assert page_address(1, "https://labels.example.org") == "https://labels.example.org"
 
 

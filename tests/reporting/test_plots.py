@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from brought import refused
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.plot_files import save_plot
@@ -215,10 +216,8 @@ def test_an_annotator_without_shared_pairs_is_left_out() -> None:
 
 
 def test_a_measure_that_the_table_lacks_is_named() -> None:
-    with pytest.raises(UsageError, match="no row for the measure nDCG"):
-        plot_scores(SCORES, measures=["nDCG"])
-    with pytest.raises(UsageError, match="no measure 'RBO'"):
-        plot_overlap(COMPARISONS, measure="RBO")
+    refused("no row for the measure nDCG", plot_scores, SCORES, measures=["nDCG"], by=UsageError)
+    refused("no measure 'RBO'", plot_overlap, COMPARISONS, measure="RBO", by=UsageError)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from brought import refused
 
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import sha256_of
@@ -149,8 +150,7 @@ def test_a_damaged_manifest_of_ours_beside_a_file_is_refused(tmp_path: Path, dam
     at = tmp_path / "manifest.json"
     text = at.read_text()
     at.write_text({"all": "", "the end": text[:60], "a letter": text.replace("t", "T", 1)}[damage])
-    with pytest.raises(FormatError, match=r"manifest\.json"):
-        verify(tmp_path / "a.csv")
+    refused("manifest.json", verify, tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("text", ["{}", "[1, 2]", '{"name": "my data", "stage": 2}', "not JSON {"])
@@ -179,8 +179,7 @@ def test_a_foreign_commit_record_is_refused_and_touches_no_other_folder(tmp_path
     (tmp_path / "victim").write_text("mine")
     (folder / ".a.1.tmp").write_text("evil")
     (folder / ".fire-commit-1.json").write_text(json.dumps({".a.1.tmp": name}))
-    with pytest.raises(FormatError, match="damaged commit record"):
-        finish_interrupted(folder)
+    refused("damaged commit record", finish_interrupted, folder)
     assert (tmp_path / "victim").read_text() == "mine"
 
 
