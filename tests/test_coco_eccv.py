@@ -64,9 +64,7 @@ def output_of(folder: Path, *words: object) -> str:
     return done.stdout
 
 
-def test_scores_equal_those_of_trec_eval_to_four_decimals(
-    runs: list[Run], original: Qrels, eccv: Qrels
-) -> None:
+def test_scores_equal_trec_eval_s_to_four_decimals(runs: list[Run], original: Qrels, eccv: Qrels) -> None:
     scores = score(runs, original, eccv, measures=MEASURES).scores
     found = scores.set_index(["run_id", "qrels", "measure"])["value"]
     for (run_id, name), values in EXPECTED.items():

@@ -115,9 +115,7 @@ relevances = st.dictionaries(st.sampled_from("abcdef"), st.integers(-1, 2))
 @pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(relevances, relevances.map(lambda found: {doc: max(0, value) for doc, value in found.items()}))
-def test_no_policy_loses_a_judgment_and_union_loses_no_positive(
-    before: Relevances, labels: Relevances
-) -> None:
+def test_no_policy_loses_a_judgment_nor_union_a_positive(before: Relevances, labels: Relevances) -> None:
     given_qrels, given_labels = original(before | {"own": 1}), labelled(labels)
     copies = given_qrels.copy(), given_labels.copy()
     for policy in POLICIES:

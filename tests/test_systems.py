@@ -36,9 +36,7 @@ def test_no_module_needs_one_system_to_be_imported() -> None:
         assert not names & OF_ONE_SYSTEM, path
 
 
-def test_files_are_one_change_where_folders_cannot_be_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_one_change_where_no_folder_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.open
 
     def refuse_folders(path: Path, *rest: int) -> int:
@@ -72,9 +70,7 @@ def test_secrets_are_read_where_files_have_no_owner(tmp_path: Path, monkeypatch:
     assert (tmp_path / "server" / ".gitignore").is_file()
 
 
-def test_a_lock_keeps_others_out_by_the_calls_of_windows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_keeps_others_out_by_calls_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held: set[tuple[int, int]] = set()
 
     def locking(handle: int, mode: int, n_bytes: int) -> None:
@@ -92,9 +88,7 @@ def test_a_lock_keeps_others_out_by_the_calls_of_windows(
         hold_lock(tmp_path / "lock", wait_s=0, what="b").__enter__()
 
 
-def test_a_local_server_is_refused_where_processes_have_no_groups(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_local_server_needs_groups_of_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "killpg")
     with pytest.raises(UsageError, match="start one and set FIRE_LABEL_STUDIO_URL"):
         start_server(tmp_path / "server", Path("label-studio"))

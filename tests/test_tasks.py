@@ -170,7 +170,7 @@ def test_values_out_of_range_are_usage_errors(wrong: dict[str, float]) -> None:
 
 @settings(max_examples=examples(20))
 @given(st.integers(0, 9), st.floats(0, 1), st.randoms(use_true_random=False))
-def test_tasks_do_not_depend_on_row_order_nor_on_what_the_pool_knows(
+def test_tasks_rest_on_no_row_order_nor_on_what_the_pool_knows(
     seed: int, overlap: float, random: Random
 ) -> None:
     pool, queries = pool_of(4, 5), queries_of(4)
@@ -248,9 +248,7 @@ NO_TIME = float("nan")
         ("s3://bucket/v.mp4", 3, 5, ""),
     ],
 )
-def test_a_part_of_a_video_becomes_a_media_fragment(
-    media_url: str, start_s: float, end_s: float, added: str
-) -> None:
+def test_a_part_of_a_video_is_a_fragment(media_url: str, start_s: float, end_s: float, added: str) -> None:
     assert clip_url(media_url, start_s, end_s) == media_url + added
 
 

@@ -88,9 +88,7 @@ def test_two_sites_merge_and_what_both_have_is_there_once(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("shows_now", [False, True])
-def test_another_content_at_the_same_time_is_kept_as_a_version_that_counts(
-    path: Path, shows_now: bool
-) -> None:
+def test_another_content_at_the_same_time_is_a_version_that_counts(path: Path, shows_now: bool) -> None:
     wrong, right = row(label="relevant"), row(label="irrelevant")
     add(path, wrong)
     said = (
@@ -325,9 +323,7 @@ def test_where_the_disk_is_full_what_counts_is_counted_in_memory(path: Path) -> 
         ("delete from counted where number = 2", "other answers are kept as those that count"),
     ],
 )
-def test_what_is_said_and_counts_cannot_change_beside_the_answers(
-    path: Path, change: str, words: str
-) -> None:
+def test_what_is_said_and_counts_cannot_change_alone(path: Path, change: str, words: str) -> None:
     add(path, row("a1"), row("a2"))
     with Store(path) as store:
         store.count()

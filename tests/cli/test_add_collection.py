@@ -118,9 +118,7 @@ def test_columns_are_named_as_import_names_them(columns: str, queries: list[str]
         ("clip,caption\na,b\n", "doc=clip,doc_id=caption", "doc_id is named twice"),
     ],
 )
-def test_a_table_not_understood_says_what_to_type(
-    table: str, columns: str, told: str, tmp_path: Path
-) -> None:
+def test_a_foreign_table_says_what_to_type(table: str, columns: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(table)
     named = ["--columns", columns] if columns else []
     result = run("add-collection", tmp_path / "t.csv", *named, "--out", tmp_path / "c", code=1)

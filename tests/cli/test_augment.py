@@ -27,9 +27,7 @@ WORDS = ("augment", "--qrels", "qrels.txt", "--labels", "labels.csv", "--out", "
 
 
 @pytest.mark.parametrize(("policy", "lost"), [("union", []), ("override", ["1"]), ("drop", ["1"])])
-def test_queries_that_lose_their_only_positive_are_named(
-    fire: Fire, labelled: Path, policy: str, lost: list[str]
-) -> None:
+def test_queries_without_positive_are_named(fire: Fire, labelled: Path, policy: str, lost: list[str]) -> None:
     told = fire(*WORDS, "--policy", policy)
     counts = json.loads(fire(*WORDS, "--policy", policy, "--format", "json").stdout)
     assert counts["queries_without_positive"] == lost

@@ -119,9 +119,7 @@ USAGE = {
     ("typed", "said", "code"),
     [(*case, code) for code, cases in ((1, CANNOT), (2, USAGE)) for case in cases.items()],
 )
-def test_what_cannot_be_done_as_typed_is_refused(
-    fire: Fire, folder: Path, typed: str, said: str, code: int
-) -> None:
+def test_what_cannot_be_typed_is_refused(fire: Fire, folder: Path, typed: str, said: str, code: int) -> None:
     before = sorted(folder.iterdir())
     assert said in error_line(fire(*shlex.split(typed), code=code))
     assert sorted(folder.iterdir()) == before

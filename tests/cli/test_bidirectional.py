@@ -71,9 +71,7 @@ def test_what_is_missing_is_said(fire: Fire, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("n_texts", [N_ITEMS * N_EACH, N_ITEMS], ids=["wide", "square"])
-def test_the_matrices_of_two_models_are_no_two_directions(
-    fire: Fire, matrix: np.ndarray, folder: Path, n_texts: int
-) -> None:
+def test_two_models_are_no_two_directions(fire: Fire, matrix: np.ndarray, folder: Path, n_texts: int) -> None:
     """Once the second was read as the way back, turned, so that the scores were half one model's."""
     np.save(folder / "one.npy", matrix[:n_texts])
     np.save(folder / "two.npy", matrix[:n_texts] + 1)
@@ -122,9 +120,7 @@ def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folds
 
 
 @pytest.mark.parametrize("ids", ["table", "named columns"])
-def test_the_way_back_takes_its_rows_from_the_ids_of_the_docs(
-    fire: Fire, matrix: np.ndarray, folder: Path, ids: str
-) -> None:
+def test_rows_of_the_way_back_are_the_docs(fire: Fire, matrix: np.ndarray, folder: Path, ids: str) -> None:
     np.save(folder / "forth.npy", matrix)
     np.save(folder / "back.npy", matrix.T)
     texts, items = ["query_id", *TEXTS], ["doc_id", *ITEMS]

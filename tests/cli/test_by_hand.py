@@ -266,7 +266,7 @@ def test_a_copy_of_the_record_brings_nothing_new_one_of_others_is_refused(hand: 
 
 
 @pytest.mark.parametrize("renamed", [False, True])
-def test_a_corrected_label_wins_whatever_the_clock_says(
+def test_a_corrected_label_wins_by_any_clock(
     hand: Path, monkeypatch: pytest.MonkeyPatch, renamed: bool
 ) -> None:
     """The clock was two hours ahead when the first file was read."""
@@ -289,7 +289,7 @@ def test_a_corrected_label_wins_whatever_the_clock_says(
     assert {row["query_id"]: row["label"] for row in judgments(hand)} == meant
 
 
-def test_answers_without_a_time_are_corrected_whatever_the_clock_says(
+def test_answers_without_a_time_are_corrected_by_any_clock(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hour = 12
@@ -460,9 +460,7 @@ def test_who_is_retired_gets_no_further_files(judged: Path) -> None:
     assert as_json("next-round", *ALL, "--dry-run")["annotators"] == able
 
 
-def test_a_round_by_hand_goes_to_a_server_before_the_first_answer_only(
-    hand: Path, server: FakeServer
-) -> None:
+def test_a_round_by_hand_goes_to_a_server_before_any_answer_only(hand: Path, server: FakeServer) -> None:
     assert "all was handed out as files" in run("push", code=1).stderr
     fill_in(hand, "A02", n=3)
     bring_in()
@@ -478,9 +476,7 @@ def test_a_round_by_hand_goes_to_a_server_before_the_first_answer_only(
 
 
 @pytest.mark.parametrize(("carrier", "following"), [("page", "page serve"), ("labelstudio", "pull")])
-def test_disputes_by_hand_go_whole_to_another_carrier(
-    judged: Path, server: FakeServer, carrier: str, following: str
-) -> None:
+def test_disputes_go_whole_elsewhere(judged: Path, server: FakeServer, carrier: str, following: str) -> None:
     """`next-round` hands out files after a round by hand; its own people may get that round elsewhere."""
     run("next-round")
     asked = given(judged, 2)

@@ -338,9 +338,7 @@ def test_a_deleted_task_is_noticed(server: FakeServer, judged: Path) -> None:
     assert (pulled["deleted"], pulled["dropped"]) == (1, {"deleted": 1})
 
 
-def test_answers_of_a_deleted_project_count_until_the_loss_is_accepted(
-    server: FakeServer, judged: Path
-) -> None:
+def test_answers_of_a_deleted_project_count_until_it_is_accepted(server: FakeServer, judged: Path) -> None:
     number = server.project_of("A03")
     del server.projects[number]
     gone = f"project {number} (1/A03) was deleted, with 6 answers; these answers still count"

@@ -97,9 +97,7 @@ def test_refresh_redoes_what_is_stale_in_order_as_it_was_given(judged: Path) -> 
     assert warnings(run("score", "--honest", "-m", "C@1")) == []
 
 
-def test_refresh_gives_a_command_again_where_it_was_given(
-    judged: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refresh_gives_a_command_where_it_was_given(judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(judged / "runs")
     run("compare", "clip.run", "ssb.run", "--out", "../comparison/comparison.csv")
     monkeypatch.chdir(judged / "exports")

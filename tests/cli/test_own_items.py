@@ -160,9 +160,7 @@ def test_plain_files_are_pooled_so_where_the_queries_are_given(composed: Compose
         ({"query_id": "1", "doc_id": "b", "caption": "x", "reference": "a"}, None, "no protocol"),
     ],
 )  # fmt: skip
-def test_the_manifest_has_the_protocol_of_a_benchmark(
-    here: Path, entry: Any, rule: str | None, said: str
-) -> None:
+def test_the_manifest_has_a_benchmark_s_protocol(here: Path, entry: Any, rule: str | None, said: str) -> None:
     (here / "c.json").write_text(json.dumps([entry]))
     assert said in run("add-collection", "c.json", "--out", "c").stderr
     assert manifest_of("c")["parameters"]["own_item"] == rule

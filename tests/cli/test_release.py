@@ -485,7 +485,7 @@ def test_augment_takes_the_original_qrels_of_a_release_and_names_them(
         ("annotator_id,time", "w1,", ""),
     ],
 )
-def test_the_platform_is_the_tool_that_answers_came_from(
+def test_the_platform_is_where_answers_are_from(
     workspace: Path, header: str, more: str, platform: str
 ) -> None:
     Path("theirs.csv").write_text(f"{header},q,d,said\n{more},1,c,relevant\n")

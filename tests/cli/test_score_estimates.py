@@ -108,9 +108,7 @@ def judge(fire: Fire, stratum: str, n_positive: int) -> int:
     return len(drawn)
 
 
-def test_queries_judged_deep_give_an_estimate_whether_or_not_a_score_changes(
-    fire: Fire, folder: Path
-) -> None:
+def test_queries_judged_deep_give_an_estimate_even_where_no_score_changes(fire: Fire, folder: Path) -> None:
     write_two_runs(folder)
     deep = ("--deep-queries", 0.7, "--deep-depth", 10)
     fire("pool", *RUNS, *ORIGINAL, "--depth", 2, *deep, "--out", "pool")

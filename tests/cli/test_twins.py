@@ -49,9 +49,7 @@ def test_doctor_status_push_and_pull_name_the_twins(fire: Fire, site: Path) -> N
     assert len(lines_with(fire("push"), "`fire-toolkit doctor` says which to delete")) == 2
 
 
-def test_the_copies_without_answers_can_be_deleted_and_all_is_well(
-    fire: Fire, site: Path, server: FakeServer
-) -> None:
+def test_with_the_unanswered_copies_gone_all_is_well(fire: Fire, site: Path, server: FakeServer) -> None:
     fire("pull")
     for number in (4, 5):
         for task in server.tasks_of(number):
@@ -63,9 +61,7 @@ def test_the_copies_without_answers_can_be_deleted_and_all_is_well(
     assert "0 tasks added" in fire("push").output
 
 
-def test_the_twin_with_answers_stays_though_it_is_the_younger_one(
-    fire: Fire, site: Path, server: FakeServer
-) -> None:
+def test_the_twin_with_answers_stays_though_it_is_younger(fire: Fire, site: Path, server: FakeServer) -> None:
     server.answer(server.tasks_of(4)[0]["id"], 2, None)  # skipped
     assert "delete project 1 in Label Studio" in fire("doctor", code=3).output
 

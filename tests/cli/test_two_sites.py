@@ -128,9 +128,7 @@ def test_the_record_of_another_campaign_brings_answers_and_no_tasks(sites: Sites
     assert {name for (name,) in ask(sites[0], "select to_annotator_id from given")} == {"A1", "A2", "A3"}
 
 
-def test_people_of_another_campaign_with_the_same_name_are_not_those_here(
-    sites: Sites, tmp_path: Path
-) -> None:
+def test_people_of_another_campaign_with_a_name_here_are_others(sites: Sites, tmp_path: Path) -> None:
     third, (one, other) = begin_workspace(tmp_path / "third", N_PAIRS), sites
     at(third, "tasks", "--annotator", "A1,B9", "--overlap", 0)
     fill_in(third, "A1", 3)

@@ -26,9 +26,7 @@ def test_a_fresh_server_is_well_and_refuses_a_wrong_token(live_server: LiveServe
 
 # The SDK itself calls a method of pydantic that is going away.
 @pytest.mark.filterwarnings("ignore:The `parse_obj` method is deprecated:DeprecationWarning")
-def test_tokens_that_were_switched_off_are_refused_and_personal_ones_accepted(
-    live_server: LiveServer,
-) -> None:
+def test_tokens_switched_off_are_refused_and_personal_ones_accepted(live_server: LiveServer) -> None:
     with live_server.as_admin() as http:
         personal = http.post("/api/token/", json={}).raise_for_status().json()["token"]
         url = live_server.connection.url

@@ -51,9 +51,7 @@ def test_the_served_page_takes_each_key_once(root: Path, artefacts: Path, tmp_pa
 
 
 @pytest.mark.parametrize("captions", ["1", "10"])
-def test_a_killed_firefox_loses_no_answer_of_a_written_page(
-    root: Path, tmp_path: Path, captions: str
-) -> None:
+def test_a_killed_firefox_loses_no_answer_of_a_file(root: Path, tmp_path: Path, captions: str) -> None:
     run("page", "write")
     link = (root / "pages" / "A01" / "judge.html").as_uri()
     n_kept = 0

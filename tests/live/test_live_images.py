@@ -59,9 +59,7 @@ def look(browser: Browser, artefacts: Path, name: str) -> None:
     browser.resize(*SIZES[0])
 
 
-def test_reference_text_and_candidate_are_judged_together(
-    place: Path, artefacts: Path, tmp_path: Path
-) -> None:
+def test_reference_text_and_candidate_stand_together(place: Path, artefacts: Path, tmp_path: Path) -> None:
     make_composed(place, IMAGES)
     queries = place / "collection" / "queries.tsv"
     queries.write_text(
@@ -97,9 +95,7 @@ def test_without_its_reference_nothing_can_be_answered(place: Path, tmp_path: Pa
         press(browser, "0", task)
 
 
-def test_captions_as_items_are_judged_in_tens_beside_their_image(
-    place: Path, artefacts: Path, tmp_path: Path
-) -> None:
+def test_captions_as_items_come_in_tens_beside_an_image(place: Path, artefacts: Path, tmp_path: Path) -> None:
     """An image is the query, and eleven captions are its items: a page of six and a page of five."""
     run("init", ".")
     (place / "media").mkdir()

@@ -68,9 +68,7 @@ def caption(browser: Browser) -> str:
     return str(browser.run("return document.getElementById('caption').textContent"))
 
 
-def test_one_key_answers_and_all_is_seen_at_every_size(
-    page_root: Path, artefacts: Path, tmp_path: Path
-) -> None:
+def test_a_key_answers_and_all_is_seen_at_any_size(page_root: Path, artefacts: Path, tmp_path: Path) -> None:
     long = "long " * 2000
     for short in ("caption 1", "caption 2"):
         alter(page_root, "update asked set text = replace(text, ?, ?)", short, long)
@@ -119,9 +117,7 @@ def answer_all(browser: Browser) -> int:
 
 
 @pytest.mark.parametrize("captions", [10])
-def test_ten_captions_are_answered_by_a_key_each(
-    page_root: Path, artefacts: Path, tmp_path: Path, captions: int
-) -> None:
+def test_ten_captions_take_ten_keys(page_root: Path, artefacts: Path, tmp_path: Path, captions: int) -> None:
     with serving(page_root) as served, open_browser(tmp_path) as browser:
         browser.resize(*SIZES[0])
         begin(browser, served.links["A01"])
@@ -130,9 +126,7 @@ def test_ten_captions_are_answered_by_a_key_each(
     assert len(answers(page_root)) == 10  # eight pairs and two controls: pages are doubled whole
 
 
-def test_an_answer_to_a_server_that_was_killed_is_kept_once_it_is_back(
-    page_root: Path, tmp_path: Path
-) -> None:
+def test_an_answer_to_a_killed_server_is_kept_once_it_is_back(page_root: Path, tmp_path: Path) -> None:
     """What the page counts is kept, also where the browser is killed: test_live_demo_page.py."""
     with serving(page_root) as served, open_browser(tmp_path) as browser:
         begin(browser, served.links["A01"])

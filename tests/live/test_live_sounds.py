@@ -80,9 +80,7 @@ def test_a_sound_has_its_player_on_our_own_page_and_on_that_from_a_file(
         has_player(browser, artefacts / "sound-file-page.png")
 
 
-def test_a_sound_has_a_sign_and_a_player_in_the_gallery(
-    sounds: Path, artefacts: Path, tmp_path: Path
-) -> None:
+def test_the_gallery_has_a_sign_and_player_of_a_sound(sounds: Path, artefacts: Path, tmp_path: Path) -> None:
     votes = "query_id,doc_id,annotator_id,label\n0,s0,ann,relevant\n"
     (sounds / "judgments").mkdir(exist_ok=True)
     (sounds / "judgments/judgments.csv").write_text(votes)

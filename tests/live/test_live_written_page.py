@@ -48,9 +48,7 @@ def judged(root: Path) -> list[str]:
     return sorted([*judgments["label"], *controls])
 
 
-def test_answers_given_without_a_server_come_back_as_a_file(
-    page_root: Path, artefacts: Path, tmp_path: Path
-) -> None:
+def test_answers_on_a_file_come_back_as_a_file(page_root: Path, artefacts: Path, tmp_path: Path) -> None:
     run("page", "write")
     seen = []
     with open_browser(tmp_path) as browser:

@@ -131,9 +131,7 @@ WRONG: list[dict[str, object]] = [{"label": "maybe"}, {"seconds": -1}, {"at": "n
 WRONG += [{"task": 7}, {"position": 0}]
 
 
-def test_a_file_that_does_not_belong_here_or_is_not_whole_is_refused(
-    root: Path, page: dict[str, Any]
-) -> None:
+def test_a_file_that_is_foreign_or_not_whole_is_refused(root: Path, page: dict[str, Any]) -> None:
     path = root / "answers.jsonl"
     records = [answer(n, task) for n, task in enumerate(tasks_of(page), start=1)]
     for part, (value, words) in FOREIGN.items():
@@ -153,9 +151,7 @@ def test_a_file_that_does_not_belong_here_or_is_not_whole_is_refused(
     assert "8 new" in run("import", str(path)).stderr
 
 
-def test_answers_to_a_caption_that_was_changed_are_left_out_and_told(
-    root: Path, page: dict[str, Any]
-) -> None:
+def test_answers_to_a_changed_caption_are_left_out_and_told(root: Path, page: dict[str, Any]) -> None:
     records = [answer(n, task) for n, task in enumerate(tasks_of(page), start=1)]
     file = save(root / "answers.jsonl", page["head"], records)
     text = page["pages"][0]["captions"][0]["text"]

@@ -79,9 +79,7 @@ def test_a_link_is_exchanged_for_a_cookie_that_scripts_cannot_read(page: Open, r
     assert page.told == []
 
 
-def test_a_new_link_ends_the_old_one_and_what_was_answered_stays(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_link_ends_the_old_one_and_answers_stay(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def serve(look: Callable[[str], object], *more: str) -> dict[str, str]:
         """Run `page serve` in this process until `look` at its address is over; return the links it made."""
         made: list[PageServer] = []
@@ -368,9 +366,7 @@ def test_a_tab_of_one_annotator_never_answers_for_another(page: Open, person: Pe
     assert [record["kind"] for record in page_records(page.root)] == ["consent", "consent"]
 
 
-def test_one_report_is_of_all_that_is_left_of_an_item_and_is_taken_back_whole(
-    page: Open, person: Person
-) -> None:
+def test_one_report_is_of_all_that_is_left_of_an_item_and_goes_back_whole(page: Open, person: Person) -> None:
     first = person.current()
     person.answer(first, "relevant").raise_for_status()
     state = person.state()

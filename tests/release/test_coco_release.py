@@ -23,7 +23,7 @@ def judge(root: Path, relevant: Pairs) -> None:
 
 
 @pytest.mark.slow
-def test_a_release_of_coco_eccv_reads_back_equal(
+def test_a_release_of_coco_eccv_comes_back(
     coco_eccv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "work"

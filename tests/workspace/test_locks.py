@@ -92,9 +92,7 @@ def test_many_threads_and_nested_commands_are_in_one_after_another(tmp_path: Pat
         assert list(threads.map(work, range(6))) == [1] * 6
 
 
-def test_a_folder_that_cannot_be_locked_is_said_and_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_without_locks_is_said_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(locks, "_lock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
     with hold_workspace(tmp_path, "push", report=said.append):

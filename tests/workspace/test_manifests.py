@@ -195,9 +195,7 @@ def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
     assert (tmp_path / "link").is_symlink()
 
 
-def test_a_file_is_hashed_anew_whenever_it_may_have_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_may_have_changed_is_hashed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, one, other = tmp_path / "a.csv", *(hashlib.sha256(text).hexdigest() for text in (b"1", b"2"))
     path.write_bytes(b"1")
     assert sha256_of(path) == one
