@@ -7,6 +7,7 @@ same queues. Nothing is changed: what moves to other hands, and what a task show
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -93,6 +94,8 @@ def queue_named(text: str) -> QueueName | None:
 
 def read_campaign(root: Path) -> Campaign | None:
     """Return the campaign of the workspace `root`; None if none has begun."""
+    if not os.path.lexists(root / STORE):
+        return None
     with Store(root / STORE) as store:
         found = store.database.select("select * from campaign")
     return Campaign(*found[0]) if found else None

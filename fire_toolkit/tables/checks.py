@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+from pyarrow import compute
 
 from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import TableError
@@ -270,9 +271,11 @@ def are_ids(texts: Sequence[str]) -> bool:
 def _ids(column: Column, values: Series, problems: list[str]) -> Series:
     n_before = len(problems)
     text = _text(column, values, problems)
-    if len(problems) == n_before and (_ODD.search(bytes_of(arrow_text(text.array))) or (text == "").any()):
-        codes, distinct = text.array.factorize()
-        _say_bad_ids(column, codes, distinct, text, problems)
+    if len(problems) == n_before:
+        texts = arrow_text(text.array)
+        if _ODD.search(bytes_of(texts)) or compute.any(compute.equal(texts, "")).as_py():
+            codes, distinct = text.array.factorize()
+            _say_bad_ids(column, codes, distinct, text, problems)
     return text
 
 
