@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from small_world import World
 
 from examples import examples
+from fire_toolkit.workspace import locks
 
 # Machines are shared and noisy: time is no failure. CI draws the same examples every time.
 settings.register_profile(
@@ -48,6 +49,8 @@ gc.set_threshold(50_000, 20, 50)
 ssl.create_default_context = cache(ssl.create_default_context)  # type: ignore[assignment]
 # A server looks every tenth of a second whether it is to end, and waits as long when it does; so do hundreds.
 uvicorn.server.asyncio = SimpleNamespace(**vars(asyncio) | {"sleep": lambda s: asyncio.sleep(s / 10)})
+# Who waits for a lock, or for a server to start, looks ten times a second.
+locks.POLL_S = 0.01
 # Every stage waits until its files are on the disk, thousands of times in all; in memory that takes no time.
 if is_place_for_files(MEMORY):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))

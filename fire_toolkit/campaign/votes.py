@@ -90,11 +90,11 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
 
 
 def _answers_in(exports: Iterable[tuple[str, object]]) -> Answers:
-    found = [read_answers([], where="")]
+    found = []
     for where, content in exports:
         read = read_export if isinstance(content, bytes) else read_answers
         found.append(read(content, where=where))  # type: ignore[arg-type]
-    return Answers(pd.concat(found, ignore_index=True).assign(kind=""))
+    return Answers(pd.concat(found or [read_answers([], where="")], ignore_index=True).assign(kind=""))
 
 
 def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportResult:
@@ -117,7 +117,8 @@ def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportRes
     judgments, superseded = latest_judgments(rows[[*JUDGMENTS.names, *_MORE]], time="changed_at")
     judgments = Judgments(judgments.drop(columns="changed_at"))
     both = pd.concat([dropped, superseded], ignore_index=True)
-    both = both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True)
+    if len(both) > 1:
+        both = both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True)
     return ImportResult(judgments, check_dropped(both), notes_of_votes(judgments, dropped, guideline))
 
 
@@ -167,8 +168,9 @@ def _by_age(answers: Answers, is_in: Bools, key: list[str]) -> tuple[Ints, Bools
     codes = packed_codes([codes_of(answers[name]) for name in key])
     places = np.flatnonzero(is_in)
     is_shared = pd.Series(codes[places]).duplicated(keep=False).to_numpy()
-    shared = answers[_AGE].iloc[places[is_shared]].sort_values(_AGE, kind="stable").index.to_numpy()
-    places = np.concatenate([places[~is_shared], shared])
+    if is_shared.any():
+        shared = answers[_AGE].iloc[places[is_shared]].sort_values(_AGE, kind="stable").index.to_numpy()
+        places = np.concatenate([places[~is_shared], shared])
     return places, pd.Series(codes[places]).duplicated(keep="last").to_numpy()
 
 

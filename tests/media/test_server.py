@@ -14,6 +14,7 @@ import httpx
 import pytest
 from child import first_line, running, words_until
 
+from examples import some
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.media import serving
 from fire_toolkit.media.check import check_media
@@ -201,7 +202,7 @@ def test_files_outside_of_the_folder_are_refused(root: Path, tmp_path: Path, ite
         served_files(items_of("gone.mp4"), root=root)
 
 
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("sign", some([signal.SIGINT, signal.SIGTERM], 1))
 def test_the_command_serves_until_it_is_stopped(
     root: Path, sign: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:

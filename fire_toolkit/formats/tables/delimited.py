@@ -85,8 +85,9 @@ def read_delimited(
         raise FormatError(f"{path}: expected CSV or TSV with a header line; save it again as such")
     if is_quoted and mark == "\t" and len(columns[0]) < _n_lines(raw, start):  # may be rows of plain text
         _refuse_faults(raw, mark, path, names, is_quoted=is_quoted)
-    texts = [pd.Series(pd.array(column, dtype="str"), copy=False) for column in columns]
-    return pd.DataFrame(dict(zip(kept or names[:1], texts, strict=True)))[kept]
+    texts = [pd.array(column, dtype="str") for column in columns]
+    found = pd.DataFrame(dict(zip(kept or names[:1], texts, strict=True)), copy=False)
+    return found if kept else found[[]]
 
 
 def delimiter_of(header: str) -> str:
