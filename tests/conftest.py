@@ -5,7 +5,7 @@ import gc
 import os
 import shutil
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,6 @@ import pytest
 import uvicorn.server
 from command import Fire, run
 from hypothesis import HealthCheck, settings
-from small_world import World
 
 from examples import examples
 from fire_toolkit.workspace import locks
@@ -95,12 +94,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def fire() -> Fire:
     """The commands, in this process and in the current folder."""
     return run
-
-
-@pytest.fixture
-def make_world() -> Callable[..., World]:
-    """Return the maker of small random benchmarks."""
-    return World
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,6 @@
-from collections.abc import Callable
-from typing import Any
-
 import pandas as pd
 import pytest
+from small_world import World
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.evidence.qrels import augment_qrels, change_counts
@@ -39,8 +37,8 @@ def test_sets_of_runs_split_the_pool() -> None:
     assert table[["confirmed", "new"]].to_numpy().tolist() == [[0, 1], [1, 1], [0, 0]]
 
 
-def test_the_counts_over_sets_are_those_of_the_changes(make_world: Callable[..., Any]) -> None:
-    world = make_world(1)
+def test_the_counts_over_sets_are_those_of_the_changes() -> None:
+    world = World(1)
     table = contributions(world.sources, world.labels, world.original).sets
     counts = change_counts(augment_qrels(world.original, world.labels)[1])
     for kind in ("confirmed", "rejected", "new", "irrelevant"):

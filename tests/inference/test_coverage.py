@@ -1,11 +1,11 @@
 """What pairs that nobody judged leave open, and what is left when a run's own labels are left out."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from small_world import World
 
 from examples import seeds
 from fire_toolkit.errors import UsageError
@@ -16,15 +16,14 @@ from fire_toolkit.inference.orders import kendall_tau
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_labels, check_qrels
 
-MakeWorld = Callable[..., Any]
 MEASURES = ["C@5", "RR", "DCG@5", "P@5", "MnR"]
 
 
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("measure", MEASURES)
-def test_judging_the_pairs_settles_the_score(make_world: MakeWorld, seed: int, measure: str) -> None:
+def test_judging_the_pairs_settles_the_score(seed: int, measure: str) -> None:
     """Whatever the answers are, no bound is left open; and without one of the pairs some would be."""
-    world = make_world(seed, n_docs=20)
+    world = World(seed, n_docs=20)
     augmented, _ = augment_qrels(world.original, world.labels)
     first = coverage(world.runs, world.original, augmented, [measure])
     run_id = "r2"
@@ -68,8 +67,8 @@ def test_the_first_positives_are_the_least_cost() -> None:
     assert own["rank"].tolist() == [1, 2, 3]
 
 
-def test_scores_and_judged_are_those_of_score_runs(make_world: MakeWorld) -> None:
-    world = make_world(5)
+def test_scores_and_judged_are_those_of_score_runs() -> None:
+    world = World(5)
     augmented, _ = augment_qrels(world.original, world.labels)
     found = coverage(world.runs, world.original, augmented, ["DCG@5"])
     scores = score_runs(world.runs, world.original, ["DCG@5", "Judged@5"], augmented=augmented).scores
@@ -80,8 +79,8 @@ def test_scores_and_judged_are_those_of_score_runs(make_world: MakeWorld) -> Non
     assert np.isnan(found.summary["hours"]).all()
 
 
-def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
-    world = make_world(6)
+def test_bad_arguments_are_refused() -> None:
+    world = World(6)
     with pytest.raises(UsageError, match="Judged@5 has no bounds; it measures how much is judged"):
         coverage(world.runs, world.original, world.original, ["Judged@5"])
     for name in ("AP@3", "nDCG@3", "C@3:condensed"):
@@ -107,10 +106,8 @@ def scores_without(world: Any, members: set[str]) -> dict[tuple[str, str], float
 
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("families", [None, {"r1": "old", "r3": "old"}])
-def test_leaving_out_is_scoring_anew_without_the_labels(
-    make_world: MakeWorld, seed: int, families: dict[str, str] | None
-) -> None:
-    world = make_world(seed)
+def test_leaving_out_is_scoring_anew_without_the_labels(seed: int, families: dict[str, str] | None) -> None:
+    world = World(seed)
     augmented, _ = augment_qrels(world.original, world.labels)
     found = leave_out(
         world.runs, world.original, augmented, LEFT_OUT, sources=world.sources, families=families
@@ -126,8 +123,8 @@ def test_leaving_out_is_scoring_anew_without_the_labels(
             assert row.is_left_out == (row.run_id in members)
 
 
-def test_orders_say_how_far_places_move(make_world: MakeWorld) -> None:
-    world = make_world(2)
+def test_orders_say_how_far_places_move() -> None:
+    world = World(2)
     augmented, _ = augment_qrels(world.original, world.labels)
     found = leave_out(world.runs, world.original, augmented, ["AP@8", "MnR"], sources=world.sources)
     for row in found.orders.itertuples():
@@ -141,16 +138,16 @@ def test_orders_say_how_far_places_move(make_world: MakeWorld) -> None:
         assert (best == extreme).all()
 
 
-def test_a_family_of_nobody_is_refused(make_world: MakeWorld) -> None:
-    world = make_world(3)
+def test_a_family_of_nobody_is_refused() -> None:
+    world = World(3)
     with pytest.raises(UsageError, match="families: run 'r9' pooled nothing; expected some of r1, r2, r3"):
         leave_out(
             world.runs, world.original, world.original, ["C@1"], sources=world.sources, families={"r9": "x"}
         )
 
 
-def test_the_inputs_stay_and_row_order_does_not_count(make_world: MakeWorld) -> None:
-    world = make_world(4)
+def test_the_inputs_stay_and_row_order_does_not_count() -> None:
+    world = World(4)
     augmented, _ = augment_qrels(world.original, world.labels)
     first = leave_out(world.runs, world.original, augmented, ["C@3"], sources=world.sources)
     mixed = world.sources.sample(frac=1, random_state=3)

@@ -1,10 +1,10 @@
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from small_world import World
 
 from examples import seeds
 from fire_toolkit.errors import JoinError, UsageError
@@ -16,7 +16,6 @@ from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_labels, check_qrels, check_queries
 
 MEASURES = ["C@1", "C@3", "R@3", "AP@3", "nDCG@3", "MnR", "bpref", "Judged@3"]
-MakeWorld = Callable[..., Any]
 
 
 def honest(world: Any, measures: list[str] = MEASURES, **options: Any) -> pd.DataFrame:
@@ -32,8 +31,8 @@ def means(world: Any, qrels: Any, measures: list[str]) -> dict[tuple[str, str], 
 
 @pytest.mark.parametrize("policy", ["union", "override", "drop"])
 @pytest.mark.parametrize("seed", seeds(5))
-def test_scores_are_those_of_score_runs(make_world: MakeWorld, seed: int, policy: str) -> None:
-    world = make_world(seed)
+def test_scores_are_those_of_score_runs(seed: int, policy: str) -> None:
+    world = World(seed)
     table = honest(world, policies=[policy])
     augmented, _ = augment_qrels(world.original, world.labels, policy=policy)
     expected = means(world, augmented, MEASURES)
@@ -46,9 +45,9 @@ def test_scores_are_those_of_score_runs(make_world: MakeWorld, seed: int, policy
 
 @pytest.mark.parametrize("policy", ["union", "override", "drop"])
 @pytest.mark.parametrize("seed", seeds(5))
-def test_leaving_out_the_own_is_labelling_without_them(make_world: MakeWorld, seed: int, policy: str) -> None:
+def test_leaving_out_the_own_is_labelling_without_them(seed: int, policy: str) -> None:
     """By brute force: drop the labels of pairs that only this run pooled, augment and score anew."""
-    world = make_world(seed)
+    world = World(seed)
     table = honest(world, policies=[policy])
     for run_id in world.run_ids:
         finders: dict[tuple[str, str], set[str]] = {}
@@ -63,8 +62,8 @@ def test_leaving_out_the_own_is_labelling_without_them(make_world: MakeWorld, se
             assert row.own_change == row.without_own - row.augmented
 
 
-def test_every_score_lies_within_its_bounds_and_its_interval_within_reason(make_world: MakeWorld) -> None:
-    table = honest(make_world(0), ["C@3", "R@3", "AP@3", "nDCG@3", "P@3"])
+def test_every_score_lies_within_its_bounds_and_its_interval_within_reason() -> None:
+    table = honest(World(0), ["C@3", "R@3", "AP@3", "nDCG@3", "P@3"])
     without = table["measure"].isin(["R@3", "AP@3"])
     assert table.loc[without, "lower"].isna().all()
     assert (table["lower"] <= table["augmented"])[~without].all()
@@ -73,9 +72,9 @@ def test_every_score_lies_within_its_bounds_and_its_interval_within_reason(make_
     assert (table["augmented"] <= table["high"]).all()
 
 
-def test_a_pooled_run_judged_to_its_depth_has_no_room_left(make_world: MakeWorld) -> None:
+def test_a_pooled_run_judged_to_its_depth_has_no_room_left() -> None:
     """But for what divides by the positives of the collection: such a score can only fall."""
-    table = honest(make_world(1, pool_depth=3), ["C@3", "P@3", "R@3", "nDCG@3"])
+    table = honest(World(1, pool_depth=3), ["C@3", "P@3", "R@3", "nDCG@3"])
     assert table["judged"].tolist() == [1.0] * 12
     is_settled = table["measure"].isin(["C@3", "P@3"])
     settled, others = table[is_settled], table[~is_settled]
@@ -109,8 +108,8 @@ def test_originals_are_counted_beside_each_score() -> None:
     assert np.isnan(row["without_own"])
 
 
-def test_a_run_that_fed_no_pool_is_marked(make_world: MakeWorld) -> None:
-    world = make_world(4)
+def test_a_run_that_fed_no_pool_is_marked() -> None:
+    world = World(4)
     sources = world.sources[world.sources["run_id"] != "r3"].reset_index(drop=True)
     found = scores_with_uncertainty(world.runs, world.original, world.labels, ["C@3"], sources=sources)
     assert found.scores["pooled"].tolist() == ["yes", "yes", "no"]
@@ -118,8 +117,8 @@ def test_a_run_that_fed_no_pool_is_marked(make_world: MakeWorld) -> None:
     assert any(note.startswith("r3: fed no pool") for note in found.notes)
 
 
-def test_the_order_of_rows_and_the_inputs_stay(make_world: MakeWorld) -> None:
-    world = make_world(5)
+def test_the_order_of_rows_and_the_inputs_stay() -> None:
+    world = World(5)
     before = [table.copy() for table in (world.runs, world.original, world.labels, world.sources)]
     first = honest(world)
     for table, copy in zip((world.runs, world.original, world.labels, world.sources), before, strict=True):
@@ -129,8 +128,8 @@ def test_the_order_of_rows_and_the_inputs_stay(make_world: MakeWorld) -> None:
     pd.testing.assert_frame_equal(first, honest(world))
 
 
-def test_who_waits_is_told_what_is_being_worked_on(make_world: MakeWorld) -> None:
-    world, told = make_world(5), list[str]()
+def test_who_waits_is_told_what_is_being_worked_on() -> None:
+    world, told = World(5), list[str]()
     tables = (world.runs, world.original, world.labels)
     found = scores_with_uncertainty(*tables, ["C@1", "AP"], tell=told.append)
     assert [words for words in told if words.startswith("bounds")] == [
@@ -145,15 +144,15 @@ def test_who_waits_is_told_what_is_being_worked_on(make_world: MakeWorld) -> Non
     assert told[-1] == "orders by AP (2 of 2)"
 
 
-def test_a_run_for_another_split_is_refused(make_world: MakeWorld) -> None:
-    world = make_world(7)
+def test_a_run_for_another_split_is_refused() -> None:
+    world = World(7)
     few = world.runs[world.runs["query_id"].isin(["q00", "q01"])].reset_index(drop=True)
     with pytest.raises(JoinError, match=r"run r1: has 2 of the 6 queries .* another split\?"):
         scores_with_uncertainty(few, world.original, world.labels, ["C@1"])
 
 
-def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
-    world = make_world(8)
+def test_bad_arguments_are_refused() -> None:
+    world = World(8)
     with pytest.raises(UsageError, match="no policy given"):
         honest(world, policies=[])
     with pytest.raises(UsageError, match="policy 'both' is unknown"):
@@ -164,8 +163,8 @@ def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
         honest(world, clusters=pd.Series("v", index=world.original["query_id"]))
 
 
-def test_runs_joined_once_give_what_runs_give(make_world: MakeWorld) -> None:
-    world = make_world(3)
+def test_runs_joined_once_give_what_runs_give() -> None:
+    world = World(3)
     augmented, _ = augment_qrels(world.original, world.labels)
     joined = join_runs(world.runs, world.original, world.labels, augmented)
     labellings = {"original": world.original, "augmented": augmented}
@@ -185,8 +184,8 @@ def test_runs_joined_once_give_what_runs_give(make_world: MakeWorld) -> None:
         pd.testing.assert_frame_equal(expected, found)
 
 
-def test_what_was_not_joined_is_refused(make_world: MakeWorld) -> None:
-    world = make_world(3)
+def test_what_was_not_joined_is_refused() -> None:
+    world = World(3)
     joined = join_runs(world.runs, world.original)
     fewer = check_qrels(world.original.iloc[1:].reset_index(drop=True))
     with pytest.raises(JoinError, match="joined with those of other queries"):

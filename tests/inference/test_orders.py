@@ -1,12 +1,12 @@
 """Orders of runs and differences of their scores, and how sure each is."""
 
-from collections.abc import Callable
 from itertools import permutations, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from small_world import World
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
@@ -15,8 +15,6 @@ from fire_toolkit.inference.orders import compare_orders, kendall_p, kendall_tau
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_run
-
-MakeWorld = Callable[..., Any]
 
 
 def orders(world: Any, measures: tuple[str, ...] = ("C@3", "AP@3", "MnR"), **options: Any) -> Any:
@@ -55,8 +53,8 @@ def test_tau_ap_weighs_the_top() -> None:
     assert tau_ap([4, 3, 2, 1], [3, 4, 2, 1]) == pytest.approx(2 / 3 * (0 + 1 + 1) - 1)
 
 
-def test_places_and_differences_are_those_of_the_scores(make_world: MakeWorld) -> None:
-    world = make_world(1)
+def test_places_and_differences_are_those_of_the_scores() -> None:
+    world = World(1)
     found = orders(world)
     augmented, _ = augment_qrels(world.original, world.labels)
     scores = score_runs(world.runs, world.original, ["C@3", "AP@3", "MnR"], augmented=augmented).scores
@@ -73,8 +71,8 @@ def test_places_and_differences_are_those_of_the_scores(make_world: MakeWorld) -
         assert row.swapped == (row.difference_a * row.difference_b < 0)
 
 
-def test_a_labelling_against_itself_never_swaps(make_world: MakeWorld) -> None:
-    world = make_world(2, n_queries=40)
+def test_a_labelling_against_itself_never_swaps() -> None:
+    world = World(2, n_queries=40)
     found = compare_orders(world.runs, {"a": world.original, "b": world.original}, ["AP@8"])
     assert found.agreement["tau"].tolist() == [1.0]
     assert found.agreement["n_swaps"].tolist() == [0]
@@ -99,16 +97,16 @@ def test_a_wide_difference_is_never_reversed_and_none_is_a_coin() -> None:
     assert reversed_["even", "odd"] == 0.5
 
 
-def test_few_runs_are_noted(make_world: MakeWorld) -> None:
-    found = orders(make_world(3))
+def test_few_runs_are_noted() -> None:
+    found = orders(World(3))
     assert found.notes == ("3 runs are too few for a p-value of tau; read p_swap instead",)
     assert found.agreement["tau_p"].isna().all()
 
 
 @pytest.mark.parametrize("is_clustered", [False, True])
-def test_chances_are_those_of_a_bootstrap(make_world: MakeWorld, is_clustered: bool) -> None:
+def test_chances_are_those_of_a_bootstrap(is_clustered: bool) -> None:
     """Of 20,000 resamples of 240 queries, or of 60 clusters of four, written out."""
-    world, rng, n = make_world(6, n_queries=240), np.random.default_rng(1), 240
+    world, rng, n = World(6, n_queries=240), np.random.default_rng(1), 240
     queries = sorted(world.original["query_id"].unique())
     of = np.arange(n) // 4 if is_clustered else np.arange(n)
     clusters = pd.Series(of, index=queries) if is_clustered else None
@@ -134,8 +132,8 @@ def test_chances_are_those_of_a_bootstrap(make_world: MakeWorld, is_clustered: b
             assert found == pytest.approx(((1 - side * np.sign(known)) / 2).mean(), abs=0.02)
 
 
-def test_runs_are_ordered_by_medians_too(make_world: MakeWorld) -> None:
-    world = make_world(4)
+def test_runs_are_ordered_by_medians_too() -> None:
+    world = World(4)
     found = orders(world, ("MedR",))
     scores = score_runs(world.runs, world.original, ["MedR"]).scores
     assert (
@@ -145,8 +143,8 @@ def test_runs_are_ordered_by_medians_too(make_world: MakeWorld) -> None:
     assert found.swaps[["p_swap", "p_reversed_a", "p_reversed_b"]].isna().all(axis=None)
 
 
-def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
-    world = make_world(5)
+def test_bad_arguments_are_refused() -> None:
+    world = World(5)
     with pytest.raises(UsageError, match="found 1 labelling; expected two or more"):
         compare_orders(world.runs, {"a": world.original}, ["C@1"])
 
@@ -160,8 +158,8 @@ def differences(world: Any, measures: list[str] = MEASURES, **options: Any) -> p
     return score_differences(world.runs, world.original, measures, **options).table
 
 
-def test_differences_are_those_of_the_scores(make_world: MakeWorld) -> None:
-    world = make_world(1)
+def test_differences_are_those_of_the_scores() -> None:
+    world = World(1)
     augmented, _ = augment_qrels(world.original, world.labels)
     scores = score_runs(world.runs, world.original, MEASURES, augmented=augmented).scores
     known = {(s.run_id, s.qrels, s.measure): s.value for s in scores.itertuples()}
@@ -175,8 +173,8 @@ def test_differences_are_those_of_the_scores(make_world: MakeWorld) -> None:
         assert row.n_better + row.n_worse + row.n_equal == 6
 
 
-def test_rows_stand_by_qrels_measure_and_pair(make_world: MakeWorld) -> None:
-    table = differences(make_world(1))
+def test_rows_stand_by_qrels_measure_and_pair() -> None:
+    table = differences(World(1))
     found = table[["qrels", "measure", "run_a", "run_b"]].to_numpy().tolist()
     pairs = [("r1", "r2"), ("r1", "r3"), ("r2", "r3")]
     assert found == [
@@ -194,15 +192,15 @@ def test_holm_multiplies_by_what_is_left_and_never_falls() -> None:
     assert corrected[[0, 2]].tolist() == [0.04, 0.04]
 
 
-def test_families_are_corrected_together(make_world: MakeWorld) -> None:
-    world = make_world(2)
+def test_families_are_corrected_together() -> None:
+    world = World(2)
     small = differences(world, ["C@1", "C@3"])
     part = small[(small["qrels"] == "original") & (small["measure"] == "C@1")]
     assert holm(part["p"].to_numpy()).tolist() == part["p_holm"].tolist()
 
 
-def test_a_median_has_an_interval_but_no_test(make_world: MakeWorld) -> None:
-    table = differences(make_world(4, n_queries=30))
+def test_a_median_has_an_interval_but_no_test() -> None:
+    table = differences(World(4, n_queries=30))
     median = table[table["measure"] == "MedR"]
     assert median[["p", "p_holm", "effect"]].isna().all(axis=None)
     assert (median["low"] <= median["difference"]).all()
@@ -210,16 +208,16 @@ def test_a_median_has_an_interval_but_no_test(make_world: MakeWorld) -> None:
     assert (median["low"] < median["high"]).any()
 
 
-def test_less_is_better_for_ranks(make_world: MakeWorld) -> None:
-    table = differences(make_world(4), ["MnR", "RR"])
+def test_less_is_better_for_ranks() -> None:
+    table = differences(World(4), ["MnR", "RR"])
     ranks = table[(table["measure"] == "MnR") & (table["qrels"] == "augmented")].reset_index()
     inverse = table[(table["measure"] == "RR") & (table["qrels"] == "augmented")].reset_index()
     for name in ("n_better", "superiority"):
         assert ranks[name].tolist() == inverse[name].tolist()
 
 
-def test_runs_of_different_depths_are_said(make_world: MakeWorld) -> None:
-    world = make_world(5)
+def test_runs_of_different_depths_are_said() -> None:
+    world = World(5)
     shallow = top(check_run(world.runs[world.runs["run_id"] == "r1"]), 2)
     runs = [shallow, check_run(world.runs[world.runs["run_id"] != "r1"])]
     for measure, read in (("AP", r"r1 2, r2 8, r3 8"), ("C@3", r"r1 2, r2 8, r3 8")):
@@ -228,8 +226,8 @@ def test_runs_of_different_depths_are_said(make_world: MakeWorld) -> None:
     assert not any("depths" in note for note in score_differences(runs, world.original, ["C@2"]).notes)
 
 
-def test_pooled_and_fresh_runs_are_marked(make_world: MakeWorld) -> None:
-    world = make_world(6)
+def test_pooled_and_fresh_runs_are_marked() -> None:
+    world = World(6)
     sources = world.sources[world.sources["run_id"] != "r3"]
     found = score_differences(world.runs, world.original, ["C@1"], sources=sources)
     assert found.table[["pooled_a", "pooled_b"]].to_numpy().tolist() == [
@@ -241,7 +239,7 @@ def test_pooled_and_fresh_runs_are_marked(make_world: MakeWorld) -> None:
     assert found.notes[0].startswith("r1 fed the pool and r3 did not")
 
 
-def test_one_run_is_refused(make_world: MakeWorld) -> None:
-    world = make_world(7)
+def test_one_run_is_refused() -> None:
+    world = World(7)
     with pytest.raises(UsageError, match="found 1 run; expected two or more"):
         score_differences(check_run(world.runs[world.runs["run_id"] == "r1"]), world.original, ["C@1"])

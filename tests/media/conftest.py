@@ -1,14 +1,10 @@
 """Small media files of many kinds, made once for all tests of this folder."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-
-from fire_toolkit.tables import Items, check_items
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # media_files, for the tests of this folder
 
@@ -38,12 +34,3 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
         picture.save(folder / name)
     (folder / "cut.png").write_bytes((folder / "a.png").read_bytes()[:300])
     return folder
-
-
-@pytest.fixture
-def items_of() -> Callable[..., Items]:
-    def make(*urls: str) -> Items:
-        ids = [f"v{number}" for number in range(len(urls))]
-        return check_items(pd.DataFrame({"doc_id": ids, "media_url": list(urls)}))
-
-    return make

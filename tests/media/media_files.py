@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+
+from fire_toolkit.tables import Items, check_items
 
 # name: codec, pixel format
 VIDEOS = {
@@ -62,3 +65,9 @@ def encode_sound(path: Path) -> Path:
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return path
+
+
+def items_of(*urls: str) -> Items:
+    """Return items v0, v1 … at these addresses."""
+    ids = [f"v{number}" for number in range(len(urls))]
+    return check_items(pd.DataFrame({"doc_id": ids, "media_url": list(urls)}))

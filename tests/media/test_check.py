@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pandas as pd
 import pytest
+from media_files import items_of
 from network import answer_links
 
 from fire_toolkit.errors import FireError
@@ -16,7 +17,6 @@ from fire_toolkit.media.places import file_at, is_address
 from fire_toolkit.tables import Items
 
 PAGE = "http://127.0.0.1:8080"
-MakeItems = Callable[..., Items]
 
 
 class Web:
@@ -61,7 +61,7 @@ def row(found: pd.DataFrame, number: int = 0) -> dict[str, str]:
     return {str(name): value for name, value in found.iloc[number].items()}
 
 
-def test_a_row_for_each_item_in_their_order(clips: Path, items_of: MakeItems) -> None:
+def test_a_row_for_each_item_in_their_order(clips: Path) -> None:
     items = items_of("mpeg4.avi", "h264.mp4", "gone.mp4", "mpeg4.avi", str(clips / "a.png"))
     before = items.copy()
     found = look(items, clips)
@@ -74,7 +74,7 @@ def test_a_row_for_each_item_in_their_order(clips: Path, items_of: MakeItems) ->
     pd.testing.assert_frame_equal(before, items)
 
 
-def test_no_items_give_an_empty_table(clips: Path, items_of: MakeItems) -> None:
+def test_no_items_give_an_empty_table(clips: Path) -> None:
     found = look(items_of(), clips)
     assert (0, list(COLUMNS)) == (len(found), list(found.columns))
 
@@ -98,15 +98,13 @@ def test_no_items_give_an_empty_table(clips: Path, items_of: MakeItems) -> None:
         ("moved/good/h264.mp4", "no", f"allows {PAGE} (CORS), expected null"),
     ],
 )
-def test_an_address_must_answer_pages_and_parts(
-    clips: Path, items_of: MakeItems, path: str, state: str, reason: str
-) -> None:
+def test_an_address_must_answer_pages_and_parts(clips: Path, path: str, state: str, reason: str) -> None:
     found = row(look(items_of(f"http://media.example.org/{path}"), clips))
     assert (state, reason) == (found["state"], found["reason"])
     assert (state == "plays") == (found["fix"] == "")
 
 
-def test_the_page_is_named_and_a_part_asked_for(clips: Path, items_of: MakeItems) -> None:
+def test_the_page_is_named_and_a_part_asked_for(clips: Path) -> None:
     web = Web(clips)
     items = items_of("http://media.example.org/good/h264.mp4")
     look(items, clips, web=web)
@@ -114,29 +112,27 @@ def test_the_page_is_named_and_a_part_asked_for(clips: Path, items_of: MakeItems
     assert all(request.headers["Range"].startswith("bytes=") for request in web.requests)
 
 
-def test_a_page_by_https_may_not_load_by_http(clips: Path, items_of: MakeItems) -> None:
+def test_a_page_by_https_may_not_load_by_http(clips: Path) -> None:
     items = items_of("http://media.example.org/any/h264.mp4", "http://127.0.0.1:9/any/h264.mp4")
     found = look(items, clips, origin="https://labels.example.org")
     assert list(found["state"]) == ["no", "plays"]
     assert "https" in found["reason"][0]
 
 
-def test_media_of_the_pages_own_address_need_no_permission(clips: Path, items_of: MakeItems) -> None:
+def test_media_of_the_pages_own_address_need_no_permission(clips: Path) -> None:
     assert row(look(items_of(f"{PAGE}/nocors/h264.mp4"), clips))["state"] == "plays"
 
 
-def test_what_label_studio_stores_is_not_looked_at(clips: Path, items_of: MakeItems) -> None:
+def test_what_label_studio_stores_is_not_looked_at(clips: Path) -> None:
     found = look(items_of("/data/local-files/?d=v/1.mp4", "s3://bucket/1.mp4"), clips)
     assert list(found["state"]) == ["not looked at"] * 2
 
 
-def test_an_item_without_media_url_is_told(clips: Path, items_of: MakeItems) -> None:
+def test_an_item_without_media_url_is_told(clips: Path) -> None:
     assert row(look(items_of(""), clips))["reason"] == "no media_url"
 
 
-def test_missing_pyav_ends_the_check(
-    clips: Path, items_of: MakeItems, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_pyav_ends_the_check(clips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def absent() -> None:
         raise FireError("PyAV is not installed")
 
@@ -146,7 +142,7 @@ def test_missing_pyav_ends_the_check(
     assert row(look(items_of("a.png"), clips))["state"] == "plays"
 
 
-def test_progress_counts_each_address_once(clips: Path, items_of: MakeItems) -> None:
+def test_progress_counts_each_address_once(clips: Path) -> None:
     counts: list[int] = []
     check_media(items_of("a.png", "a.png", "a.jpg"), root=clips, report=counts.append)
     assert counts == [1, 2]

@@ -6,26 +6,25 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
 import pytest
 from child import first_line, running, words_until
+from media_files import items_of
 
 from examples import some
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.media import serving
 from fire_toolkit.media.check import check_media
 from fire_toolkit.media.server import MediaServer, items_at, served_files, url_path
-from fire_toolkit.tables import Items
 
 PAGE = "http://127.0.0.1:8080"
 BIG = (bytes(range(251)) * 12_000)[:3_000_000]
 NAMES = ("big.mp4", "sub/50% off? é.webm", "empty.png")
 FILES = {name: name for name in NAMES}
-MakeItems = Callable[..., Items]
 
 
 @pytest.fixture
@@ -167,7 +166,7 @@ def test_a_taken_port_is_told(server: MediaServer, root: Path) -> None:
         MediaServer(root, FILES, origins=[PAGE], port=server.server_port)
 
 
-def test_what_is_served_passes_the_check(clips: Path, items_of: MakeItems) -> None:
+def test_what_is_served_passes_the_check(clips: Path) -> None:
     items = items_of("h264.mp4", "vp9.webm", "a.png", "mpeg4.avi")
     names, _ = served_files(items, root=clips)
     with MediaServer(clips, names, origins=[PAGE], port=0) as server:
@@ -178,7 +177,7 @@ def test_what_is_served_passes_the_check(clips: Path, items_of: MakeItems) -> No
         assert list(other["state"]) == ["no", "no", "plays", "no"]
 
 
-def test_which_files_are_served(root: Path, tmp_path: Path, items_of: MakeItems) -> None:
+def test_which_files_are_served(root: Path, tmp_path: Path) -> None:
     items = items_of("big.mp4", "./sub/../big.mp4", "gone.mp4", "https://h/v.mp4", str(root / "empty.png"))
     names, n_missing = served_files(items, root=root)
     assert names == {
@@ -193,7 +192,7 @@ def test_which_files_are_served(root: Path, tmp_path: Path, items_of: MakeItems)
     assert moved["gone.mp4"] == "gone.mp4"
 
 
-def test_files_outside_of_the_folder_are_refused(root: Path, tmp_path: Path, items_of: MakeItems) -> None:
+def test_files_outside_of_the_folder_are_refused(root: Path, tmp_path: Path) -> None:
     (root / "link.mp4").symlink_to(tmp_path / "secret.txt")
     for url in ("link.mp4", "../secret.txt", str(tmp_path / "secret.txt")):
         with pytest.raises(FireError, match="1 files are outside"):

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from media_files import encode
+from media_files import encode, items_of
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.media import transcode
@@ -23,7 +22,6 @@ from fire_toolkit.tables import Items
 
 av = pytest.importorskip("av")
 H264, VP9 = TARGETS["h264"], TARGETS["vp9"]
-MakeItems = Callable[..., Items]
 
 
 def pictures(path: Path) -> list[Any]:
@@ -129,7 +127,7 @@ def test_damaged_packets_are_left_out_and_counted(tmp_path: Path) -> None:
     assert 45 <= encoded[0] < 50
 
 
-def test_only_what_does_not_play_is_made_anew(clips: Path, tmp_path: Path, items_of: MakeItems) -> None:
+def test_only_what_does_not_play_is_made_anew(clips: Path, tmp_path: Path) -> None:
     items = items_of("h264.mp4", "mpeg4.avi", "a.png", "http://h/v.avi", "text.mp4", "gone.avi", "mpeg4.avi")
     before = items.copy()
     done = transcode_media(items, root=clips, out=tmp_path / "out", target=H264)
@@ -149,7 +147,7 @@ def test_only_what_does_not_play_is_made_anew(clips: Path, tmp_path: Path, items
     pd.testing.assert_frame_equal(before, items)
 
 
-def test_new_paths_start_at_root_where_they_can(clips: Path, tmp_path: Path, items_of: MakeItems) -> None:
+def test_new_paths_start_at_root_where_they_can(clips: Path, tmp_path: Path) -> None:
     (tmp_path / "mpeg4.avi").write_bytes((clips / "mpeg4.avi").read_bytes())
     done = transcode_media(items_of("mpeg4.avi"), root=tmp_path, out=tmp_path / "a" / "b", target=H264)
     assert done[0]["media_url"][0].startswith("a/b/mpeg4-")
@@ -157,7 +155,7 @@ def test_new_paths_start_at_root_where_they_can(clips: Path, tmp_path: Path, ite
 
 
 def test_a_second_run_does_nothing_and_says_the_same(
-    clips: Path, tmp_path: Path, items_of: MakeItems, monkeypatch: pytest.MonkeyPatch
+    clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items = items_of("mpeg4.avi", "h264.mkv")
     first = transcode_media(items, root=clips, out=tmp_path, target=H264)
@@ -171,9 +169,7 @@ def test_a_second_run_does_nothing_and_says_the_same(
     pd.testing.assert_frame_equal(first[0], second[0])
 
 
-def test_a_changed_output_or_another_target_is_made_again(
-    clips: Path, tmp_path: Path, items_of: MakeItems
-) -> None:
+def test_a_changed_output_or_another_target_is_made_again(clips: Path, tmp_path: Path) -> None:
     items = items_of("mpeg4.avi")
     transcode_media(items, root=clips, out=tmp_path, target=H264)
     made = next(tmp_path.glob("*.mp4"))
@@ -186,14 +182,14 @@ def test_a_changed_output_or_another_target_is_made_again(
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_cut_short_source_is_no_success(clips: Path, tmp_path: Path, items_of: MakeItems) -> None:
+def test_a_cut_short_source_is_no_success(clips: Path, tmp_path: Path) -> None:
     done = transcode_media(items_of("cut-fast.mp4"), root=clips, out=tmp_path / "out", target=H264)
     assert done[1]["reason"][0].startswith("cut short")
     assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_an_interrupted_run_leaves_nothing_half_and_goes_on(
-    clips: Path, tmp_path: Path, items_of: MakeItems, monkeypatch: pytest.MonkeyPatch
+    clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items = items_of("mpeg4.avi", "mjpeg.avi", "h264.mkv")
     real, seen = encode_video, []
@@ -241,7 +237,7 @@ def test_a_killed_process_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_is_done(
-    clips: Path, tmp_path: Path, items_of: MakeItems, monkeypatch: pytest.MonkeyPatch
+    clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = encode_video
 
@@ -257,6 +253,6 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_done(
     assert [path.name[:6] for path in tmp_path.iterdir()] == ["mpeg4-"]
 
 
-def test_a_missing_encoder_is_named(tmp_path: Path, items_of: MakeItems) -> None:
+def test_a_missing_encoder_is_named(tmp_path: Path) -> None:
     with pytest.raises(FireError, match="no encoder nothing; choose h264, vp9"):
         transcode_media(items_of(), root=tmp_path, out=tmp_path, target=H264._replace(encoder="nothing"))

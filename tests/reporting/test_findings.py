@@ -1,9 +1,9 @@
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from small_world import World
 
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import JoinError, UsageError
@@ -13,7 +13,6 @@ from fire_toolkit.reporting.paper import all_and_new, by_length, by_similarity, 
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_judgments, check_pool_sources, check_queries
 
-MakeWorld = Callable[..., Any]
 GRADES: dict[str, float | int | None] = {"relevant": 1, "irrelevant": 0, "unclear": None}
 
 
@@ -83,8 +82,8 @@ def test_the_data_of_each_dataset_and_run_are_counted_too() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_all_and_new_are_the_honest_rows_without_own(make_world: MakeWorld, seed: int) -> None:
-    world = make_world(seed)
+def test_all_and_new_are_the_honest_rows_without_own(seed: int) -> None:
+    world = World(seed)
     augmented, _ = augment_qrels(world.original, world.labels)
     measures = ["C@1", "R@3"]
     table = all_and_new(world.runs, world.original, augmented, measures, sources=world.sources)
@@ -107,8 +106,8 @@ def texts(world: Any, lengths: list[int]) -> Any:
     return check_queries(pd.DataFrame({"query_id": queries, "text": ["x" * length for length in lengths]}))
 
 
-def test_gains_by_length_are_means_over_each_bin(make_world: MakeWorld) -> None:
-    world = make_world(1)
+def test_gains_by_length_are_means_over_each_bin() -> None:
+    world = World(1)
     augmented, _ = augment_qrels(world.original, world.labels)
     queries = texts(world, [5, 9, 10, 25, 5, 19])
     table = by_length(world.runs, world.original, augmented, queries, ["C@3"])
@@ -128,8 +127,8 @@ def test_gains_by_length_are_means_over_each_bin(make_world: MakeWorld) -> None:
     assert alone["low"].isna().all()  # one caption says nothing of others
 
 
-def test_saturation_is_the_share_of_perfect_queries(make_world: MakeWorld) -> None:
-    world = make_world(2)
+def test_saturation_is_the_share_of_perfect_queries() -> None:
+    world = World(2)
     augmented, _ = augment_qrels(world.original, world.labels)
     table = saturation(world.runs, world.original, augmented, ["C@3", "AP@3"])
     scores = score_runs(world.runs, world.original, ["C@3"], augmented=augmented, per_query=True).scores
@@ -144,8 +143,8 @@ def test_saturation_is_the_share_of_perfect_queries(make_world: MakeWorld) -> No
         saturation(world.runs, world.original, augmented, ["MedR"])
 
 
-def test_similarity_is_compared_between_solved_and_unsolved(make_world: MakeWorld) -> None:
-    world = make_world(3, n_queries=30)
+def test_similarity_is_compared_between_solved_and_unsolved() -> None:
+    world = World(3, n_queries=30)
     augmented, _ = augment_qrels(world.original, world.labels)
     scores = score_runs(world.runs, world.original, ["C@1"], augmented=augmented, per_query=True).scores
     own = scores[
@@ -165,8 +164,8 @@ def test_similarity_is_compared_between_solved_and_unsolved(make_world: MakeWorl
         by_similarity(world.runs, world.original, augmented, similarity.iloc[1:])
 
 
-def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
-    world = make_world(4)
+def test_bad_arguments_are_refused() -> None:
+    world = World(4)
     queries = texts(world, [5] * 6)
     with pytest.raises(JoinError, match=r"queries: 5 of the qrels' 6 have no text \(q01, q02, q03\)"):
         by_length(world.runs, world.original, world.original, queries[:1], ["C@1"])
