@@ -104,7 +104,8 @@ def reassign(
     campaign = begun_campaign()
     wanted = [name for name in to.split(",") if name]
     if campaign.carriers != {BY_HAND}:  # a server or a plug-in carries some
-        pull_once(campaign.root)
+        if (failed := pull_once(campaign.root)[1]) is not None:
+            raise failed
         campaign = begun_campaign()
     _refuse_strangers(campaign, names)
     if not wanted or len(set(wanted)) < len(wanted):

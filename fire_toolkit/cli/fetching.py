@@ -19,7 +19,7 @@ from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.cli.server_options import used_connection
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.model import Guideline
@@ -35,21 +35,32 @@ CARRIERS.add(BY_PAGE, OwnPage)
 _NAMES = {ANSWERED: "new"}
 
 
-def pull_once(root: Path, *, is_full: bool = False, accepts_loss: bool = False) -> Fetched:
-    """Bring the ledger up to what the server has, and what the carriers of plug-ins have."""
+def pull_once(
+    root: Path, *, is_full: bool = False, accepts_loss: bool = False
+) -> tuple[Fetched, FireError | None]:
+    """Bring the ledger up to what the server has, our own page and the carriers of plug-ins.
+
+    Returns:
+        What came in, and why a carrier could not be read where another one could.
+    """
     campaign, rounds = read_campaign(root), Rounds(root)
     names = sorted({*rounds.carriers.values()} - {BY_HAND}) if rounds else [BY_SERVER]
     if campaign is None or not names:
         raise UsageError(
             "nothing was pushed from this workspace; push first (answers from files: `fire-toolkit import`)"
         )
-    found = []
+    found, failed = [], None
     for name in names:
-        carrier = carrier_of(name, root, accepts_loss=accepts_loss)
-        own = Rounds(root, name)
-        with Meter("tasks read", None) as meter:
-            found.append(carrier.fetch(campaign, own, root / STORE, is_full=is_full, report=meter))
-    return _together(found)
+        try:
+            carrier = carrier_of(name, root, accepts_loss=accepts_loss)
+            with Meter("tasks read", None) as meter:
+                own = Rounds(root, name)
+                found.append(carrier.fetch(campaign, own, root / STORE, is_full=is_full, report=meter))
+        except FireError as error:
+            failed = failed or error
+    if failed and not found:
+        raise failed
+    return _together(found), failed
 
 
 def carrier_of(name: str, root: Path, *, accepts_loss: bool = False) -> Carrier:

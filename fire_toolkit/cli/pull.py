@@ -14,7 +14,7 @@ def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> Non
 
     The ledger (in campaign.sqlite) keeps every version of every answer. An ordinary pull reads what changed
     since the last one, and every project in which the server counts other answers than the ledger; an edit
-    that the server does not date shows only in --full.
+    that the server does not date shows only in --full. Where one carrier cannot be read, the others are.
 
     Args:
         full: Read everything again: at the end of a round, before `resolve`.
@@ -24,6 +24,8 @@ def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> Non
     if accept_loss and not full:
         raise click.UsageError("--accept-loss goes with --full")
     with workspace_lock():
-        pulled = pull_once(root, is_full=full, accepts_loss=accept_loss)
+        pulled, failed = pull_once(root, is_full=full, accepts_loss=accept_loss)
         derive_judgments(root, pulled, is_anew=full, as_json=as_json)
+    if failed:
+        raise failed
     say_following()

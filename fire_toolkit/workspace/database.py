@@ -231,7 +231,8 @@ def rows_in(path: Path, query: str) -> list[Any]:
             found = db.execute(query).fetchall()
         db.close()
     except sqlite3.Error as error:
-        raise FormatError(f"{path}: damaged: {error}") from None
+        state = "written by another version of fire-toolkit" if "no such" in str(error) else "damaged"
+        raise FormatError(f"{path}: {state}: {error}") from None
     return found
 
 

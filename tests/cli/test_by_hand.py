@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from command import (
     StandIn,
@@ -30,7 +31,7 @@ from command import (
 from exports import answered
 
 from fire_toolkit.campaign import store
-from fire_toolkit.campaign.store import read_ledger
+from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.tasks import pair_id, split_pair_id
 
 if TYPE_CHECKING:
@@ -495,7 +496,7 @@ def test_disputes_go_whole_elsewhere(judged: Path, server: FakeServer, carrier: 
 
 
 def test_disputes_of_a_server_go_by_the_carrier_named_until_they_are_sent(
-    hand: Path, server: FakeServer
+    hand: Path, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("push", *ALL)
     for person in PEOPLE:
@@ -516,6 +517,17 @@ def test_disputes_of_a_server_go_by_the_carrier_named_until_they_are_sent(
     assert len(server.projects) == 3
     run(*to_page)  # goes on, and asks nothing anew
     assert given(hand, 2) == asked
+    record = {"kind": "answer", "annotator": asked[0]["annotator_id"], "pair": asked[0]["pair_id"]}
+    record |= {"round": 2, "n": 1, "at": "2026-11-01T10:00:00.000000Z", "page": "1", "position": 1}
+    record |= {"label": "relevant", "flags": [], "comment": "", "seconds": 1.0}
+    with Store(hand / "campaign.sqlite") as store:
+        store.add_page_record(record)
+    monkeypatch.setattr(server, "_handle", lambda request: httpx.Response(401))  # and the page is as it was
+    n_before = len(judgments(hand))
+    told = run("pull", code=3).stderr
+    assert "1 new, 0 edited" in told
+    assert "401: the server does not accept the token" in told
+    assert len(judgments(hand)) == n_before + 1
 
 
 def test_a_later_pool_goes_to_the_people_and_by_the_carrier_of_the_round_before(hand: Path) -> None:
