@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, wraps
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import Any, NamedTuple, ParamSpec, Union, get_args, get_origin, get_type_hints
 
 import pandas as pd
@@ -112,25 +112,20 @@ def _marks(function: Callable[..., Any]) -> dict[str, Any]:
 class Part(NamedTuple):
     """One of several things that a command makes: the function that does, and the parameters that count.
 
-    needs: those that must be there; takes: the others; writes: whether it writes files of its own.
+    make: is given those as attributes of one thing. needs: those that must be there; takes: the others;
+    writes: whether it writes files of its own.
     """
 
-    make: Callable[..., Found]
-    needs: tuple[str, ...]
-    takes: tuple[str, ...]
+    make: Callable[[Any], Found]
+    needs: str
+    takes: str = ""
     writes: bool = False
-
-    @classmethod
-    def of(cls, make: Callable[..., Found]) -> Part:
-        """Return the part of a function; it needs what has no default."""
-        parameters = inspect.signature(make).parameters.values()
-        needs = tuple(each.name for each in parameters if each.default is each.empty)
-        return cls(make, needs, tuple(each.name for each in parameters if each.name not in needs))
 
     @property
     def counting(self) -> tuple[str, ...]:
         """The parameters that count, with those that say what becomes of queries' own items in runs."""
-        return (*self.needs, *self.takes, *(("queries", "own_item") if "runs" in self.needs else ()))
+        names = (*self.needs.split(), *self.takes.split())
+        return (*names, "queries", "own_item") if "runs" in names else names
 
     def __call__(self, what: str, values: Mapping[str, Any]) -> Found:
         """Return the result; a value counts as not given where it is None or empty.
@@ -138,17 +133,17 @@ class Part(NamedTuple):
         Raises:
             UsageError: something that is needed is not given. OptionError: something that does not count is.
         """
-        given = {name: each for name, each in values.items() if not _is_missing(each)}
-        missing = [name for name in self.needs if name not in given]
-        if missing:
+        given = {name for name, each in values.items() if not is_missing(each)}
+        if missing := [name for name in self.needs.split() if name not in given]:
             raise UsageError(f"{what} needs {', '.join(missing)}")
-        apart = [name for name in given if name not in self.counting and name != "tell"]
-        if apart:
+        if apart := [name for name in values if name in given - {*self.counting, "tell"}]:
             raise OptionError(f"{apart[0]} does not go with {what}; leave one of them out")
-        return self.make(**{name: given[name] for name in (*self.needs, *self.takes) if name in given})
+        names = (*self.needs.split(), *self.takes.split())
+        return self.make(SimpleNamespace(**{name: values[name] for name in names}))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value counts as not given: None, or an empty list or text."""
     return value is None or (isinstance(value, tuple | list | str) and not value)
 
 

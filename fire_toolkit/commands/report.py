@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.collections.similarity import nearest_mean
-from fire_toolkit.commands.command import Part, column_of, command, of_parts, rests_on
+from fire_toolkit.commands.command import Part, column_of, command, is_missing, of_parts, rests_on
 from fire_toolkit.commands.notes import queries_of_lists, unpooled
 from fire_toolkit.commands.types import BackgroundOf, FedRuns, KnownLabels, Measures, Option, OwnItem, Table
 from fire_toolkit.errors import OptionError, UsageError
@@ -48,130 +48,90 @@ _NEAREST = 5  # training captions, whose likeness counts
 _RBO_P = (0.9, 0.98)
 
 
-def _table1(
-    runs: Sequence[AnyRun],
-    qrels: Qrels,
-    augmented: Qrels,
-    *,
-    background: Background | None = None,
-    fed: Collection[str] | None = None,
-    measures: Sequence[str] = (),
-) -> Found:
-    measures = measures or PAPER
-    scores, notes = score_runs(runs, qrels, measures, augmented=augmented)
-    design = background.design if background else None
-    trusted = describe_labelled(runs, qrels, augmented, scores, measures, design)
-    return Found({"scores": scores}, [*map(str, notes), *trusted, *_unpooled(runs, fed)], draw=drawn_scores)
+# What `report` makes, each of the parameters that count for it.
 
 
-def _table2(
-    judgments: Judgments,
-    *,
-    grades: Grades | None = None,
-    pool_sources: PoolSources | None = None,
-    queries: Queries | None = None,
-    by: str | None = None,
-) -> Found:
-    datasets, n_later = column_of(queries, by), len(judgments) - len(first_round(judgments))
-    known = grades_or_usual(judgments, grades)
-    found = describe_data(judgments, grades=dict(known), sources=pool_sources, datasets=datasets)
+def _table1(it: Any) -> Found:
+    measures = it.measures or PAPER
+    scores, notes = score_runs(it.runs, it.qrels, measures, augmented=it.augmented)
+    design = it.background.design if it.background else None
+    trusted = describe_labelled(it.runs, it.qrels, it.augmented, scores, measures, design)
+    return Found({"scores": scores}, [*map(str, notes), *trusted, *_unpooled(it)], draw=drawn_scores)
+
+
+def _table2(it: Any) -> Found:
+    n_later = len(it.judgments) - len(first_round(it.judgments))
+    found = describe_data(
+        it.judgments,
+        grades=dict(grades_or_usual(it.judgments, it.grades)),
+        sources=it.pool_sources,
+        datasets=column_of(it.queries, it.by),
+    )
     later = (
         f"labels and agreement rest on first answers, as in `agree`; {n_of(n_later, 'answer')} of later "
         "rounds or unasked for left out (labels are resolved from all rounds)"
     )
     notes = [*([later] if n_later else []), *dict.fromkeys(note for note in found["note"] if note)]
-    more = [n_of(len(judgments), "judgment"), "rule fire"]
+    more = [n_of(len(it.judgments), "judgment"), "rule fire"]
     return Found({"data": found}, notes, more, draw=drawn_as("table2"))
 
 
-def _table3(runs: Sequence[Run]) -> Found:
-    found = compare_runs(runs, depth=TOP, rbo_p=_RBO_P)
-    more = [queries_of_lists(runs), f"top {TOP}", "ties broken"]
+def _table3(it: Any) -> Found:
+    found = compare_runs(it.runs, depth=TOP, rbo_p=_RBO_P)
+    more = [queries_of_lists(it.runs), f"top {TOP}", "ties broken"]
     return replace(found, more=more, draw=drawn_overlaps)
 
 
-def _table4(
-    runs: Sequence[AnyRun],
-    qrels: Qrels,
-    augmented: Qrels,
-    *,
-    pool_sources: PoolSources,
-    fed: Collection[str] | None = None,
-    measures: Sequence[str] = (),
-) -> Found:
-    table = all_and_new(runs, qrels, augmented, measures or PAPER[:3], sources=pool_sources)
-    return Found({"new": table}, _unpooled(runs, fed), draw=drawn_as("table4"))
+def _table4(it: Any) -> Found:
+    table = all_and_new(it.runs, it.qrels, it.augmented, it.measures or PAPER[:3], sources=it.pool_sources)
+    return Found({"new": table}, _unpooled(it), draw=drawn_as("table4"))
 
 
-def _length(
-    runs: Sequence[AnyRun],
-    qrels: Qrels,
-    augmented: Qrels,
-    *,
-    queries: Queries,
-    fed: Collection[str] | None = None,
-    measures: Sequence[str] = (),
-) -> Found:
-    table = by_length(runs, qrels, augmented, queries, measures or (FIRST,))
-    return Found({"length": table}, _unpooled(runs, fed), draw=drawn_as("length"))
+def _length(it: Any) -> Found:
+    table = by_length(it.runs, it.qrels, it.augmented, it.queries, it.measures or (FIRST,))
+    return Found({"length": table}, _unpooled(it), draw=drawn_as("length"))
 
 
-def _saturation(
-    runs: Sequence[AnyRun],
-    qrels: Qrels,
-    augmented: Qrels,
-    *,
-    fed: Collection[str] | None = None,
-    measures: Sequence[str] = (),
-) -> Found:
-    table = saturation(runs, qrels, augmented, measures or PAPER[:3])
-    return Found({"saturation": table}, _unpooled(runs, fed), draw=drawn_as("saturation"))
+def _saturation(it: Any) -> Found:
+    table = saturation(it.runs, it.qrels, it.augmented, it.measures or PAPER[:3])
+    return Found({"saturation": table}, _unpooled(it), draw=drawn_as("saturation"))
 
 
-def _similarity(
-    runs: Sequence[AnyRun],
-    qrels: Qrels,
-    augmented: Qrels,
-    *,
-    queries: Queries,
-    train: Sequence[str],
-    fed: Collection[str] | None = None,
-    measures: Sequence[str] = (),
-) -> Found:
-    ids = pd.Index(qrels["query_id"].unique())
+def _similarity(it: Any) -> Found:
+    ids = pd.Index(it.qrels["query_id"].unique())
     drawn = ids[np.argsort(draw_ids(ids.tolist(), seed=0), kind="stable")[:_COMPARED]]
-    before, after = (Qrels(each[each["query_id"].isin(drawn)]) for each in (qrels, augmented))
-    captions = queries[queries["query_id"].isin(drawn)]
-    likeness = nearest_mean(captions["text"].tolist(), list(train), n_nearest=_NEAREST)
+    before, after = (Qrels(each[each["query_id"].isin(drawn)]) for each in (it.qrels, it.augmented))
+    captions = it.queries[it.queries["query_id"].isin(drawn)]
+    likeness = nearest_mean(captions["text"].tolist(), list(it.train), n_nearest=_NEAREST)
     by_query = pd.Series(likeness, index=captions["query_id"])
-    table = by_similarity(runs, before, after, by_query, measures or (FIRST,))
+    table = by_similarity(it.runs, before, after, by_query, it.measures or (FIRST,))
     some = [f"{len(drawn):,} of {len(ids):,} captions, drawn by their ids"]
-    notes = [*(some if len(drawn) < len(ids) else []), *_unpooled(runs, fed)]
-    more = [n_of(len(train), "training caption")]
+    notes = [*(some if len(drawn) < len(ids) else []), *_unpooled(it)]
+    more = [n_of(len(it.train), "training caption")]
     return Found({"similarity": table}, notes, more, draw=drawn_as("similarity"))
 
 
-def _methods(*, told: Told | None = None) -> Found:
-    paragraphs = methods_paragraphs((told or Told()).facts)
+def _methods(it: Any) -> Found:
+    paragraphs = methods_paragraphs((it.told or Told()).facts)
     blanks = blanks_of(paragraphs)
     said = f"blanks: {', '.join(blanks)}; [study] in fire.toml has a key for each that no file can know"
     table = pd.DataFrame(paragraphs, columns=["title", "text"])
     return Found({"methods": table}, draw=drawn_paragraphs, said=[said] if blanks else [])
 
 
-def _study(values: Mapping[str, Any]) -> Study:
+def _study(it: Any) -> Study:
     """Return the study that the tables of a report make."""
-    given = {_FIELDS.get(name, name): each for name, each in values.items() if name != "figure"}
-    return Study(**{"background": Background(), "tops": given["runs"], **given})
+    given = {_FIELDS.get(name, name): each for name, each in vars(it).items() if not is_missing(each)}
+    given.pop("figure", None)
+    return Study(**{"background": Background(), "tops": it.runs, **given})
 
 
-def _html(**values: Any) -> Found:
-    study = _study(values)
+def _html(it: Any) -> Found:
+    study = _study(it)
     told, figures = study.told, figures_of_page(study)
-    own = {name: values.get(name) for name in ("runs", "qrels", "augmented", "labels", "pool_sources")}
+    own = {name: getattr(it, name) for name in ("runs", "qrels", "augmented", "labels", "pool_sources")}
     title = f"Corrected labels: {told.name}" if told.name else "Corrected labels"
-    subtitle = told.basis or rests_on(own)
-    text = render_page(study, figures, title=title, subtitle=subtitle)
+    text = render_page(study, figures, title=title, subtitle=told.basis or rests_on(own))
     size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(figures), 'figure')}"
     said = [*(text.replace("*", "") for text in headline_of(study)), f"{{out}}: {size}; open it in a browser"]
     return Found(
@@ -187,10 +147,11 @@ def _texts(figures: Mapping[str, Figure]) -> pd.DataFrame:
     return pd.DataFrame({"figure": list(figures), "text": [each.text for each in figures.values()]})
 
 
-def _figures(*, figure: str | None = None, **values: Any) -> Found:
-    if values.get("measures") and figure not in (None, "scores", "differences", "order", "length"):
+def _figures(it: Any) -> Found:
+    figure = it.figure
+    if it.measures and figure not in (None, "scores", "differences", "order", "length"):
         raise OptionError(f"-m does not go with {figure}; leave one of them out")
-    found = figures_of(_study(values), [figure] if figure else FIGURES)
+    found = figures_of(_study(it), [figure] if figure else FIGURES)
     if not found:
         raise UsageError(f"nothing to draw: the study holds too little for {figure or 'any figure'}")
     names = [".svg"] if figure else [f"-{width}mm.{kind}" for width in WIDTHS for kind in ("svg", "pdf")]
@@ -202,24 +163,24 @@ def _figures(*, figure: str | None = None, **values: Any) -> Found:
     )
 
 
-def _unpooled(runs: Any, fed: Collection[str] | None) -> list[str]:
-    return [] if fed is None else unpooled(runs, fed)
+def _unpooled(it: Any) -> list[str]:
+    return [] if it.fed is None else unpooled(it.runs, it.fed)
 
 
 _FIELDS = {"qrels": "original", "pool_sources": "sources", "against": "since"}  # of a study, by parameter
-_OF_STUDY = ("runs", "qrels", "augmented", "labels", "queries")
-_BESIDE = ("background", "pool_sources", "judgments", "grades", "tops", "told", "tell")
+_SCORED, _OF_STUDY = "runs qrels augmented", "runs qrels augmented labels queries"
+_BESIDE = "background pool_sources judgments grades tops told tell"
 PARTS = {
-    "html": Part(_html, _OF_STUDY, (*_BESIDE, "against"), writes=True),
-    "figures": Part(_figures, _OF_STUDY, (*_BESIDE, "measures", "figure"), writes=True),
-    "methods": Part.of(_methods),
-    "table1": Part.of(_table1),
-    "table2": Part.of(_table2),
-    "table3": Part.of(_table3),
-    "table4": Part.of(_table4),
-    "length": Part.of(_length),
-    "saturation": Part.of(_saturation),
-    "similarity": Part.of(_similarity),
+    "html": Part(_html, _OF_STUDY, f"{_BESIDE} against", writes=True),
+    "figures": Part(_figures, _OF_STUDY, f"{_BESIDE} measures figure", writes=True),
+    "methods": Part(_methods, "", "told"),
+    "table1": Part(_table1, _SCORED, "background fed measures"),
+    "table2": Part(_table2, "judgments", "grades pool_sources queries by"),
+    "table3": Part(_table3, "runs"),
+    "table4": Part(_table4, f"{_SCORED} pool_sources", "fed measures"),
+    "length": Part(_length, f"{_SCORED} queries", "fed measures"),
+    "saturation": Part(_saturation, _SCORED, "fed measures"),
+    "similarity": Part(_similarity, f"{_SCORED} queries train", "fed measures"),
 }
 _What = Literal[
     "html", "figures", "methods", "table1", "table2", "table3", "table4", "length", "saturation", "similarity"
