@@ -25,7 +25,7 @@ from fire_toolkit.files import read_bytes
 from fire_toolkit.folder.sheets import labels_in_sheet, sheet_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_pool
-from fire_toolkit.inference.audit import AuditedLabels, draw_audit, labels_by_band
+from fire_toolkit.inference.audit import draw_audit, labels_by_band
 from fire_toolkit.tables import check_pool
 from fire_toolkit.tables.columns import PAIR
 
@@ -49,7 +49,9 @@ def draw_for_experts(given: Given, budget: int | None) -> None:
             "draw another"
         )
     seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
-    labels = _labels(given)
+    if (path := made_file("pool/pool.csv")) is None:
+        raise UsageError("pool/pool.csv: not made yet; the ranks of labelled pairs are in it")
+    labels = labels_by_band(given.labels, given.original, read_pool(given.use(path)))
     each = None if budget is None else max(1, budget // (3 * len(labels.bands)))
     numbers = {"positives": each or POSITIVES, "negatives": 2 * each if each else NEGATIVES, "seed": seed}
     sample = draw_audit(labels, **numbers)
@@ -98,14 +100,6 @@ def import_experts(given: Given, sheets: Sequence[Path]) -> None:
     words = f"{n_of(len(voted), 'answer')} of experts read; {counts['pairs']:,} pairs in {out}"
     given.summarise(counts, words)
     say_next("score")
-
-
-def _labels(given: Given) -> AuditedLabels:
-    """Return the labels by the band of their best rank in the workspace's pool."""
-    path = made_file("pool/pool.csv")
-    if path is None:
-        raise UsageError("pool/pool.csv: not made yet; the ranks of labelled pairs are in it")
-    return labels_by_band(given.labels, given.original, read_pool(given.use(path)))
 
 
 def _mark(sample: bytes) -> str:

@@ -114,19 +114,12 @@ def _extended(
         return known
     sources = original = deep = None
     if root:
-        deep = _deep_pairs(root)
+        path = root / "pool" / "pool.csv"
+        pool = read_pool(path) if path.is_file() else None
+        if pool is not None and "stratum" in pool:  # asked because they, or their queries, were drawn
+            deep = pool.loc[(pool["stratum"] == DEEP) | (pool["inclusion_probability"] < 1), PAIR]
         named = named_file("qrels", "collection")
         original = read_qrels(named) if named and named.is_file() else None
         sources = read_pool_sources(root / "pool" / "pool_sources.csv") if policy == UNTIL_CONFIRMED else None
     added = design_pairs(fresh, policy=policy, sources=sources, original=original, deep=deep)
     return added if known is None else pd.concat([known, added], ignore_index=True)
-
-
-def _deep_pairs(root: Path) -> pd.DataFrame | None:
-    """Return the pairs that the workspace's pool asks because they, or their queries, were drawn."""
-    path = root / "pool" / "pool.csv"
-    pool = read_pool(path) if path.is_file() else None
-    if pool is None or "stratum" not in pool:
-        return None
-    is_drawn = (pool["stratum"] == DEEP) | (pool["inclusion_probability"] < 1)
-    return pool.loc[is_drawn, PAIR]

@@ -153,16 +153,12 @@ def _read(given: Given, paths: Sequence[Path], asked: Elsewhere, labels: Labels)
     return files
 
 
-def _has_answers(root: Path) -> bool:
-    with Store(root / STORE) as store:
-        return store.has_answers()
-
-
 def _take_earlier_exports(root: Path) -> None:
     """Read into the ledger the exports that the judgments were made from before there was a ledger."""
     judgments = root / "judgments" / "judgments.csv"
-    if not judgments.is_file() or _has_answers(root):
-        return
+    with Store(root / STORE) as store:
+        if not judgments.is_file() or store.has_answers():
+            return
     at = manifest_path(judgments, is_folder=False)
     inputs = read_manifest(at).inputs if at.is_file() else {}
     paths = [root / name for name in inputs]

@@ -44,7 +44,12 @@ def guideline(
         click.echo("\n".join(list_guidelines()))
         return 0
     if like is not None:
-        _write_copy(Path(name), like)
+        if (folder := Path(name)).exists():
+            raise UsageError(f"{folder}: already exists; edit it, or choose another name")
+        files = new_guideline_files(folder.name, like=like)
+        write_files({folder / each: text.encode() for each, text in files.items()})
+        say(f"{folder}: a copy of {like}; edit {', '.join(files)}")
+        say(f"next: fire-toolkit guideline {quote(str(folder))}")
         return 0
     problems = [*guideline_problems(name), *prompt_problems(name)]
     for problem in problems:
@@ -65,13 +70,3 @@ def guideline(
     say(f"{rules.name}: its three files agree; {graded}; {flags}; {rules.level} level")
     say(f"next: fire-toolkit tasks --guideline {quote(name)}")
     return 0
-
-
-def _write_copy(folder: Path, like: str) -> None:
-    """Write a guideline that is as another one, under a name of its own."""
-    if folder.exists():
-        raise UsageError(f"{folder}: already exists; edit it, or choose another name")
-    files = new_guideline_files(folder.name, like=like)
-    write_files({folder / name: text.encode() for name, text in files.items()})
-    say(f"{folder}: a copy of {like}; edit {', '.join(files)}")
-    say(f"next: fire-toolkit guideline {quote(str(folder))}")

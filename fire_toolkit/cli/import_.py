@@ -130,28 +130,24 @@ def _into_ledger(
     files = Given()
     for path in sheets:
         files.use(path)
-    paths = [_came_back(path, root) for path in dict.fromkeys(paths)]
+    paths = list(dict.fromkeys(paths))
+    for path in paths:
+        if path.resolve().is_relative_to((root / "tasks").resolve()):
+            raise UsageError(f"{path}: this file was handed out; save the returned file in exports/")
     records = [path for path in paths if is_record(path)]
-    _refuse_other_campaigns(given, records)
-    paths = [path if path in records else files.use(path) for path in paths]
-    with _hint_at_foreign([path for path in paths if path not in records]):
-        added = read_files(root, paths, source=source)
-    derive_judgments(root, added, stage="import", exports=files, as_json=given.values["as_json"])
-
-
-def _refuse_other_campaigns(given: Given, records: Sequence[Path]) -> None:
-    """Raise `FormatError` for a record on queries that the workspace does not have."""
-    if not records or not (at := given.path("queries", exists=True)):
-        return
-    known = set(given.queries["query_id"])
-    for path in records:
+    at = given.path("queries", exists=True)
+    known = set(given.queries["query_id"]) if records and at else set()
+    for path in records if at else ():
         pairs = split_pair_ids(set(read_ledger(path)["pair_id"])).values()
-        n_other = sum(query_id not in known for query_id, _ in pairs)
-        if n_other:
+        if n_other := sum(query_id not in known for query_id, _ in pairs):
             raise FormatError(
                 f"{path}: {n_other:,} of its {n_of(len(pairs), 'pair')} are on queries that {at} does not "
                 "have; expected another copy of this campaign's record"
             )
+    paths = [path if path in records else files.use(path) for path in paths]
+    with _hint_at_foreign([path for path in paths if path not in records]):
+        added = read_files(root, paths, source=source)
+    derive_judgments(root, added, stage="import", exports=files, as_json=given.values["as_json"])
 
 
 def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:
@@ -186,13 +182,6 @@ def _hint_at_foreign(paths: Sequence[Path]) -> Iterator[None]:
         if path and (words := how_to_read(path, str(error))):
             raise FormatError(words) from None
         raise
-
-
-def _came_back(path: Path, root: Path) -> Path:
-    """Return the path of an export, which must not be a file that was handed out."""
-    if path.resolve().is_relative_to((root / "tasks").resolve()):
-        raise UsageError(f"{path}: this file was handed out; save the returned file in exports/")
-    return path
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
-from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
+from fire_toolkit.workspace.config import CONFIG, config_text, find_workspace
 from fire_toolkit.workspace.manifests import write_files
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -42,7 +42,9 @@ def init(
     outer = find_workspace(folder.resolve().parent) if rules and rules.is_of_queries else None
     settings = {"tasks": {"guideline": guideline}} if guideline else {}
     if outer is not None:
-        settings["collection"] = _shared_files(outer, folder)
+        found = {name: outer.path("collection", name) for name in ("queries", "qrels")}
+        own = folder.resolve()
+        settings["collection"] = {name: os.path.relpath(path, own) for name, path in found.items() if path}
     write_files({path: config_text(settings).encode()})
     if outer is not None:
         (folder / "exports").mkdir(exist_ok=True)
@@ -58,9 +60,3 @@ def init(
         f"runs into {folder / 'runs'}"
     )
     say(f"next: {'' if folder == Path() else f'cd {quote(str(folder))} && '}fire-toolkit status")
-
-
-def _shared_files(outer: Workspace, folder: Path) -> dict[str, str]:
-    """Return queries and qrels of another workspace as paths from `folder`."""
-    found = {name: outer.path("collection", name) for name in ("queries", "qrels")}
-    return {name: os.path.relpath(path, folder.resolve()) for name, path in found.items() if path}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -95,9 +95,11 @@ def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
     key = key_at(folder / MEDIA_KEY)
     addresses = {url: opaque_name(key, url) for url in names}
     start = f"{base_url.rstrip('/')}/m/"
+    texts = (path.read_text(encoding="utf-8") for path in handed_out(workspace.root).values())
+    shown = (value for text in texts for task in json.loads(text) for value in task["data"].values())
     used = {
         unquote("m/" + url.partition("#")[0].rpartition("/m/")[2])
-        for url in _urls_of_tasks(workspace.root)
+        for url in map(str, shown)
         if url.startswith(start) or (urlsplit(url).hostname in LOOPBACK_HOSTS and "/m/" in url)
     }
     if lost := used - set(addresses.values()):
@@ -106,10 +108,3 @@ def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
             f"another {folder / MEDIA_KEY} was in use"
         )
     return addresses
-
-
-def _urls_of_tasks(root: Path) -> Iterator[str]:
-    """Yield what the tasks of this workspace show."""
-    for path in handed_out(root).values():
-        tasks = json.loads(path.read_text(encoding="utf-8"))
-        yield from (str(value) for task in tasks for value in task["data"].values())

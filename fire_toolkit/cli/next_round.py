@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
-import pandas as pd
 
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.cli.again import Again, ask_by, ask_doubts, ask_marked, loads_of, say_loads
 from fire_toolkit.cli.auditing import draw_for_experts
-from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
+from fire_toolkit.cli.campaigns import begun_here, names_of
 from fire_toolkit.cli.common import n_of, named, say, workspace_lock
 from fire_toolkit.cli.designs import open_by_design, record_design
 from fire_toolkit.cli.given import Given
@@ -111,9 +110,14 @@ def next_round(
             else:
                 draw_for_experts(given, budget)
         else:
-            asked = _asked(ask, budget, random_share)
+            asked = set(ask) or set(STRATA if budget is not None else ("dispute", "escalated"))
+            if random_share is not None and "random" not in asked:
+                raise click.UsageError(
+                    "--random-share is of stratum random, which is not asked; add --ask random"
+                )
             share = RANDOM_SHARE if random_share is None else random_share
-            numbers = {"ask": asked, "budget": budget, "random_share": share}
+            strata = tuple(name for name in (FOURTH_VOTE, *STRATA) if name in asked)
+            numbers = {"ask": strata, "budget": budget, "random_share": share}
             _ask_planned(given, annotators, policy, numbers, is_dry=dry_run)
 
 
@@ -124,8 +128,19 @@ def _ask_planned(
     if annotators and begun_here() is None:
         raise click.UsageError("--annotator is for a campaign, and none has begun here; push tasks first")
     given.needed("judgments"), given.needed("labels")
-    design = _design(begun_here(), policy, is_kept=not is_dry)
     again = Again.of(given, annotators)
+    if policy and again.campaign is None:
+        raise click.UsageError(
+            "--policy is for a campaign, and none has begun here; `resolve --design` names the classes of "
+            "judgments made elsewhere"
+        )
+    if FOURTH_VOTE in numbers["ask"] and again.campaign is None:
+        raise click.UsageError(
+            f"--ask {FOURTH_VOTE} is for a campaign, and none has begun here: elsewhere nothing marks its "
+            "answers, and labels would count them"
+        )
+    design = record_design(again.campaign.root, policy, is_kept=not is_dry) if again.campaign else None
+    votes = votes_in_order(given.judgments, grades=given.grades) if FOURTH_VOTE in numbers["ask"] else None
     place = given.out(f"plan/round-{again.number}")
     numbers |= {"low_posterior": LOW_POSTERIOR, "seed": again.seed}
     plan = partial(
@@ -136,7 +151,7 @@ def _ask_planned(
         grades=given.grades,
         original=given.original_if_any,
         by_design=open_by_design(design, given.judgments, given.grades),
-        fourth=_fourth(given, again.campaign) if FOURTH_VOTE in numbers["ask"] else None,
+        fourth=None if votes is None else split_positives(votes, given.original_if_any),
         round=again.number,
         **numbers,
     )
@@ -176,36 +191,6 @@ def _refuse_beside(
     for option, value in named.items():
         if value not in (None, (), False):
             raise click.UsageError(f"{option} is of pairs that the labels choose; {name} goes by its own")
-
-
-def _asked(ask: Sequence[str], budget: int | None, random_share: float | None) -> tuple[str, ...]:
-    """Return the strata asked, in their order."""
-    asked = set(ask) or set(STRATA if budget is not None else ("dispute", "escalated"))
-    if random_share is not None and "random" not in asked:
-        raise click.UsageError("--random-share is of stratum random, which is not asked; add --ask random")
-    return tuple(name for name in (FOURTH_VOTE, *STRATA) if name in asked)
-
-
-def _design(campaign: Begun | None, policy: str | None, *, is_kept: bool) -> pd.DataFrame | None:
-    """Return the design that the campaign goes by, and keep it; None without a policy."""
-    if campaign is not None:
-        return record_design(campaign.root, policy, is_kept=is_kept)
-    if policy:
-        raise click.UsageError(
-            "--policy is for a campaign, and none has begun here; `resolve --design` names the classes of "
-            "judgments made elsewhere"
-        )
-    return None
-
-
-def _fourth(given: Given, campaign: Begun | None) -> pd.DataFrame:
-    """Return the positives by 2 to 1, of which a fourth vote can be asked in a campaign alone."""
-    if campaign is None:
-        raise click.UsageError(
-            f"--ask {FOURTH_VOTE} is for a campaign, and none has begun here: elsewhere nothing marks its "
-            "answers, and labels would count them"
-        )
-    return split_positives(votes_in_order(given.judgments, grades=given.grades), given.original_if_any)
 
 
 def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:

@@ -34,6 +34,7 @@ from fire_toolkit.cli.campaigns import (
     guideline_of_campaign,
     handed_to,
     loads_of,
+    names_of,
 )
 from fire_toolkit.cli.common import (
     made_file,
@@ -84,11 +85,7 @@ class _Wanted:
     is_named: bool
 
 
-def _split(values: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
-
-
-_ANNOTATORS = Option(("--annotator",), metavar="A,B,C=LOAD", parse=_split)
+_ANNOTATORS = Option(("--annotator",), metavar="A,B,C=LOAD", parse=names_of)
 _SAMPLE = Option(("--check-media",), metavar="N", least=0)
 
 
@@ -227,8 +224,13 @@ def _new_round(
     if overlap.is_file():
         inputs.use(overlap)
     number = int(asked["round"].max()) if len(asked) else 1
-    if number not in {entry.number for entry in begun}:
-        asked = _without_judged(asked, number)
+    judged = made_file("judgments/judgments.csv")
+    if judged and number not in {entry.number for entry in begun}:
+        pairs = read_judged_pairs(judged)
+        is_judged = pair_rows(asked, pairs[pairs["round"] >= number]) >= 0
+        if n_judged := int(is_judged.sum()):
+            say(f"note: {n_of(n_judged, 'task')} left out: their pairs were judged since the tasks were made")
+        asked = Tasks(asked[~is_judged].reset_index(drop=True))
     again = asked_before(asked, [entry for entry in begun if entry.number != number])
     if again:
         raise UsageError(
@@ -251,18 +253,6 @@ def _new_round(
         seed=int(setting_or_default(None, "tasks", "seed")),
     )
     return dataclasses.replace(drawn, carrier=carrier)
-
-
-def _without_judged(asked: Tasks, number: int) -> Tasks:
-    """Return the tasks of a round whose pairs nobody has judged in it meanwhile, and say how many others."""
-    path = made_file("judgments/judgments.csv")
-    if path is None:
-        return asked
-    judged = read_judged_pairs(path)
-    is_judged = pair_rows(asked, judged[judged["round"] >= number]) >= 0
-    if n_judged := int(is_judged.sum()):
-        say(f"note: {n_of(n_judged, 'task')} left out: their pairs were judged since the tasks were made")
-    return Tasks(asked[~is_judged].reset_index(drop=True))
 
 
 def _say_lone_controls(entry: Round) -> None:

@@ -17,7 +17,7 @@ from fire_toolkit.campaign.asking import (
     round_of_pairs,
 )
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
-from fire_toolkit.campaign.records import BY_HAND, Campaign, Round, refuse_other_round
+from fire_toolkit.campaign.records import BY_HAND, Round, refuse_other_round
 from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overlap_file
 from fire_toolkit.campaign.task_json import task_lines
@@ -40,11 +40,10 @@ from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.commands.types import Option
 from fire_toolkit.folder.carrier import queue_files, refuse_file_names
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
-from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.media.places import file_at
 from fire_toolkit.pooling import pairs_to_ask
-from fire_toolkit.tables import Pool, Queries, Tasks
+from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.manifests import checked
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, rounds_by_hand, tasks_file
 
@@ -106,6 +105,10 @@ def tasks(
     judged_by = guideline or str(setting_or_default(None, "tasks", "guideline"))  # not by earlier tasks
     named = {"pool": pool, "queries": queries, "items": items, "guideline": judged_by, "out": out}
     people = [name.strip() for each in annotators for name in each.split(",") if name.strip()]
+    if policy and not (people and current_workspace()):
+        raise click.UsageError(
+            "--policy is for a campaign in a workspace: with --annotator, or `push --policy`"
+        )
     options: dict[str, Any] = {"overlap": overlap, "n_captions": captions, "seed": seed}
     with workspace_lock():
         _make(Given({**named, "as_json": as_json}), people, policy, options)
@@ -114,10 +117,6 @@ def tasks(
 def _make(given: Given, people: Sequence[str], policy: str | None, options: dict[str, Any]) -> None:
     """Write the tasks, and begin a round by hand where people are named."""
     workspace = current_workspace()
-    if policy and (workspace is None or not people):
-        raise click.UsageError(
-            "--policy is for a campaign in a workspace: with --annotator, or `push --policy`"
-        )
     if workspace:
         check_policy(workspace.root, policy)
     asked, rules = _what_to_ask(given), given.guideline
@@ -128,22 +127,28 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         return
     names = {1: file.name, 2: overlap_file(file).name}
     texts = {names[batch]: lines for batch, lines in task_lines(made, rules).items()}
-    entry = _by_hand(made, people, options) if people else None
+    entry, campaign = None, None
+    if people:
+        loads, size = loads_of(people), {"n_captions": options["n_captions"], "seed": options["seed"]}
+        refuse_file_names(loads)
+        entry = replace(first_round(round_of_pairs(made), made, loads, **size), carrier=BY_HAND)
     own = queue_files(entry, rules, stem=file.name.removesuffix(".json")) if entry else {}
     for files in own.values():
         texts |= files
-    size = {"captions": options["n_captions"]} if options["n_captions"] > 1 else {}
-    parameters = {**rules.record, "overlap": options["overlap"], "seed": options["seed"], **size}
+    parameters = {**rules.record, "overlap": options["overlap"], "seed": options["seed"]}
+    parameters |= {"captions": options["n_captions"]} if options["n_captions"] > 1 else {}
     texts, has_changed = kept_files(file, texts, is_on_server=_is_on_server(file))
     if has_changed:
         say(
             "note: captions or addresses of tasks have changed; `push` updates those that nobody has answered"
         )
-    begins = None if given.values["out"] else _campaign_for(entry, rules)
+    if entry and workspace and not given.values["out"]:
+        refuse_other_round(workspace.root, entry)
+        campaign = campaign_of(workspace.root, rules)
     given.write(file, texts, "tasks", parameters, counts)
-    if entry and begins:
-        begin(*begins, [entry])
-        record_design(begins[0], policy)
+    if entry and workspace and campaign:
+        begin(workspace.root, campaign, [entry])
+        record_design(workspace.root, policy)
     again = f"; {counts['doubled']:,} of them again in {overlap_file(file)}, for a second annotator"
     words = f"{n_of(counts['tasks'], 'task')} in {file}" + (again if counts["doubled"] else "")
     given.summarise(counts, f"{words}; {asked.left_out}" if asked.n_left else words)
@@ -152,12 +157,12 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     if entry:
         _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
-    campaign = begun_here()
-    if campaign and campaign.is_by_hand and not entry:
+    begun = begun_here()
+    if begun and begun.is_by_hand and not entry:
         say("to hand them out as files too, as the rounds before:")
-        say_next(f"tasks --annotator {','.join(handed_to(campaign))}")
+        say_next(f"tasks --annotator {','.join(handed_to(begun))}")
         return
-    if workspace and not campaign and not knows_server():
+    if workspace and not begun and not knows_server():
         say(ON_A_SERVER)
     say_following("import", "EXPORT.json --out judgments.csv")
 
@@ -192,7 +197,9 @@ def _what_to_ask(given: Given) -> _Asked:
 def _made(given: Given, asked: _Asked, *, is_by_hand: bool, options: dict[str, Any]) -> Tasks:
     """Return the tasks; a server finds files by addresses, who watches them by hand by paths."""
     queries, items, rules = given.queries, given.items_if_any, given.guideline
-    pairs = _without_own_items(asked.pairs, queries)
+    pairs = without_own_pairs(asked.pairs, own_items_of(queries))
+    if n_own := len(asked.pairs) - len(pairs):
+        say(f"note: {n_of(n_own, 'pair')} of a query and its own item left out: nobody is asked about it")
     if not is_by_hand:
         queries = with_addresses(queries, set(pairs["query_id"].unique()))
         own = own_items_of(queries).values() if rules.shows_reference else ()
@@ -201,23 +208,6 @@ def _made(given: Given, asked: _Asked, *, is_by_hand: bool, options: dict[str, A
     made = make_tasks(pairs, queries, items=items, guideline=rules, **options)
     refuse_texts_unseen(made, items, rules)
     return made
-
-
-def _without_own_items(pairs: Pool, queries: Queries) -> Pool:
-    """Return the pairs without those of a query and its own item, and say how many these were."""
-    kept_pairs = without_own_pairs(pairs, own_items_of(queries))
-    if n_own := len(pairs) - len(kept_pairs):
-        say(f"note: {n_of(n_own, 'pair')} of a query and its own item left out: nobody is asked about it")
-    return kept_pairs
-
-
-def _by_hand(made: Tasks, people: Sequence[str], options: dict[str, Any]) -> Round:
-    """Return the round of tasks that files carry, in the queues that `push` would give."""
-    loads = loads_of(people)
-    refuse_file_names(loads)
-    size, seed = options["n_captions"], options["seed"]
-    entry = first_round(round_of_pairs(made), made, loads, n_captions=size, seed=seed)
-    return replace(entry, carrier=BY_HAND)
 
 
 def _is_on_server(file: Path) -> bool:
@@ -241,19 +231,6 @@ def _warn_of_unshown(made: Tasks) -> None:
             f"and our own page (`push --carrier page`) shows them as they are; for ids, "
             "give --items a table with doc_id and media_url"
         )
-
-
-def _campaign_for(entry: Round | None, rules: Guideline) -> tuple[Path, Campaign] | None:
-    """Return workspace and campaign in which a round by hand is about to begin; None where none is.
-
-    Raises:
-        UsageError: another round of its number has begun, or a campaign with another page.
-    """
-    workspace = current_workspace()
-    if entry is None or workspace is None:
-        return None
-    refuse_other_round(workspace.root, entry)
-    return workspace.root, campaign_of(workspace.root, rules)
 
 
 def _say_files(entry: Round, files: Sequence[Path], file: Path) -> None:
