@@ -11,7 +11,7 @@ from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, n_of, say, say_next, say_notes
 from fire_toolkit.cli.given import Given, as_text
 from fire_toolkit.cli.streams import as_files
-from fire_toolkit.collections.assembly import Collection, turned
+from fire_toolkit.collections.assembly import turned
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
@@ -91,7 +91,13 @@ def add_collection(
     counts = collection.counts
     _refuse_while_out(inputs, folder, parameters, tables)
     inputs.write(folder, tables, "add-collection", parameters, counts)
-    inputs.summarise(counts, _words(collection))
+    numbers = {"query": counts["queries"], "item": counts["items"]}
+    words = ", ".join(n_of(n, thing) for thing, n in numbers.items())
+    words += f", {n_of(counts['qrels'], 'pair')} in the qrels"
+    if n_targets := len(collection.targets):
+        words += f"; {n_of(n_targets, 'target')} in qrels.target.txt"
+    words += f"; {n_of(counts['groups'], 'row')} of groups" if counts["groups"] else ""
+    inputs.summarise(counts, words)
     qrels = f" --qrels {folder / 'qrels.txt'}" if len(collection.qrels) else ""
     say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")
 
@@ -137,16 +143,3 @@ _OWN_ITEMS = {
     None: "never pooled; no protocol for rankings is known, so they are kept there: --own-item drop here, "
     "or with score, leaves them out",
 }
-
-
-def _words(collection: Collection) -> str:
-    counts = collection.counts
-    words = [
-        f"{n_of(counts['queries'], 'query')}, {n_of(counts['items'], 'item')}, "
-        f"{n_of(counts['qrels'], 'pair')} in the qrels"
-    ]
-    if len(collection.targets):
-        words.append(f"{n_of(len(collection.targets), 'target')} in qrels.target.txt")
-    if counts["groups"]:
-        words.append(f"{n_of(counts['groups'], 'row')} of groups")
-    return "; ".join(words)

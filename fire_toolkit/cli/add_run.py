@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import click
 
-from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, say_next, say_notes
+from fire_toolkit.cli.common import n_of, say, say_notes
+from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.cli.run_readers import id_files, say_order, spread_of_environment
@@ -20,9 +21,8 @@ from fire_toolkit.collections.audit import id_key
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import id_file_for
-from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest, rank_vectors
+from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.native import run_bytes
-from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.readers import read_mask
 from fire_toolkit.formats.runs.score_anomalies import Kept, parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -108,16 +108,20 @@ def add_run(
     for path, other in [(paths[0], paths[1])] if is_pair else [(path, None) for path in paths]:
         own = Given(named)
         own.hashes.update(inputs.hashes)
-        request = replace(request, rank_vectors=_ranking_of(filter(None, (path, other))))
+        both, spread = [path, *([other] if other else [])], spread_of_environment()
+        if spread is not None:  # vectors are ranked by the cluster that the environment names
+            from fire_toolkit.engines.work import rank_shared_vectors
+
+            request = replace(request, rank_vectors=partial(rank_shared_vectors, spread, both))
         result = _ingested(request, path, other, own)
-        for file in filter(None, (path, other)):
+        for file in both:
             own.use(file)
         reports.append(_write(folder, result, own, request))
         _tell(path, result, as_json=as_json)
         _note_strange_docs(result, own)
     if as_json:
         Given({"as_json": True}).summarise({"runs": reports}, "")
-    _say_next(folder)
+    say_following("pool", f"{folder}/*.parquet --out pool")  # alike where there is a pool
 
 
 def _kept(inputs: Given) -> Kept:
@@ -131,15 +135,6 @@ def _kept(inputs: Given) -> Kept:
         return Kept(own.of_query, own.is_dropped, None)
     members = read_delimited(inputs.use(groups), required=PAIR)
     return Kept(own.of_query, own.is_dropped, members)
-
-
-def _ranking_of(files: Iterable[Path]) -> Callable[..., Ranked]:
-    """Return what ranks vectors: this process, or the cluster that the environment names."""
-    if (spread := spread_of_environment()) is None:
-        return rank_vectors
-    from fire_toolkit.engines.work import rank_shared_vectors
-
-    return partial(rank_shared_vectors, spread, list(files))
 
 
 def _ingested(request: Request, path: Path, other: Path | None, inputs: Given) -> Ingested:
@@ -234,17 +229,3 @@ _COUNTED = {
     "tied_at_cut": ("query", "cut within a tie"),
     "tied_positives": ("positive", "tied with another doc"),
 }
-
-
-def _say_next(folder: Path) -> None:
-    """Name `pool`: as status does where the workspace has pooled, since a later model is pooled alike."""
-    workspace, command = current_workspace(), ""
-    if workspace is not None and made_file("pool/pool.csv") is not None:
-        from fire_toolkit.campaign.following import what_follows  # heavy
-        from fire_toolkit.cli.following import standing_of
-
-        command = what_follows(standing_of(workspace)).command
-    if command.startswith("pool"):
-        say_next(command)
-    else:
-        say_next("pool", f"{folder}/*.parquet --out pool")

@@ -49,9 +49,6 @@ TABLES.update(
         if (writer := writer_of(given.needed("judgments")))
         else None
     ),
-    # Pairs whose label is known, and answers that are no votes, where these tell how right they are.
-    controls_given=lambda given: _controls(given, named) if (named := given.values["controls"]) else None,
-    dropped=lambda given: _dropped(given) if given.values["controls"] else None,
     # The tables whose columns are added; the queries, where judgments are shared among those of one text.
     joined=lambda given: [read_delimited(given.use(file)) for file in given.values["joined"]],
     queries_to_share=lambda given: given.queries if given.plain["share_judgments"] else None,
@@ -117,12 +114,15 @@ def next_number(given: Given) -> int:
     return next_round_number(workspace.root, judged=latest) if workspace else latest + 1
 
 
-def _controls(given: Given, named: str) -> pd.DataFrame:
-    """Return pairs whose label is known: a table with a column label, or TREC qrels by the labels' grades.
+@reads
+def controls_given(given: Given) -> pd.DataFrame | None:
+    """Pairs whose label is known: a table with a column label, or TREC qrels by the labels' grades.
 
     Pairs with a relevance below 0 are not known.
     """
-    grades_of_labels, path = given.grades, given.use(named)
+    if not given.values["controls"]:
+        return None
+    grades_of_labels, path = given.grades, given.use(given.values["controls"])
     header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
     if {*PAIR, "label"} <= {name.strip() for name in header}:
         return read_delimited(path, required=[*PAIR, "label"])[[*PAIR, "label"]]
@@ -140,10 +140,11 @@ def _controls(given: Given, named: str) -> pd.DataFrame:
     return known[PAIR].assign(label=known["relevance"].map(spelled).astype("str"))
 
 
-def _dropped(given: Given) -> pd.DataFrame | None:
-    """Return the answers beside the judgments that are no votes."""
-    path = given.needed("judgments").with_name("dropped.csv")
-    if not path.is_file():
+@reads
+def dropped(given: Given) -> pd.DataFrame | None:
+    """The answers beside the judgments that are no votes, where controls tell how right they are."""
+    path = given.needed("judgments").with_name("dropped.csv") if given.values["controls"] else None
+    if path is None or not path.is_file():
         return None
     names = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
     found = read_delimited(given.use(path), required=names)[names]

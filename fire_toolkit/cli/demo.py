@@ -53,7 +53,9 @@ def demo(
         raise click.UsageError("--label-studio goes with --live")
     root = Path(out or "fire-demo")
     prepare_folder(root, "")
-    world = make_world(media_suffix=_media_suffix())
+    if (suffix := media_suffix()) != ".webm":
+        say("note: PyAV is not installed (pip install av): clips are animated pictures")
+    world = make_world(media_suffix=suffix)
     say(f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}")
     write_world(world, root)
     with contextlib.chdir(root):
@@ -63,22 +65,15 @@ def demo(
         seen = _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seen=seen)
         for words in (["import"], ["resolve"], ["next-round"]):
             give_command(*words)
-        _third_labels(world, seen)
-        for words in (["augment"], ["score"], ["compare"], ["gallery"]):
+        give_command("tasks", "plan/round-2", "--overlap", "0", "--out", "tasks/third.json")
+        _answer(world, "tasks/third.json", "third", batch=3, seen=seen)  # of every dispute
+        for words in (["import"], ["agree"], ["resolve"], ["augment"], ["score"], ["compare"], ["gallery"]):
             give_command(*words)
         scores = _compare_with_truth(world)
         give_command("report", "html")
     click.echo(f"\n{FIRST} by the benchmark (o) and corrected (#):")
     click.echo("\n".join(figure_in_text(scores)))
     _say_what_next(root)
-
-
-def _media_suffix() -> str:
-    """Return the kind of file the clips are written as, and say so when it is not video."""
-    suffix = media_suffix()
-    if suffix != ".webm":
-        say("note: PyAV is not installed (pip install av): clips are animated pictures")
-    return suffix
 
 
 def _answer(
@@ -96,15 +91,6 @@ def _answer(
     say(f"\n{len(exports)} annotators answered {n_of(len(tasks), 'task')}: {', '.join(sorted(files))}")
     answered = annotators_seen(exports)
     return {key: seen.get(key, set()) | answered.get(key, set()) for key in {*seen, *answered}}
-
-
-def _third_labels(world: World, seen: dict[str, set[str]]) -> None:
-    """Ask a third annotator about every dispute, and resolve again."""
-    words = ["--overlap", "0", "--out", "tasks/third.json"]
-    give_command("tasks", "plan/round-2", *words)
-    _answer(world, "tasks/third.json", "third", batch=3, seen=seen)
-    for words in (["import"], ["agree"], ["resolve"]):
-        give_command(*words)
 
 
 def _compare_with_truth(world: World) -> pd.DataFrame:

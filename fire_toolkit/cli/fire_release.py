@@ -55,8 +55,14 @@ def write_fire_release(workspace: Workspace, tables: Path | None, out: Path) -> 
     named = {} if tables is None else {"judgments": file_in(tables, "judgments.csv"), "labels": tables}
     given = Given(named)
     folder = given.needed("labels").parent
-    about = _kept(folder / ABOUT, given)
-    own = workspace.settings["release"]
+    about, own, path = {}, workspace.settings["release"], folder / ABOUT
+    if path.is_file():  # the labels are of a release that was read
+        about = parse_json(read_text(given.use(path)), str(path))
+        if not isinstance(about, dict) or not all(isinstance(about.get(k, []), list) for k in _LISTS):
+            raise FormatError(
+                f"{path}: not what `fire-toolkit import` writes; delete it, or import that again"
+            )
+        say(f"{path}: fields of the release that was read are written again")
     licence = about.get("license", own["licence"])
     dataset = next(iter(about.get("datasets", [own["name"]])), "")
     if not licence:
@@ -76,17 +82,6 @@ def write_fire_release(workspace: Workspace, tables: Path | None, out: Path) -> 
     given.write(out, {out.name: content}, "release", {"format": "fire", "licence": licence}, counts)
     say(f"{n_labels:,} annotations and {n_disputes:,} disagreements written to {out}")
     say_next(f"import {out} --out {out.with_suffix('')}-read")
-
-
-def _kept(path: Path, given: Given) -> dict[str, Any]:
-    """Return the fields at the top of a release that was read, where the labels are its."""
-    if not path.is_file():
-        return {}
-    found = parse_json(read_text(given.use(path)), str(path))
-    if not isinstance(found, dict) or not all(isinstance(found.get(k, []), list) for k in _LISTS):
-        raise FormatError(f"{path}: not what `fire-toolkit import` writes; delete it, or import that again")
-    say(f"{path}: fields of the release that was read are written again")
-    return found
 
 
 def _provenance(folder: Path, given: Given) -> pd.DataFrame | None:

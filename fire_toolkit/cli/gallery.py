@@ -97,10 +97,6 @@ class _Gallery:
     def given(self) -> Given:
         return Given({"own_item": None, "qrels": None})
 
-    @property
-    def root(self) -> Path:
-        return relative_path(self.workspace.root)
-
     def contents(self, tell: Progress) -> Iterator[tuple[str, bytes | Path]]:
         """Yield every file of the folder, the manifest last."""
         outputs: dict[str, str] = {}
@@ -122,7 +118,11 @@ class _Gallery:
         numbers = number_annotators(judgments) if judgments is not None else {}
         grades = (grades_of(judgments, None) or {}) if judgments is not None else {}
         votes = votes_on(shown, judgments, grades=grades, numbers=numbers)
-        beside = Beside(self.media.seen, self._item_texts, self._links)
+        server, record = known_server(), relative_path(self.workspace.root) / STORE
+        links = {}  # to where the task of each pair can be opened in the workspace's Label Studio
+        if server is not None and record.is_file() and not self.is_public:
+            links = task_links(read_ledger(record), server.page_url)
+        beside = Beside(self.media.seen, self._item_texts, links)
         title = self.workspace.root.resolve().name
         subtitle = f"top {self.depth} of {n_of(len(shown.runs), 'run')}; {given.basis()}"
         tables = (shown, votes, beside)
@@ -194,11 +194,3 @@ class _Gallery:
         title = self._items.get("title", pd.Series("", self._items.index)).fillna("")
         both = zip(self._items["doc_id"], title, self._items["text"].fillna(""), strict=True)
         return {doc: f"{head}\n{text}".strip() for doc, head, text in both}
-
-    @property
-    def _links(self) -> Mapping[tuple[str, str], str]:
-        """Where the task of each pair can be opened in the workspace's Label Studio."""
-        server, path = known_server(), self.root / STORE
-        if self.is_public or server is None or not path.is_file():
-            return {}
-        return task_links(read_ledger(path), server.page_url)

@@ -116,7 +116,12 @@ def labels_so_far(given: Given) -> Any:
 def asked_before(given: Given) -> Before:
     """What is known of what was asked; only a pool that is written needs all of it."""
     found: Earlier = given.earlier
-    before = Before(found.next_round, seconds=_seconds_of_pair(found))
+    seconds = None  # of a pair: the median judgment, and the share that is judged twice
+    if found.durations is not None:
+        numbers, is_number = numbers_of(found.durations, "float")
+        overlap = float(setting_or_default(None, "tasks", "overlap"))
+        seconds = float(pd.Series(numbers[is_number]).median()) * (1 + overlap)
+    before = Before(found.next_round, seconds=seconds)
     if "out" not in given.values:
         return before
     hashes, out = given.run_hashes, given.out("pool")
@@ -131,15 +136,6 @@ def asked_before(given: Given) -> Before:
         drawn=drawn,
         run_hashes=hashes,
     )
-
-
-def _seconds_of_pair(found: Earlier) -> float | None:
-    """Return how long people need for a pair: the median judgment, and the share that is judged twice."""
-    if found.durations is None:
-        return None
-    seconds, is_number = numbers_of(found.durations, "float")
-    median = float(pd.Series(seconds[is_number]).median())
-    return median * (1 + float(setting_or_default(None, "tasks", "overlap")))
 
 
 @reads

@@ -132,13 +132,15 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
         judgments = judgments_from(given.use(path))
     guideline = None if judgments is None else rules_of(judgments, None)
     guideline = guideline or guideline_of(workspace)
+    with Store(root / STORE) as store:
+        queues = store.database.select("select kind, count(*) from queues group by kind")
     facts: dict[str, Any] = {
         "study": {name: workspace.setting("study", name) for name in STUDY},
         "pool": _stage(given, root / "pool", is_folder=True),
         "guideline": guideline.name,
         "question": guideline.question,
         "answers": [label.name for label in guideline.labels],
-        "asked": _asked(root),
+        "asked": Counter(dict(queues)) or None,
         "policy": policy_of(root) or "",
         "labels_by": _stage(given, root / "labels", is_folder=True),
         "augmented": _stage(given, root / "augmented/qrels.txt", is_folder=False),
@@ -170,10 +172,3 @@ def _stage(given: Given, out: Path, *, is_folder: bool) -> Mapping[str, Any] | N
     manifest = read_manifest(at)
     given.used.append(at)
     return {**manifest.parameters, **manifest.counts}
-
-
-def _asked(root: Path) -> Mapping[str, int] | None:
-    """Return how many tasks of each kind the campaign's queues hold; None where none has begun."""
-    with Store(root / STORE) as store:
-        found = store.database.select("select kind, count(*) from queues group by kind")
-    return Counter(dict(found)) or None

@@ -84,10 +84,6 @@ def stored_runs(given: Given) -> list[Any]:
 
 
 TABLES.update(
-    # The docs in the order of the runs' matrices; None where their order counts for nothing.
-    doc_order=lambda given: (
-        _doc_order(given) if given.plain["ties"] == "index" or given.plain["folds"] else None
-    ),
     # The runs whole; what reads the top so many; as deep as they are compared; where any is named.
     runs=read_runs,
     runs_to=lambda given: partial(read_runs, given),
@@ -135,9 +131,12 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
     return [*there, *_runs(given, files[1:], partial(read_run, **turned))]
 
 
-def _doc_order(given: Given) -> list[str] | None:
-    """Return the docs in the order of the runs' matrices."""
+@reads
+def doc_order(given: Given) -> list[str] | None:
+    """The docs in the order of the runs' matrices; None where their order counts for nothing."""
     is_index, folds = given.plain["ties"] == "index", given.plain["folds"]
+    if not is_index and not folds:
+        return None
     files = [_split_name(each, [])[1] for each in given.values["runs"]]
     beside = (id_file_for(Path(file), "doc_id", None) for file in files)
     path = next((file.path for file in beside if file is not None), None) or given.path("doc_ids")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -36,7 +35,8 @@ class _Told(click.Command):
 
 def told_command(name: str, real: Real) -> click.Command:
     """Return what is told of a command of the program, by its name."""
-    return _told(name, _told_of_all()[name], real)
+    text = (files(__package__) / FILE).read_text(encoding="utf-8")
+    return _told(name, json.loads(text)[name], real)
 
 
 def telling(command: click.Command, ctx: click.Context) -> dict[str, Any]:
@@ -65,12 +65,6 @@ def _telling(parameter: click.Parameter, ctx: click.Context) -> dict[str, Any]:
     told |= {"choices": list(takes.choices)} if isinstance(takes, click.Choice) else {}
     told |= {"is_path": True} if isinstance(takes, click.Path) else {}
     return told | ({"multiple": True} if parameter.multiple else {}) | {"name": parameter.name}
-
-
-@cache
-def _told_of_all() -> Mapping[str, Any]:
-    told: Mapping[str, Any] = json.loads((files(__package__) / FILE).read_text(encoding="utf-8"))
-    return told
 
 
 def _told(name: str, told: Mapping[str, Any], real: Real) -> click.Command:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-import pandas as pd
-
 from fire_toolkit import inference
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import Measures, Original, OwnItem, OwnQueries, Runs, Table
@@ -44,6 +42,7 @@ def coverage(
         highest_grade: The highest grade that an unjudged doc can have.
 
     Examples:
+        >>> import pandas as pd
         >>> import fire_toolkit as fire
         >>> from fire_toolkit.tables import check_qrels
         >>> run = fire.run([[1, 2]], "clip", query_ids=["q"], doc_ids=["x", "y"])
@@ -73,7 +72,8 @@ def coverage(
     for run_id, own in found.judged.groupby("run_id", sort=False):
         shares = ", ".join(f"{row.judged:.0%} at {row.k}" for row in own.itertuples())
         said.append(f"{run_id}: judged {shares}")
-    pool = _pool_of(found.pairs)
+    each = found.pairs.drop_duplicates(["run_id", *PAIR]).groupby(PAIR, sort=True)
+    pool = check_pool(each.agg(best_rank=("rank", "min"), n_runs=("run_id", "nunique")).reset_index())
     return replace(
         found,
         said=said,
@@ -82,9 +82,3 @@ def coverage(
         words=f"{n_of(len(pool), 'pair')} to judge in {{out}}",
         next=Next("tasks {out}", "--queries {QUERIES} --out {stem}.tasks.json"),
     )
-
-
-def _pool_of(pairs: pd.DataFrame) -> pd.DataFrame:
-    each = pairs.drop_duplicates(["run_id", "query_id", "doc_id"])
-    grouped = each.groupby(PAIR, sort=True)
-    return check_pool(grouped.agg(best_rank=("rank", "min"), n_runs=("run_id", "nunique")).reset_index())

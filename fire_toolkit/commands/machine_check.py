@@ -108,10 +108,13 @@ def machine_check(
         pool=pool,
         threshold=threshold,
     )
+    reasons = machine.loc[machine["status"] != OK, "reason"].str.slice(0, 60).value_counts()
+    most = f"{reasons.sum():,} of {len(machine):,} answers failed, most often: " if len(reasons) else ""
+    failures = [f"{most}{reasons.index[0]}"] if most else []
     has_groups = show == "statistics" and len(tables["groups"]) > 1
     return Found(
         tables,
-        [*notes, *_failures(machine)],
+        [*notes, *failures],
         shown=show,
         draw=partial(_drawn, columns=_COLUMNS[show]),
         next=Next("machine check --show groups") if has_groups else "",
@@ -127,14 +130,6 @@ def _usual(machine: MachineJudgments, judgments: Judgments | None) -> dict[str, 
             raise UsageError(f"no grade is known for {sorted(set(labels))[:3]}; expected grades of them")
         found |= own
     return found
-
-
-def _failures(machine: MachineJudgments) -> list[str]:
-    """Return how many answers failed, and why most of them did; nothing where none has."""
-    reasons = machine.loc[machine["status"] != OK, "reason"].str.slice(0, 60).value_counts()
-    if not len(reasons):
-        return []
-    return [f"{reasons.sum():,} of {len(machine):,} answers failed, most often: {reasons.index[0]}"]
 
 
 def _drawn(table: pd.DataFrame, form: str, columns: Mapping[str, tuple[str, str]]) -> str:

@@ -89,9 +89,13 @@ def plan(
     lists = lists_of(runs, qrels, depth=DEPTH, most_queries=MOST_QUERIES, seed=seed, own_items=queries)
     wishes = {"tell": points, "within": within}
     if n_drawn:
-        _refuse_unread({"pilot": pilot, "budget": budget, **wishes, "all": every or None})
+        others = {"pilot": pilot, "budget": budget, **wishes, "all": every or None}
+        if unread := next((name for name, value in others.items() if value is not None), None):
+            raise UsageError(f"--draw-pilot does not read --{unread}; leave one of them out")
         return _drawn_pilot(lists, n_drawn, measures, seed)
-    votes = None if pilot is None else _votes(lists, pilot, grades_or_usual(pilot, grades))
+    votes = None
+    if pilot is not None:
+        votes = pilot_votes(lists, pilot, pilot["label"].map(grades_or_usual(pilot, grades)))
     seconds = so_far if seconds is None else seconds
     wish = Wish(*(each and each / 100 for each in (points, within or (None if points else 2))))
     found = plan_lists(
@@ -112,17 +116,6 @@ def plan(
         draw=partial(plan_text, every=every),
         next=Next(f"pool{chosen}", "{RUNS} --qrels {QRELS} --out pool"),
     )
-
-
-def _votes(lists: Lists, pilot: Judgments, grades: Grades) -> PilotVotes:
-    return pilot_votes(lists, pilot, pilot["label"].map(grades))
-
-
-def _refuse_unread(others: dict[str, object]) -> None:
-    """Raise UsageError for an option that drawing a pilot would leave unread."""
-    unread = next((name for name, value in others.items() if value is not None), None)
-    if unread:
-        raise UsageError(f"--draw-pilot does not read --{unread}; leave one of them out")
 
 
 def _drawn_pilot(lists: Lists, n_pairs: int, measures: Sequence[str], seed: int) -> Found:
