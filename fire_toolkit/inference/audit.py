@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -24,12 +25,13 @@ class AuditedLabels(LabelRates):
 
     counted: 1, and 1 for a positive label; answers: (n_bands, 2, 2), of how many labels of each band and kind
     (0, 1) there is an answer, and how many of these are relevant; n_answers: on pairs that were drawn;
-    n_later: labels that came after the draw.
+    n_later: labels that came after the draw; doubt: none, for experts are taken as right.
     """
 
     answers: Floats = field(default_factory=lambda: np.empty((0, 2, 2)), repr=False)
     n_answers: int = 0
     n_later: int = 0
+    doubt: ClassVar[str] = ""
 
     @property
     def errors(self) -> Floats:

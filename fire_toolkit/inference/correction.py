@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.arrays import Ints
+from fire_toolkit.inference.audit import AuditedLabels
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.corrected import Corrected, corrected_terms, gaps_of, why_uncorrected
 from fire_toolkit.inference.designs import chances_of, pairs_of_sample
@@ -17,8 +18,7 @@ from fire_toolkit.inference.differences import holm
 from fire_toolkit.inference.estimates import ESTIMATE_COLUMNS
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs
-from fire_toolkit.inference.label_errors import LabelRates
-from fire_toolkit.inference.votes import votes_of_labels
+from fire_toolkit.inference.votes import Votes, votes_of_labels
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Scores
 from fire_toolkit.tables.design import DESIGN
@@ -119,7 +119,7 @@ def correct_for_errors(
     parsed = [measure for measure in parse_measures(measures) if not why_uncorrected(measure)]
     if not parsed or labels is None:
         return Correction()
-    rates: LabelRates | None = background.audit
+    rates: AuditedLabels | Votes | None = background.audit
     others = [policy for policy in policies if policy != "union"]
     reason = NOT_UNION.format(", ".join(others)) if others else ""
     if rates is None:
@@ -142,7 +142,9 @@ def correct_for_errors(
     return Correction(known, gains, codes, method, rates.n_answers, notes)
 
 
-def _notes(terms: Mapping[tuple[str, str], Corrected], rates: LabelRates, n_units: int) -> Iterator[str]:
+def _notes(
+    terms: Mapping[tuple[str, str], Corrected], rates: AuditedLabels | Votes, n_units: int
+) -> Iterator[str]:
     """Yield by what scores are corrected, why as labelled comes first, and what is not corrected."""
     known = {key: one for key, one in terms.items() if not one.reason}
     if known:

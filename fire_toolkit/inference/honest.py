@@ -35,7 +35,13 @@ from fire_toolkit.inference.intervals import (
 )
 from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, Runs, Tell, silent, values_of
 from fire_toolkit.inference.limits import Estimate
-from fire_toolkit.inference.trust import describe_trust, estimates_of_runs, note_refused, note_unverified
+from fire_toolkit.inference.trust import (
+    describe_missing,
+    describe_unknown,
+    estimates_of_runs,
+    note_refused,
+    note_unverified,
+)
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
 from fire_toolkit.tables import Labels, PoolSources, Qrels
@@ -133,8 +139,9 @@ def scores_with_uncertainty(
     found, notes = _rows(joined, original, labels, parsed, known, **options, tell=tell)
     correction = correct_for_errors(joined, original, labels, measures, known, **options)
     scores = with_estimates(found, correction)
+    usable, counts = None, {"n_queries": len(joined.queries), "n_runs": len(joined.places)}
     first = scores[scores["policy"] == scores["policy"].iloc[0]]
-    trusted, usable = describe_trust(first, parsed, n_queries=len(joined.queries)), None
+    trusted = describe_missing(first) if "missing" in first else describe_unknown(parsed, **counts)
     if (alone := known.usable_join(joined)) is not None:
         of_all = replace(known, design=None)
         before, counted = known.usable(original, labels)

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.errors import UsageError
 from fire_toolkit.tables.design import CLASSES, DOUBLED, SINGLE
 
 BANDS = ("1", "2 to 3", "4 and more")
@@ -57,8 +56,16 @@ class ErrorRates(NamedTuple):
 
     @property
     def relevance(self) -> Floats:
-        """p̂ of each kind of pairs, see `LabelRates.kind`, and last 1 for originals: (..., n_kinds + 1)."""
-        both = np.stack([estimated_relevance(label, *self.of_labels) for label in (0.0, 1.0)], axis=-1)
+        """p̂ = (label − f) / (t − f) of each kind of pairs, see `LabelRates.kind`, and last 1 for originals.
+
+        (..., n_kinds + 1). Its mean is 1 on relevant pairs and 0 on others; it is not clipped.
+
+        Examples:
+            >>> ErrorRates(*np.array([[0.92], [0.04], [0.13]])).relevance.round(4).tolist()
+            [-0.0455, 1.0909, -0.0048, 1.0186, -0.0034, 1.0943, 1.0]
+        """
+        t, f = self.of_labels
+        both = np.stack([-f / (t - f), (1 - f) / (t - f)], axis=-1)
         flat = both.reshape(*both.shape[:-2], -1)
         return np.concatenate([flat, np.ones((*flat.shape[:-1], 1))], axis=-1)
 
@@ -105,26 +112,6 @@ class LabelRates:
         moved: what is added to each of those things that `errors` are of.
         """
         return moment_rates(counts.reshape(*counts.shape[:-1], len(self.bands), -1))
-
-    @property
-    def n_answers(self) -> int:
-        """On how many answers it rests: second votes, or answers of experts."""
-        raise NotImplementedError
-
-    @property
-    def basis(self) -> str:
-        """By what scores are corrected, in words."""
-        raise NotImplementedError
-
-    @property
-    def doubt(self) -> str:
-        """Why it is not known that errors are independent; empty where it is, or does not matter."""
-        return ""
-
-    @property
-    def told(self) -> list[str]:
-        """What else it says of the labels, as sentences."""
-        return []
 
 
 def moment_rates(counts: Any) -> ErrorRates:
@@ -206,16 +193,9 @@ def class_rate(rate: Any, design_class: str) -> Any:
         >>> [round(class_rate(0.04, name), 6) for name in ("single", "doubled", "verify")]
         [0.04, 0.004672, 0.003136]
     """
-    if design_class not in CLASSES:
-        raise UsageError(f"design class {design_class!r}; expected one of {', '.join(CLASSES)}")
     if design_class == SINGLE:
         return rate
     return rate**2 * (3 - 2 * rate) if design_class == DOUBLED else rate**2 * (2 - rate)
-
-
-def estimated_relevance(label: Any, t: Any, f: Any) -> Floats:
-    """Return (label − f) / (t − f): its mean is 1 on relevant pairs and 0 on others; it is not clipped."""
-    return np.asarray((np.asarray(label) - f) / (np.asarray(t) - f))
 
 
 def corrected_hits(counts: Ints, relevance: Floats) -> Floats:
@@ -229,7 +209,7 @@ def corrected_hits(counts: Ints, relevance: Floats) -> Floats:
         (..., n_lists).
 
     Examples:
-        >>> p = np.array([estimated_relevance(label, 0.92, 0.04) for label in (0.0, 1.0)])
+        >>> p = np.array([-0.04, 0.96]) / (0.92 - 0.04)  # of single votes 0 and 1
         >>> corrected_hits(np.array([[10, 0], [9, 1], [8, 2]]), p).round(6).tolist()
         [-0.559738, 1.135629, 0.988206]
     """

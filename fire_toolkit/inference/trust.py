@@ -20,13 +20,6 @@ LEAST_MISSING = 0.05  # a share of positives never judged that is worth a senten
 DEEP = 50  # ranks of each run
 
 
-def describe_trust(scores: pd.DataFrame, measures: Sequence[Measure], *, n_queries: int) -> list[str]:
-    """Return what rows with `run_id` and `measure` may be trusted for, by their estimates or without any."""
-    if "missing" in scores:
-        return describe_missing(scores)
-    return describe_unknown(measures, n_queries=n_queries, n_runs=int(scores["run_id"].nunique()))
-
-
 def describe_labelled(
     runs: Runs,
     original: Qrels,

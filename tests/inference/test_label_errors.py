@@ -1,5 +1,6 @@
 """Error rates from votes and unbiased products; numbers of the reference by hand and by a second program."""
 
+import math
 from collections.abc import Iterator
 from itertools import product
 
@@ -10,8 +11,6 @@ from fire_toolkit.inference.fourth_votes import alarm_of_fourth_votes, positive_
 from fire_toolkit.inference.label_errors import (
     ErrorRates,
     chance_of_common_rates,
-    class_rate,
-    estimated_relevance,
     moment_rates,
 )
 from fire_toolkit.tables.design import CLASSES, label_by_design
@@ -55,43 +54,39 @@ def test_votes_that_tell_nothing_or_fit_no_probability_have_no_rates() -> None:
     assert few in alike._replace(t=np.array(0.4), f=np.array(0.1)).why_not
 
 
-def outcomes(rate: float) -> Iterator[tuple[float, str]]:
-    """Three votes of a pair with their probability."""
+T, F = 0.92, 0.04
+P = ErrorRates(*np.array([[T], [F], [0.1]])).relevance[:-1].reshape(3, 2)  # by class and label
+
+
+def outcomes(is_relevant: bool, name: str) -> Iterator[tuple[float, int, float]]:
+    """Three votes of a pair with their probability, its label by design and what 1 − p̂ is left."""
+    rate = T if is_relevant else F
     for votes in product("10", repeat=3):
-        yield float(np.prod([rate if vote == "1" else 1 - rate for vote in votes])), "".join(votes)
+        label = label_by_design(name, "".join(votes))
+        chance = float(np.prod([rate if vote == "1" else 1 - rate for vote in votes]))
+        yield chance, label, 1 - float(P[CLASSES.index(name), label])
 
 
 @pytest.mark.parametrize("n_relevant", [0, 1, 2])
 def test_by_enumeration_the_product_is_0_or_1_on_average(n_relevant: int) -> None:
     # three docs, one of each class, the first n of them relevant: every vote that can be cast
-    t, f = 0.92, 0.04
-    mean = 0.0
-    for chosen in product(*(list(outcomes(t if place < n_relevant else f)) for place in range(3))):
-        weight, rest = 1.0, 1.0
-        for name, (chance, votes) in zip(CLASSES, chosen, strict=True):
-            label = label_by_design(name, votes)
-            weight *= chance
-            rest *= 1 - float(estimated_relevance(label, class_rate(t, name), class_rate(f, name)))
-        mean += weight * (1 - rest)
+    docs = (list(outcomes(place < n_relevant, name)) for place, name in enumerate(CLASSES))
+    mean = sum(math.prod(chance for chance, *_ in each) * (1 - math.prod(rest for *_, rest in each))
+               for each in product(*docs))  # fmt: skip
     assert mean == pytest.approx(min(n_relevant, 1), abs=1e-12)
 
 
-def test_a_class_that_waits_for_the_pairs_before_keeps_the_product_exact() -> None:
+@pytest.mark.parametrize("is_relevant", [*product((False, True), repeat=2)])
+def test_a_class_that_waits_for_the_pairs_before_keeps_the_product_exact(
+    is_relevant: tuple[bool, bool],
+) -> None:
     # a second doc is verified unless the first was confirmed: its class hangs on votes before it alone
-    t, f = 0.92, 0.04
-    for is_relevant in product((False, True), repeat=2):
-        mean = 0.0
-        for (one, first), (two, second) in product(
-            *(list(outcomes(t if each else f)) for each in is_relevant)
-        ):
-            label = label_by_design("verify", first)
-            name = "single" if label else "verify"
-            p = [estimated_relevance(label, class_rate(t, "verify"), class_rate(f, "verify"))]
-            p += [
-                estimated_relevance(label_by_design(name, second), class_rate(t, name), class_rate(f, name))
-            ]
-            mean += one * two * (1 - float((1 - p[0]) * (1 - p[1])))
-        assert mean == pytest.approx(float(any(is_relevant)), abs=1e-12)
+    mean = sum(
+        one * two * (1 - first * second)
+        for one, label, first in outcomes(is_relevant[0], "verify")
+        for two, _, second in outcomes(is_relevant[1], "single" if label else "verify")
+    )
+    assert mean == pytest.approx(float(any(is_relevant)), abs=1e-12)
 
 
 def test_a_fourth_vote_that_is_seldom_positive_raises_an_alarm() -> None:
