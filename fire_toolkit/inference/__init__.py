@@ -7,8 +7,8 @@ Read in this order; each stands on those before it:
 - designs: how pairs were chosen to be judged;
 - drawn_pairs, two_phase: estimates from pairs or queries that were drawn;
 - estimates: what each design can tell of which measure, and what it refuses;
-- label_errors: how often labels err, as votes by design or an audit tell it; corrected: C@k and P@k with
-  these errors taken out; fourth_votes: whether votes err independently;
+- label_errors: how often labels err, and whether alike; votes, audit: what tells it; corrected: C@k and
+  P@k with these errors taken out;
 - background: what is known of labels beyond their rows, and how it is read from the evidence;
 - honest, differences, correction, trust: rows as `score` and `difference` show them;
 - orders, leave_out, coverage, contributions, bounds: other questions of the same join;

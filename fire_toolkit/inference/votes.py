@@ -12,11 +12,12 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.inference.distributions import Z
-from fire_toolkit.inference.fourth_votes import Alarm, alarm_of_fourth_votes
 from fire_toolkit.inference.label_errors import (
     BANDS,
+    Alarm,
     ErrorRates,
     LabelRates,
+    alarm_of_fourth_votes,
     chance_of_common_rates,
     rates_in_words,
 )
@@ -273,15 +274,12 @@ def _have_second(pairs: pd.DataFrame, name: str) -> pd.Series[bool]:
 
 def _counted(pairs: pd.DataFrame, name: str) -> Floats:
     """Return what each pair adds to the counts of votes, 0 for pairs of another class than `name`."""
-    if name == DOUBLED:
-        weights = {"11": (1.0, 1.0, 0.0), "10": (0.5, 0.0, 0.0), "01": (0.5, 0.0, 0.0)}
-        weights |= dict.fromkeys(TWO_TO_ONE, (0.5, 0.0, 0.5))
-    else:
-        weights = {"1": (1.0, 0.0, 0.0), "11": (1.0, 1.0, 0.0), "101": (1.0, 0.0, 1.0)}
-    codes, found = pd.factorize(pairs["design_votes"])
-    table = [(1.0, *next((weights[v[:n]] for n in (3, 2, 1) if v[:n] in weights), (0.0,) * 3)) for v in found]
-    is_in = (pairs["design_class"] == name).to_numpy()
-    return np.asarray(np.array(table).reshape(-1, 4)[codes] * is_in[:, None])
+    votes, is_in = pairs["design_votes"], (pairs["design_class"] == name).to_numpy()
+    two, three = votes.str.slice(0, 2), votes.str.slice(0, 3)
+    first, split = votes.str.slice(0, 1) == "1", three == "101"
+    counts = [two.str.count("1") / 2, three.isin(TWO_TO_ONE) / 2] if name == DOUBLED else [first, split]
+    columns = np.column_stack([np.ones(len(pairs)), counts[0], two == "11", counts[1]])
+    return np.asarray(columns * is_in[:, None], dtype=np.float64)
 
 
 def _with_bands(votes: Votes) -> Votes:

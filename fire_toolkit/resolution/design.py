@@ -212,7 +212,7 @@ def split_positives(votes: pd.DataFrame, original: Qrels | None) -> pd.DataFrame
 
     The second or the first of the three differs: the third was asked because of it. Where errors are
     independent, a fourth vote on such a pair is positive with a known chance
-    (`inference.fourth_votes.alarm_of_fourth_votes`).
+    (`inference.label_errors.alarm_of_fourth_votes`).
 
     Args:
         votes: of `votes_in_order`.

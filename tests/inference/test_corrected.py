@@ -11,6 +11,7 @@ import pytest
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.corrected import Corrected, corrected_terms, gaps_of, why_uncorrected
 from fire_toolkit.inference.correction import correct_for_errors
+from fire_toolkit.inference.intervals import mean_interval
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.label_errors import moment_rates
 from fire_toolkit.inference.votes import votes_by_design, votes_of_labels
@@ -342,6 +343,9 @@ def test_clusters_and_runs_that_do_not_differ(made: tuple[pd.DataFrame, Qrels, l
     assert (nothing.estimate, nothing.low, nothing.high) == pytest.approx((0, -reach, reach))
     assert nothing.p == 1
     assert one.minus(other).minus(one.minus(other)).limits(None, least=-1).p == 1
+    of_sizes = np.repeat(np.arange(66), [70, 60, *[2] * 53, *[5] * 8, *[8] * 3])[:300]  # few large ones
+    alike = mean_interval(gap.terms, ends=(-1, 1), least=0, clusters=of_sizes)
+    assert gap.limits(of_sizes, least=-1)[1:5] == pytest.approx(alike[1:5])
     lone = type(one)(one.terms[:1], one.beside)
     assert math.isnan(lone.limits(None, least=0).low)
 

@@ -7,11 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from fire_toolkit.inference.fourth_votes import alarm_of_fourth_votes, positive_fourth_votes
 from fire_toolkit.inference.label_errors import (
     ErrorRates,
+    alarm_of_fourth_votes,
     chance_of_common_rates,
     moment_rates,
+    positive_fourth_votes,
 )
 from fire_toolkit.tables.design import CLASSES, label_by_design
 
