@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import fire_toolkit as fire
 from fire_toolkit.cli import main
 from fire_toolkit.cli.given import _READERS, TABLES
-from fire_toolkit.cli.parameters import described
+from fire_toolkit.cli.plain import described
 from fire_toolkit.commands.command import tables_of
 from fire_toolkit.commands.types import Asked
 from fire_toolkit.formats.runs.trec import trec_qrels_text

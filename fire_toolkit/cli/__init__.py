@@ -1,9 +1,10 @@
 """The command line: each command reads, calls one pure function, and writes.
 
-Read `frame` first: how a function of `commands` becomes a command. `parameters` makes options of its signature,
-`given` knows where each table is and keeps account of the files, its TABLES say what reads each (`readers`,
-`run_readers`, `pool_readers`, `asking_readers`, `report_readers`), and `frame_output` prints and writes. `plain` frames functions of this
-room that serve, send or manage accounts: one file for each, called as its command.
+Read `frame` first: how a function of `commands` becomes a command, and what it returns is printed and written.
+`plain` makes options of a signature, and commands of this room's functions that serve, send or manage
+accounts: one file for each, called as its command. `given` knows where each table is and keeps account of the
+files; its TABLES say what reads each (`readers`, `run_readers`, `pool_readers`, `asking_readers`,
+`report_readers`).
 
 `lazy` imports a command's file only when it is called, and `told` knows every help from `helps.json`, so that
 `--help` answers at once.

@@ -31,7 +31,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
 )
 from fire_toolkit.cli.following import say_following
-from fire_toolkit.cli.frame_output import keep_files
+from fire_toolkit.cli.frame import keep_files
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.pool_readers import judge_file, scores_of_judge
 from fire_toolkit.commands.pool import pool

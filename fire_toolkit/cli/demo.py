@@ -12,8 +12,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli.common import give_command, n_of, say
-from fire_toolkit.cli.demo_live import run_live
-from fire_toolkit.cli.demo_world import prepare_folder, write_world
+from fire_toolkit.cli.demo_live import prepare_folder, run_live, write_world
 from fire_toolkit.commands.types import Option
 from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
 from fire_toolkit.demo.film import media_suffix

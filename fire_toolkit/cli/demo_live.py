@@ -1,30 +1,37 @@
-"""`demo --live`: the demo's world to be judged in the browser, on our own page or a Label Studio."""
+"""The demo's world as files, and `demo --live`: to be judged on our own page or a Label Studio."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import numpy as np
 
 from fire_toolkit.campaign.records import read_campaign, read_rounds
 from fire_toolkit.cli.common import give_command, n_of, say
-from fire_toolkit.cli.demo_world import prepare_folder, write_world
 from fire_toolkit.cli.labelstudio import LOCK, stop_server
 from fire_toolkit.cli.media_links import addresses_here
-from fire_toolkit.demo.world import make_world
-from fire_toolkit.errors import FireError
+from fire_toolkit.demo.film import render_clip, write_clips
+from fire_toolkit.demo.models import score_clips
+from fire_toolkit.demo.world import World, make_world
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_files import read_items, read_judgments
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import read_connection
 from fire_toolkit.labelstudio.register import read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
+from fire_toolkit.measures.defaults import DEMO
 from fire_toolkit.media.probe import load_pyav
 from fire_toolkit.media.serving import is_free_port, stoppable, wait_to_be_stopped
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.workspace.config import CONFIG, config_text
 from fire_toolkit.workspace.locks import is_locked
 from fire_toolkit.workspace.manifests import write_files
 
@@ -51,7 +58,12 @@ def run_live(root: Path, *, on_label_studio: bool = False) -> None:
         write_world(world, root, items=items, depth=DEPTH, overlap=OVERLAP)
     with contextlib.chdir(root):
         if on_label_studio:
-            _run_on_label_studio()
+            with _label_studio(), _media():
+                _pool_once()
+                for words in (["media", "check"], ["annotators", "add", *ANNOTATORS], ["push"]):
+                    give_command(*words)
+                _wait()
+                give_command("pull")
         else:
             _run_on_own_page()
         _show_tables()
@@ -60,9 +72,7 @@ def run_live(root: Path, *, on_label_studio: bool = False) -> None:
 
 def _run_on_own_page() -> None:
     """Serve the page until Ctrl-C; it is there within seconds and needs nothing else."""
-    if not Path("tasks/tasks.json").is_file():
-        give_command("pool")
-        give_command("tasks")
+    _pool_once()
     people = [word for name in ANNOTATORS for word in ("--annotator", name)]
     give_command("push", "--carrier", "page", *people)
     say("\nOpen a link below, agree, and press 1, 2 or 3. Two people, or you in two browsers: some pairs are")
@@ -71,13 +81,6 @@ def _run_on_own_page() -> None:
     links = [word for name in ANNOTATORS for word in ("--new-link", name)]
     give_command("page", "serve", *links, *port)
     give_command("pull")
-
-
-def _run_on_label_studio() -> None:
-    with _label_studio(), _media():
-        _ask()
-        _wait()
-        give_command("pull")
 
 
 @contextmanager
@@ -116,14 +119,11 @@ def _media() -> Iterator[MediaServer]:
         yield server
 
 
-def _ask() -> None:
-    """Push the tasks for two annotators; what is there already stays."""
+def _pool_once() -> None:
+    """Make pool and tasks; what is there already stays."""
     if not Path("tasks/tasks.json").is_file():
         give_command("pool")
         give_command("tasks")
-    give_command("media", "check")
-    give_command("annotators", "add", *ANNOTATORS)
-    give_command("push")
 
 
 def _wait() -> None:
@@ -174,3 +174,50 @@ def _say_what_next(root: Path, how: str) -> None:
         f"cd {root} && fire-toolkit status",
     ):
         say(f"  {line}")
+
+
+def prepare_folder(root: Path, kind: str) -> None:
+    """Make the demo's folder; one that is there must hold a demo of the same kind."""
+    mark = root / ".fire-demo"
+    if root.exists() and not (mark.is_file() and mark.read_text(encoding="utf-8") == kind):
+        other = "another demo" if mark.is_file() else "no demo"
+        raise UsageError(f"{root}: already exists and is {other}; choose another --out")
+    write_files({mark: kind.encode()})
+
+
+def write_world(
+    world: World,
+    root: Path,
+    *,
+    items: Path = Path("collection/items.tsv"),
+    depth: int = 10,
+    overlap: float = 0.15,
+) -> None:
+    """Write clips, collection, runs and fire.toml (which names `items`): what a researcher would bring.
+
+    depth, overlap: deep enough that most positives are pooled, shallow enough that some stay unjudged.
+    """
+    frames = [render_clip(clip) for clip in world.clips]
+    write_clips(world, root / "media", frames)
+    settings: dict[str, dict[str, Any]] = {
+        "collection": {"items": items.as_posix()},
+        "pool": {"depth": depth},
+        "tasks": {"overlap": overlap, "seed": 0},
+        "score": {"measures": list(DEMO)},
+    }
+    write_files({root / CONFIG: config_text(settings).encode()})
+    paths = world.items.assign(media_url="media/" + world.items["media_url"])
+    collection = {
+        "queries.tsv": delimited_text(world.queries, delimiter="\t"),
+        "items.tsv": delimited_text(paths, delimiter="\t"),
+        "qrels.txt": trec_qrels_text(world.original),
+    }
+    write_files({root / "collection" / name: text.encode() for name, text in collection.items()})
+    ids = {"query_ids": list(world.queries["query_id"]), "doc_ids": list(world.items["doc_id"])}
+    own = [ids["doc_ids"].index(doc_id) for doc_id in world.original["doc_id"]]
+    scored = score_clips(list(world.queries["text"]), frames, own)
+    for run_id, sims in scored.items():
+        arrays: dict[str, Any] = {"sims": sims, **ids}
+        np.savez_compressed(stream := io.BytesIO(), **arrays)
+        write_files({root / "runs" / f"{run_id}.npz": stream.getvalue()})
+    (root / "exports").mkdir(exist_ok=True)

@@ -52,8 +52,14 @@ from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.progress_line import Meter
-from fire_toolkit.cli.push_media import look_after, look_before, refuse_missing, renewed_rounds
-from fire_toolkit.cli.push_words import say_loads, say_pushed
+from fire_toolkit.cli.push_media import (
+    look_after,
+    look_before,
+    refuse_missing,
+    renewed_rounds,
+    say_loads,
+    say_pushed,
+)
 from fire_toolkit.cli.server_options import used_connection
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
