@@ -12,7 +12,7 @@ from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.pair_ranks import rank_pairs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.stored_runs import AnyRun
-from fire_toolkit.measures import CodedQrels, JudgedRanking
+from fire_toolkit.measures import CodedQrels, JudgedRanking, code_qrels, judge_run
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Run, check_labels, check_pool_sources, check_qrels
 
 T = TypeVar("T")
@@ -109,3 +109,17 @@ def judge_matrix(
     held = [(scores, np.full(len(scores), -np.inf, dtype=scores.dtype))]
     ids = {"query_ids": pd.Index(query_ids, dtype="str"), "doc_ids": pd.Index(doc_ids, dtype="str")}
     return rank_pairs(held, coded, **ids).under(coded).ranking
+
+
+def join(
+    scores: Mapping[str, Mapping[str, float]], relevances: Mapping[str, Mapping[str, int]]
+) -> JudgedRanking:
+    """Return the ranking of query → doc → score, judged by query → doc → relevance."""
+    return judge_run(make_run(scores), code_qrels(make_qrels(relevances)))
+
+
+def at_ranks(ranks: list[int], *, length: int, total: int) -> JudgedRanking:
+    """Return one query of `length` docs, with positives of grade 1 at `ranks`, `total` positives in all."""
+    missed = {f"missed{n}": 1 for n in range(total - len(ranks))}
+    positives = {f"d{rank:03d}": 1 for rank in ranks} | missed
+    return join({"q": {f"d{rank:03d}": -rank for rank in range(1, length + 1)}}, {"q": positives})

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import at_ranks, join
 
 from examples import examples
 from fire_toolkit.measures import JudgedRanking, list_measures, parse_measure
@@ -87,7 +88,7 @@ SLOW: dict[str, Callable[[list[int | None], int, int, float], float]] = {
 
 @given(run=runs, relevances=qrels, k=cutoffs, p=st.floats(0.01, 0.99))
 @settings(max_examples=examples(80))
-def test_equal_their_definitions(join, run, relevances, k: int, p: float) -> None:
+def test_equal_their_definitions(run, relevances, k: int, p: float) -> None:
     ranking = join(run, relevances)
     n_positives = [n_found([*docs.values()]) for _, docs in sorted(relevances.items())]
     each = list(zip(lists(run, relevances).values(), n_positives, strict=True))
@@ -99,7 +100,7 @@ def test_equal_their_definitions(join, run, relevances, k: int, p: float) -> Non
 
 @given(run=runs, relevances=qrels)
 @settings(max_examples=examples(40))
-def test_ranks_of_the_first_positive_equal_their_definition(join, run, relevances) -> None:
+def test_ranks_of_the_first_positive_equal_their_definition(run, relevances) -> None:
     ranking, found = join(run, relevances), lists(run, relevances).values()
     worst = max(map(len, found)) + 1
     expected = [next((float(n) for n, r in enumerate(own, 1) if is_positive(r)), worst) for own in found]
@@ -111,7 +112,7 @@ def test_ranks_of_the_first_positive_equal_their_definition(join, run, relevance
 
 @given(run=runs, relevances=qrels, name=every_name)
 @settings(max_examples=examples(60))
-def test_every_measure_lies_in_its_range(join, run, relevances, name: str) -> None:
+def test_every_measure_lies_in_its_range(run, relevances, name: str) -> None:
     found = values(join(run, relevances), name)
     assert found.shape == (len(relevances),)
     assert found.dtype == np.float64
@@ -125,9 +126,7 @@ def test_every_measure_lies_in_its_range(join, run, relevances, name: str) -> No
 
 @given(run=runs, relevances=qrels, name=every_name)
 @settings(max_examples=examples(60))
-def test_names_of_docs_and_queries_that_the_qrels_lack_change_nothing(
-    join, run, relevances, name: str
-) -> None:
+def test_names_of_docs_and_queries_that_the_qrels_lack_change_nothing(run, relevances, name: str) -> None:
     """Names may change as long as the order of docs stays."""
 
     def rename(table):
@@ -139,7 +138,7 @@ def test_names_of_docs_and_queries_that_the_qrels_lack_change_nothing(
     np.testing.assert_array_equal(expected, values(join(more, relevances), name))
 
 
-def test_a_query_without_a_doc_or_without_a_positive_scores_zero_and_has_the_worst_rank(join) -> None:
+def test_a_query_without_a_doc_or_without_a_positive_scores_zero_and_has_the_worst_rank() -> None:
     ranking = join({"q1": {"a": 2, "b": 1}, "q3": {"a": 2}}, {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 0}})
     for name in ("C@1", "R@1", "P@1", "AP", "AP@1", "AP_fire@1", "nDCG", "nDCG@1", "RR"):
         assert list(values(ranking, name)) == [1.0, 0.0, 0.0], name
@@ -147,7 +146,7 @@ def test_a_query_without_a_doc_or_without_a_positive_scores_zero_and_has_the_wor
     assert list(values(ranking, "MnR")) == [1.0, 3.0, 3.0]
 
 
-def test_judged_divides_by_what_was_retrieved_and_leaves_out_what_was_only_pooled(join) -> None:
+def test_judged_divides_by_what_was_retrieved_and_leaves_out_what_was_only_pooled() -> None:
     ranking = join({"q1": {"a": 4, "b": 3, "c": 2}}, {"q1": {"a": 0, "b": -1, "x": 1}})
     assert list(values(ranking, "Judged@10")) == [1 / 3]
     assert list(values(ranking, "Judged@2")) == [1 / 2]
@@ -159,6 +158,6 @@ def test_which_measures_are_better_the_smaller_they_are() -> None:
     assert {one.key for one in list_measures() if not one.larger_is_better} == smaller
 
 
-def test_a_positive_at_the_cutoff_counts(at_ranks) -> None:
+def test_a_positive_at_the_cutoff_counts() -> None:
     ranking = at_ranks([3], length=5, total=1)
     assert [values(ranking, name).item() for name in ("C@3", "RR@3", "RR@2")] == [1.0, 1 / 3, 0.0]

@@ -17,10 +17,11 @@ from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_run
 
 TOP, N_QUERIES, N_DOCS = 4, 6, 30
+World = tuple[Run, Run, Run, Qrels]
 
 
 @pytest.fixture(scope="module")
-def world() -> tuple[Run, Run, Run, Qrels]:
+def world() -> World:
     """Return a run of all docs, its top 4, its top 4 with the positives below it, and its qrels."""
     rng = np.random.default_rng(0)
     query, doc = (index.ravel() for index in np.indices((N_QUERIES, N_DOCS)))
@@ -43,26 +44,20 @@ def scores(run: Run, qrels: Qrels, measure: str) -> list[float]:
     "measure",
     ["AP", "AP@9", "nDCG", "nDCG@9", "DCG", "RR", "MedR", "MnR", "RBP(p=0.8)", "C@9", "R@9", "P@9", "Rprec"],
 )
-def test_ranks_below_the_top_count_as_in_the_whole_ranking(
-    world: tuple[Run, Run, Run, Qrels], measure: str
-) -> None:
+def test_ranks_below_the_top_count_as_in_the_whole_ranking(world: World, measure: str) -> None:
     whole, _, kept, qrels = world
     assert scores(kept, qrels, measure) == scores(whole, qrels, measure)
 
 
 @pytest.mark.parametrize("measure", ["Judged@9", "F", "CG", "nCG", "AP:condensed", "bpref", "unjudged@9"])
-def test_what_asks_for_the_docs_ranked_reads_the_top(
-    world: tuple[Run, Run, Run, Qrels], measure: str
-) -> None:
+def test_what_asks_for_the_docs_ranked_reads_the_top(world: World, measure: str) -> None:
     _, cut, kept, qrels = world
     assert scores(kept, qrels, measure) == scores(cut, qrels, measure)
     assert scores(kept, qrels, "AP") != scores(cut, qrels, "AP")
 
 
 @pytest.mark.parametrize("key", list(MEASURES))
-def test_the_note_names_the_measures_that_positives_below_the_top_change(
-    world: tuple[Run, Run, Run, Qrels], key: str
-) -> None:
+def test_the_note_names_the_measures_that_positives_below_the_top_change(world: World, key: str) -> None:
     _, cut, kept, qrels = world
     measure = replace(parse_measure(MEASURES[key].example), k=None)
     if MEASURES[key].cutoff == "required":
@@ -76,9 +71,7 @@ def test_the_note_names_the_measures_that_positives_below_the_top_change(
 
 @pytest.mark.parametrize("name", ["lower", "upper", "judged", "n_pairs", "n_open"])
 @pytest.mark.parametrize("measure", ["RR", "DCG@4"])
-def test_bounds_open_the_docs_of_the_top_alone(
-    world: tuple[Run, Run, Run, Qrels], measure: str, name: str
-) -> None:
+def test_bounds_open_the_docs_of_the_top_alone(world: World, measure: str, name: str) -> None:
     _, cut, kept, qrels = world
     found = [coverage(run, qrels, qrels, [measure]) for run in (cut, kept)]
     if name not in ("lower", "n_open"):  # positives below the top raise the least value
@@ -87,7 +80,7 @@ def test_bounds_open_the_docs_of_the_top_alone(
     assert found[0].summary["lower"][0] <= found[1].summary["lower"][0]
 
 
-def test_pooling_and_comparing_read_the_top(world: tuple[Run, Run, Run, Qrels]) -> None:
+def test_pooling_and_comparing_read_the_top(world: World) -> None:
     _, cut, kept, _ = world
     pd.testing.assert_frame_equal(pool_runs(kept, depth=9).sources, pool_runs(cut, depth=9).sources)
     other = check_run(cut.assign(run_id=pd.Categorical(["o"] * len(cut))))
@@ -95,9 +88,7 @@ def test_pooling_and_comparing_read_the_top(world: tuple[Run, Run, Run, Qrels]) 
     pd.testing.assert_frame_equal(*tables)
 
 
-def test_runs_with_positives_below_different_ranks_are_compared_without_a_word(
-    world: tuple[Run, Run, Run, Qrels],
-) -> None:
+def test_runs_with_positives_below_different_ranks_are_compared_without_a_word(world: World) -> None:
     whole, _, kept, qrels = world
     other = check_run(whole.assign(run_id=pd.Categorical(["o"] * len(whole))))
     found = score_differences([kept, other], qrels, ["AP", "MnR"])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from count_house import nodes
+from small_world import join
 
 import fire_toolkit
 from examples import cases
@@ -29,7 +30,7 @@ def test_two_measures_of_one_name_are_refused() -> None:
         MEASURES.add("R", MEASURES["R"])
 
 
-def test_a_measure_must_give_one_value_for_each_query(join, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measure_must_give_one_value_for_each_query(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = replace(MEASURES["MnR"], name="Wrong", per_query=lambda ranking: np.zeros((2, 3)))
     monkeypatch.setitem(MEASURES.built_in, "Wrong", wrong)
     with pytest.raises(

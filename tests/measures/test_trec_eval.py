@@ -5,6 +5,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import join
 
 from examples import examples
 from fire_toolkit.measures import JudgedRanking, parse_measure
@@ -106,7 +107,7 @@ def assert_equal(ranking: JudgedRanking, run, relevances, ours: str, theirs: str
 @given(run=runs, relevances=qrels)
 @settings(max_examples=examples(50))
 def test_equals_trec_eval_on_ties_missing_queries_odd_ids_and_grades(
-    join, run, relevances, modifier: str, options: dict[str, int]
+    run, relevances, modifier: str, options: dict[str, int]
 ) -> None:
     ranking = join(run, relevances)
     for ours, theirs in TREC_NAMES.items():
@@ -114,7 +115,7 @@ def test_equals_trec_eval_on_ties_missing_queries_odd_ids_and_grades(
             assert_equal(ranking, run, relevances, ours + modifier, theirs, **options)
 
 
-def test_equals_trec_eval_on_long_lists_full_of_ties(join) -> None:
+def test_equals_trec_eval_on_long_lists_full_of_ties() -> None:
     random = np.random.default_rng(1)
     docs = [f"d{n}" for n in range(400)]
     run = {
@@ -132,7 +133,7 @@ def test_equals_trec_eval_on_long_lists_full_of_ties(join) -> None:
 
 @given(run=runs, relevances=qrels)
 @settings(max_examples=examples(30))
-def test_the_geometric_mean_equals_trec_eval(join, run, relevances) -> None:
+def test_the_geometric_mean_equals_trec_eval(run, relevances) -> None:
     # pytrec_eval gives the logarithm of each query; a query missing from the run is not in its mean.
     logs = trec_values(run, relevances, "gm_map")
     in_run = [log for query, log in logs.items() if query in run and max(relevances[query].values()) >= 0]
@@ -155,7 +156,7 @@ def interpolated(hits: list[int], n_positives: int, recall: float, *, is_v9: boo
 
 
 @pytest.mark.parametrize("n_positives", range(1, 13))
-def test_interpolated_precision_follows_version_10_and_9_by_name(join, n_positives: int) -> None:
+def test_interpolated_precision_follows_version_10_and_9_by_name(n_positives: int) -> None:
     random = np.random.default_rng(n_positives)
     hits = [int(hit) for hit in random.random(20) < 0.3]
     docs = [f"d{place:02}" for place in range(20)]
