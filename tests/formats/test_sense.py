@@ -1,5 +1,7 @@
 """The line of sense that `add-run` prints, beside a few lines of numpy."""
 
+import contextlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from fire_toolkit.formats.runs.held_runs import run_from_matrix
 from fire_toolkit.scoring.sense import sense_of
 from fire_toolkit.tables import Qrels, check_qrels
 
+Add = Callable[..., Result]
 N = 60
 VIDEOS = [f"v{n}" for n in np.random.default_rng(1).permutation(N)]
 QUERIES = [f"q{n}" for n in np.random.default_rng(2).permutation(N)]
@@ -78,19 +81,26 @@ def test_few_positives_tell_nothing_and_no_shared_query_is_said() -> None:
     assert "share no query" in found.warning
 
 
-@pytest.fixture
-def add(here: Path) -> Callable[..., Result]:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with a collection from a list of captions, and matrices in the list's order."""
-    rows = [f"{q},msr{v},{v},take {q}" for q, v in zip(QUERIES, VIDEOS, strict=True)]
-    listed = put("list.csv", "\n".join(["key,vid_key,video_id,sentence", *rows]) + "\n")
-    put("fire.toml", "")
-    put("sim.npy", SIMS)
-    put("own.npz", {"sims": SIMS, "query_ids": QUERIES, "doc_ids": VIDEOS})
-    put("turned.txt", "\n".join(QUERIES[::-1]))
-    places = {row: np.argsort(-SIMS[row])[:10].tolist() for row in range(N)}
-    put("places.json", places)
-    put("named.json", {QUERIES[row]: [VIDEOS[doc] for doc in docs] for row, docs in places.items()})
-    run("add-collection", listed)
+    with contextlib.chdir(folder := tmp_path_factory.mktemp("made")):
+        rows = [f"{q},msr{v},{v},take {q}" for q, v in zip(QUERIES, VIDEOS, strict=True)]
+        listed = put("list.csv", "\n".join(["key,vid_key,video_id,sentence", *rows]) + "\n")
+        put("fire.toml", "")
+        put("sim.npy", SIMS)
+        put("own.npz", {"sims": SIMS, "query_ids": QUERIES, "doc_ids": VIDEOS})
+        put("turned.txt", "\n".join(QUERIES[::-1]))
+        places = {row: np.argsort(-SIMS[row])[:10].tolist() for row in range(N)}
+        put("places.json", places)
+        put("named.json", {QUERIES[row]: [VIDEOS[doc] for doc in docs] for row, docs in places.items()})
+        run("add-collection", listed)
+    return folder
+
+
+@pytest.fixture
+def add(here: Path, made: Path) -> Add:
+    shutil.copytree(made, here, dirs_exist_ok=True)
     return lambda *words, code=0: run("add-run", *words, code=code)
 
 
@@ -106,7 +116,7 @@ AS_ROWS = ("--orientation", "queries-rows")
     "options", [(), BOTH, ("--query-ids", "collection/queries.tsv", "--doc-ids", "collection/items.tsv")]
 )
 def test_a_matrix_in_the_order_of_the_benchmarks_list_gets_the_right_ids(
-    options: tuple[str, ...], add: Callable[..., Result]
+    options: tuple[str, ...], add: Add
 ) -> None:
     result = add("sim.npy", *AS_ROWS, *options)
     assert SAID in result.stderr
@@ -135,7 +145,7 @@ def test_a_matrix_without_ids_is_scored_in_the_order_of_the_collection(command: 
     assert (without.stderr.count(note), own.stderr.count(note)) == (1, 0)
 
 
-def test_ids_map_places_of_json(add: Callable[..., Result]) -> None:
+def test_ids_map_places_of_json(add: Add) -> None:
     result = add("places.json", *BOTH)
     assert SAID in result.stderr
     assert "doc_ids are places from 0" in result.stderr
@@ -146,14 +156,14 @@ def test_ids_map_places_of_json(add: Callable[..., Result]) -> None:
 
 
 @pytest.mark.parametrize("option", ["--query-ids", "--doc-ids"])
-def test_an_option_that_the_file_makes_useless_is_refused(option: str, add: Callable[..., Result]) -> None:
+def test_an_option_that_the_file_makes_useless_is_refused(option: str, add: Add) -> None:
     assert "are ids already" in add("named.json", option, "list.csv", code=1).stderr
     put("turned.txt", "\n".join((QUERIES if "query" in option else VIDEOS)[::-1]))
     assert "has its own" in add("own.npz", option, "turned.txt", *AS_ROWS, code=1).stderr
     assert SAID in add("own.npz", option, "list.csv", *AS_ROWS).stderr
 
 
-def test_numbers_that_are_ids_and_places_are_not_guessed(add: Callable[..., Result]) -> None:
+def test_numbers_that_are_ids_and_places_are_not_guessed(add: Add) -> None:
     """Refused where a file of ids was asked for, also beside a run that needs it; else ids, and said."""
     put("ids.txt", "\n".join(str(n) for n in reversed(range(N))))
     told = "places.json: --doc-ids: its doc_ids may be ids of the list of ids or places in it, which only you"
@@ -166,9 +176,7 @@ def test_numbers_that_are_ids_and_places_are_not_guessed(add: Callable[..., Resu
     assert "places in it; taken as ids\n" in said.stderr
 
 
-def test_a_files_own_ids_come_before_those_of_the_workspace_and_what_lies_beside(
-    add: Callable[..., Result],
-) -> None:
+def test_a_files_own_ids_come_before_those_of_the_workspace_and_what_lies_beside(add: Add) -> None:
     expected = score("own.npz")
     assert f"{SHARE:.4f}"[:6] in expected
     put("fire.toml", '[runs]\nquery_ids = "turned.txt"\n')
@@ -178,7 +186,7 @@ def test_a_files_own_ids_come_before_those_of_the_workspace_and_what_lies_beside
     assert expected == score("own.npz")
 
 
-def test_ids_of_the_workspace_stand_by_for_runs_that_need_them(add: Callable[..., Result]) -> None:
+def test_ids_of_the_workspace_stand_by_for_runs_that_need_them(add: Add) -> None:
     lines = [f"{q} Q0 {d} 0 {SIMS[n, m]} t\n" for n, q in enumerate(QUERIES) for m, d in enumerate(VIDEOS)]
     put("t.run", "".join(lines))
     add("own.npz", "--id", "native", *AS_ROWS)

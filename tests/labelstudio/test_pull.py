@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -13,7 +15,6 @@ from fake_api import FakeServer, Killed, choice, comment
 from records import latest_answers
 
 from examples import some
-from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.folder.carrier import Folder
@@ -23,9 +24,10 @@ FIRST = 1  # the number of the server's first answer
 ROUND = round_of(tasks_of(10, overlap=0.4))
 
 
-def pushed_server(entry: Round = ROUND) -> FakeServer:
+@cache
+def pushed_server() -> FakeServer:
     server = FakeServer()
-    push_round(server, entry)
+    push_round(server, ROUND)
     server.requests.clear()
     return server
 
@@ -40,7 +42,7 @@ def states(site: Site) -> dict[str, int]:
 
 @pytest.fixture
 def server() -> FakeServer:
-    return pushed_server()
+    return deepcopy(pushed_server())
 
 
 @pytest.fixture
@@ -94,7 +96,7 @@ def test_a_project_with_a_number_that_is_used_again_is_read_from_its_beginning(
     begun: FakeServer, site: Site
 ) -> None:
     long_ago = "2026-11-19T00:00:00.000000Z"
-    other = pushed_server()
+    other = deepcopy(pushed_server())
     for project in other.projects.values():
         project["created_at"] = long_ago
     other._ticks = 5000
@@ -328,7 +330,8 @@ def test_training_and_controls_are_no_votes(site: Site) -> None:
     entry = round_of(
         tasks_of(2), ("ann",), training=tasks_of(1, prefix="t"), controls=tasks_of(1, prefix="c")
     )
-    server = pushed_server(entry)
+    server = FakeServer()
+    push_round(server, entry)
     (training,) = server.tasks_of(1)
     server.answer(training["id"], 2)
     push_round(server, entry, {("1/ann", training["data"]["pair_id"])})
@@ -397,7 +400,7 @@ def test_what_is_no_export_is_refused(site: Site, tmp_path: Path, content: objec
 
 
 def busy_server() -> FakeServer:
-    server = pushed_server()
+    server = deepcopy(pushed_server())
     for name, user in (("ann", 2), ("bob", 3)):
         for place in range(5):
             server.answer(task_for(server, name, place), user)
