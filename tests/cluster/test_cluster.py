@@ -25,6 +25,7 @@ from fire_toolkit.engines import cluster as engine
 from fire_toolkit.engines.cluster import shared_file, spread
 from fire_toolkit.errors import ServerError
 
+Hashes = dict[str, dict[str, str]]  # command → file → sha256
 N_QUERIES, N_DOCS = 1000, 8_000
 IDS = "--query-ids q.txt --doc-ids d.txt"
 VECTORS = f"add-run qv.npy dv.npy --similarity cosine --id v {IDS} --qrels qrels.txt --out"
@@ -39,14 +40,11 @@ def start(*words: str, **environ: str) -> subprocess.Popen[str]:
     """Start a module as a process, with what it says."""
     env = {name: each for name, each in os.environ.items() if name != "FIRE_SCHEDULER"}
     env |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | environ
-    where = (
-        {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        if words[0] == "fire_toolkit"
-        else {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    )
+    errors = subprocess.PIPE if words[0] == "fire_toolkit" else subprocess.DEVNULL
+    where: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": errors}
     return subprocess.Popen(
         [sys.executable, "-m", *words], text=True, env=env, start_new_session=True, **where
-    )  # type: ignore[call-overload, no-any-return]
+    )
 
 
 def command(name: str, out: str, address: str = "") -> subprocess.Popen[str]:
@@ -63,12 +61,10 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 def hashes(folder: str) -> dict[str, str]:
     """Return the sha256 of every file, hidden ones too, so that nothing half-written is left."""
-    files = [path for path in Path(folder).rglob("*") if path.is_file()]
+    files = {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
     return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(
-            path.read_bytes().replace(folder.encode(), b"OUT")
-        ).hexdigest()
-        for path in files
+        path.relative_to(folder).as_posix(): hashlib.sha256(raw.replace(folder.encode(), b"OUT")).hexdigest()
+        for path, raw in files.items()
     }
 
 
@@ -114,7 +110,7 @@ class Processes:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[str, str]]]:
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hashes]:
     """Files, and what one process makes of them."""
     before = Path.cwd()
     os.chdir(tmp_path_factory.mktemp("world"))
@@ -140,7 +136,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dic
 
 
 @pytest.fixture(scope="module")
-def shared(expected: dict[str, dict[str, str]]) -> Iterator[Processes]:
+def shared(expected: Hashes) -> Iterator[Processes]:
     """A cluster that outlives its tests."""
     found = Processes(2)
     yield found
@@ -148,17 +144,13 @@ def shared(expected: dict[str, dict[str, str]]) -> Iterator[Processes]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_cluster_writes_the_bytes_of_one_process(
-    shared: Processes, expected: dict[str, dict[str, str]], name: str
-) -> None:
+def test_a_cluster_writes_the_bytes_of_one_process(shared: Processes, expected: Hashes, name: str) -> None:
     code, said = ended(command(name, f"two-{name}", shared.address))
     assert code == 0, said
     assert hashes(f"two-{name}") == expected[name]
 
 
-def test_a_command_that_was_killed_is_run_again(
-    shared: Processes, expected: dict[str, dict[str, str]]
-) -> None:
+def test_a_command_that_was_killed_is_run_again(shared: Processes, expected: Hashes) -> None:
     process = command("vectors", "killed", shared.address)
     wait_for(shared.pids)
     process.kill()
@@ -179,9 +171,7 @@ def test_workers_that_see_other_files_are_named(shared: Processes) -> None:
     assert spread(*work, [(path, sha256, (0,))]) == [1, 2]  # as of a copy: the same bytes
 
 
-def test_a_worker_that_was_killed_changes_nothing(
-    shared: Processes, expected: dict[str, dict[str, str]]
-) -> None:
+def test_a_worker_that_was_killed_changes_nothing(shared: Processes, expected: Hashes) -> None:
     process = command("vectors", "worker", shared.address)
     wait_for(shared.pids)
     os.kill(shared.pids()[0], signal.SIGKILL)
@@ -196,9 +186,7 @@ def test_workers_that_die_again_and_again_end_the_work(shared: Processes) -> Non
     assert str(error.value).startswith(shared.address)
 
 
-def test_a_scheduler_that_was_killed_leaves_nothing_written(
-    shared: Processes, expected: dict[str, dict[str, str]]
-) -> None:
+def test_a_scheduler_that_was_killed_leaves_nothing_written(shared: Processes, expected: Hashes) -> None:
     lost = Processes(1)
     process = command("vectors", "scheduler", lost.address)
     wait_for(lost.pids)
@@ -222,7 +210,7 @@ def test_what_dask_logs_stays_out_of_the_one_line(shared: Processes) -> None:
 
 
 def test_a_scheduler_without_workers_is_not_waited_for(
-    expected: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+    expected: Hashes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_NO_WORKER_S", 0.5)
     alone = Processes(0)

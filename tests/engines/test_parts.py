@@ -170,9 +170,7 @@ def test_a_stored_run_whose_parts_are_not_in_order_is_refused(
             score_runs(run, qrels, ["C@1"])
 
 
-def test_an_array_in_a_pickle_is_not_sent_about(
-    tmp_path: Path, qrels: Qrels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_array_in_a_pickle_is_not_sent_about(tmp_path: Path, qrels: Qrels) -> None:
     path = matrix(tmp_path, 1)
     held = tmp_path / "m1.pkl"
     held.write_bytes(pickle.dumps(np.load(path)))
@@ -182,9 +180,7 @@ def test_an_array_in_a_pickle_is_not_sent_about(
 
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine", "l2"])
-def test_vectors_ranked_in_parts_are_ranked_as_all(
-    tmp_path: Path, qrels: Qrels, monkeypatch: pytest.MonkeyPatch, similarity: str
-) -> None:
+def test_vectors_ranked_in_parts_are_ranked_as_all(tmp_path: Path, qrels: Qrels, similarity: str) -> None:
     random = np.random.default_rng(3)
     queries, docs = (random.integers(-2, 3, (len(ids), 4)) + 0.5 for ids in (QUERIES, DOCS))
     queries[5] = queries[1]  # one list twice, in two parts
@@ -212,7 +208,7 @@ def test_vectors_ranked_in_parts_are_ranked_as_all(
     ids=["constant", "duplicates", "no_cosine"],
 )
 def test_anomalies_of_parts_are_told_by_the_first_of_the_whole(
-    tmp_path: Path, qrels: Qrels, same: list[int], allow: str, said: str
+    tmp_path: Path, same: list[int], allow: str, said: str
 ) -> None:
     """A vector that is zero has the same product with all docs; it stands in parts behind the first."""
     random = np.random.default_rng(3)

@@ -99,7 +99,7 @@ def test_every_refusal_is_reported(server: MediaServer, refusals: list[str]) -> 
 
 
 def test_links_that_leave_the_folder_are_not_followed(
-    server: MediaServer, client: httpx.Client, root: Path, tmp_path: Path
+    client: httpx.Client, root: Path, tmp_path: Path
 ) -> None:
     assert client.get("/big.mp4").status_code == 200
     (root / "big.mp4").unlink()
@@ -151,7 +151,7 @@ def test_a_client_that_stops_reading_does_not_hold_up_the_end(
 
 
 def test_a_file_that_nobody_may_read_is_not_there(
-    server: MediaServer, client: httpx.Client, root: Path, monkeypatch: pytest.MonkeyPatch
+    client: httpx.Client, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "big.mp4").chmod(0)
     monkeypatch.setattr(
@@ -177,7 +177,7 @@ def test_what_is_served_passes_the_check(clips: Path) -> None:
         assert list(other["state"]) == ["no", "no", "plays", "no"]
 
 
-def test_which_files_are_served(root: Path, tmp_path: Path) -> None:
+def test_which_files_are_served(root: Path) -> None:
     items = items_of("big.mp4", "./sub/../big.mp4", "gone.mp4", "https://h/v.mp4", str(root / "empty.png"))
     names, n_missing = served_files(items, root=root)
     assert names == {

@@ -97,7 +97,7 @@ def test_a_video_taken_upright_stays_upright(tmp_path: Path) -> None:
     assert 0.2 < bright.mean() < 0.3
 
 
-def test_sound_is_left_out(clips: Path, tmp_path: Path) -> None:
+def test_sound_is_left_out(tmp_path: Path) -> None:
     source = tmp_path / "both.mkv"
     with av.open(str(source), "w") as container:
         video = container.add_stream("mpeg4", rate=25)
