@@ -1,10 +1,11 @@
 """Nobody is asked what lies with somebody or was judged; what came back without a vote is asked again."""
 
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
-from command import Pair, as_json, begin_workspace, by_pair, given, pairs_in, rows, run
+from command import Pair, StandIn, as_json, begin_workspace, by_pair, given, pairs_in, rows, run
 from exports import answered
 
 from fire_toolkit.campaign.tasks import pair_id
@@ -14,7 +15,7 @@ SKIPPED = ""
 ALL, FIRST, REST, FOUR = slice(None), slice(1), slice(1, None), slice(4)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(begin_workspace(tmp_path, N_PAIRS))
     return tmp_path
@@ -44,34 +45,37 @@ def asked(root: Path, number: int) -> dict[str, str]:
 
 
 def dispute_four() -> None:
+    with contextlib.chdir(begin_workspace(Path("work"), N_PAIRS)):
+        run("tasks", "--overlap", 0)
+        export("a.json", "tasks.json", 1)
+        export("b.json", "tasks.json", 2, "irrelevant", FOUR)
+        run("import")
+        run("resolve")
+        run("next-round")
+        run("tasks", "plan/round-2", "--overlap", 0)
+
+
+@pytest.fixture
+def disputed(stand_in: StandIn) -> set[Pair]:
     """Two people differ on the first four pairs of a file that was handed out, and one judges the rest."""
-    run("tasks", "--overlap", 0)
-    export("a.json", "tasks.json", 1)
-    export("b.json", "tasks.json", 2, "irrelevant", FOUR)
-    run("import")
-    run("resolve")
-    run("next-round")
-    run("tasks", "plan/round-2", "--overlap", 0)
+    return pairs_in(stand_in(dispute_four, "work") / "plan/round-2/pool.csv")
 
 
-def test_what_lies_in_files_that_were_handed_out_is_not_asked_again() -> None:
-    dispute_four()
-    second = pairs_in(Path("plan/round-2/pool.csv"))
-    assert len(second) == 4
+def test_what_lies_in_files_that_were_handed_out_is_not_asked_again(disputed: set[Pair]) -> None:
+    assert len(disputed) == 4
     told = as_json("next-round", "--budget", 200)
     assert (told["round"], told["pairs"], told["waiting"]) == (3, 8, 4)
-    assert not second & pairs_in(Path("plan/round-3/pool.csv"))
+    assert not disputed & pairs_in(Path("plan/round-3/pool.csv"))
 
 
-def test_answers_of_another_tool_are_of_the_round_that_asked_them() -> None:
-    dispute_four()
-    second: set[Pair] = pairs_in(Path("plan/round-2/pool.csv"))
-    import_other_tool(*(("x", int(query[1:]), "relevant") for query, _ in second))
+def test_answers_of_another_tool_are_of_the_round_that_asked_them(disputed: set[Pair]) -> None:
+    import_other_tool(*(("x", int(query[1:]), "relevant") for query, _ in disputed))
     found = rows(Path("judgments/judgments.csv"))
     assert {row["round"] for row in found if row["annotator_id"].startswith("worker-")} == {"2"}
     assert {row["round"] for row in found if not row["annotator_id"].startswith("worker-")} == {"1"}
 
 
+@pytest.mark.usefixtures("root")
 def test_what_somebody_has_in_the_first_round_waits() -> None:
     """The second vote of a doubled pair is not asked of a third person while it lies with the second."""
     run("tasks", "--overlap", 1, "--annotator", "A02,A03")

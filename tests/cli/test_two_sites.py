@@ -9,7 +9,7 @@ from pathlib import Path
 import exports
 import pytest
 from click.testing import Result
-from command import as_json, begin_workspace, rows, run, states
+from command import StandIn, as_json, begin_workspace, rows, run, states
 
 from fire_toolkit.campaign.store import Store
 
@@ -17,14 +17,17 @@ N_PAIRS = 24
 Sites = tuple[Path, Path]
 
 
+def begin() -> None:
+    with contextlib.chdir(begin_workspace(Path("one"), N_PAIRS)):
+        run("tasks", "--overlap", 0.5, "--annotator", "A1,A2,A3")
+    shutil.copytree("one", "other")
+
+
 @pytest.fixture
-def sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sites:
+def sites(stand_in: StandIn) -> Sites:
     """The same campaign by hand of three people, half of whose pairs are judged twice, in two folders."""
-    one, other = tmp_path / "one", tmp_path / "other"
-    monkeypatch.chdir(begin_workspace(one, N_PAIRS))
-    run("tasks", "--overlap", 0.5, "--annotator", "A1,A2,A3")
-    shutil.copytree(one, other)
-    return one, other
+    one = stand_in(begin, "one")
+    return one, one.with_name("other")
 
 
 def at(site: Path, *words: object, code: int = 0) -> Result:
@@ -100,10 +103,12 @@ def test_moves_of_both_sites_stand_and_whoever_was_given_a_pair_has_it(sites: Si
 
 def test_a_round_that_began_at_both_sites_is_two_rounds(sites: Sites) -> None:
     one, other = sites
+    for person in ("A1", "A2", "A3"):
+        fill_in(one, person)
+    at(one, "resolve")
+    shutil.rmtree(other)
+    shutil.copytree(one, other)
     for site, own in zip(sites, ("B1", "B2"), strict=True):
-        for person in ("A1", "A2", "A3"):
-            fill_in(site, person)
-        at(site, "resolve")
         at(site, "next-round", "--annotator", own)
         fill_in(site, own, 2, number=2)
     assert "its round 2 is round 3 here, where another began" in merge(one, other)

@@ -23,55 +23,37 @@ from fire_toolkit.reporting.plots import (
 )
 
 NAMES = ["clip", 'a "b" </script>']
-SCORES = pd.DataFrame(
-    [
-        {
-            "run_id": run,
-            "measure": measure,
-            "original": 0.4,
-            "augmented": 0.6,
-            "low": 0.5,
-            "high": float("nan"),
-        }
-        for run in NAMES
-        for measure in ("C@1", "AP")
-    ]
+NAN = float("nan")
+
+
+def table(columns: str, *rows: tuple[object, ...]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=columns.split())
+
+
+SCORES = table(
+    "run_id measure original augmented low high",
+    *((run, measure, 0.4, 0.6, 0.5, NAN) for run in NAMES for measure in ("C@1", "AP")),
 )
-DIFFERENCES = pd.DataFrame(
-    [
-        {"run_a": "clip", "run_b": "ssb", "qrels": "original", "measure": "C@1", "difference": 0.1,
-         "low": low, "high": 0.2, "p_holm": p}
-        for low, p in ((0.02, 0.01), (0.01, 0.07), (-0.01, 0.4), (float("nan"), float("nan")))
-    ]
-)  # fmt: skip
-LENGTHS = pd.DataFrame(
-    [
-        {"from_chars": 10 * n, "to_chars": 10 * n + 10, "n_queries": 4, "run_id": run, "measure": "C@1",
-         "delta": 0.1 * n, "low": 0.0, "high": 0.5}
-        for n in range(3)
-        for run in ("", *NAMES)
-    ]
-)  # fmt: skip
-COMPARISONS = pd.DataFrame([{"run_a": "clip", "run_b": "ssb", "measure": "overlap@10", "value": 0.25}])
-JUDGED = pd.DataFrame([{"run_id": "clip", "measure": f"Judged@{k}", "value": k / 10} for k in (1, 2, 10)])
-PLACES = pd.DataFrame(
-    [
-        {"labelling": labels, "measure": "C@1", "run_id": run, "value": 0.5, "place": place}
-        for labels in ("original", "augmented")
-        for place, run in enumerate(NAMES, start=1)
-    ]
+DIFFERENCES = table(
+    "run_a run_b qrels measure difference low high p_holm",
+    *(
+        ("clip", "ssb", "original", "C@1", 0.1, low, 0.2, p)
+        for low, p in ((0.02, 0.01), (0.01, 0.07), (-0.01, 0.4), (NAN, NAN))
+    ),
 )
-PROFILES = pd.DataFrame(
-    [
-        {
-            "annotator_id": name,
-            "n_votes": 9,
-            "positive_rate": 0.2,
-            "peer_agreement": agreed,
-            "duration_s_q50": 3.0,
-        }
-        for name, agreed in (("ann", 0.9), ("bob", float("nan")))
-    ]
+LENGTHS = table(
+    "from_chars to_chars n_queries run_id measure delta low high",
+    *((10 * n, 10 * n + 10, 4, run, "C@1", 0.1 * n, 0.0, 0.5) for n in range(3) for run in ("", *NAMES)),
+)
+COMPARISONS = table("run_a run_b measure value", ("clip", "ssb", "overlap@10", 0.25))
+JUDGED = table("run_id measure value", *(("clip", f"Judged@{k}", k / 10) for k in (1, 2, 10)))
+PLACES = table(
+    "labelling measure run_id value place",
+    *((of, "C@1", run, 0.5, at) for of in ("original", "augmented") for at, run in enumerate(NAMES, start=1)),
+)
+PROFILES = table(
+    "annotator_id n_votes positive_rate peer_agreement duration_s_q50",
+    *(("ann", 9, 0.2, 0.9, 3.0), ("bob", 9, 0.2, NAN, 3.0)),
 )
 PLOTS = {
     "scores": plot_scores(SCORES),
