@@ -254,8 +254,16 @@ def test_a_dry_run_says_who_gets_how_much_and_sends_nothing(server: FakeServer, 
     assert told == [("A02", 6, None), ("A03", 6, None)]
 
 
-def test_hours_are_those_that_were_measured(judged: Path) -> None:
+def test_hours_are_those_measured_a_pull_asks_for_changes_and_finds_a_deleted_task(
+    server: FakeServer, judged: Path
+) -> None:
     assert "12 tasks, 0.0 hours at 6.0 s a judgment" in run("push", "--dry-run").stderr
+    run("pull")
+    queries = [r.url.params.get("query", "") for r in server.requests if r.url.path == "/api/tasks/"]
+    assert sum("filter:tasks:updated_at" in query for query in queries) == 2
+    server.delete_task(1)
+    pulled = as_json("pull")
+    assert (pulled["deleted"], pulled["dropped"]) == (1, {"deleted": 1})
 
 
 def test_other_tasks_or_annotators_do_not_mix_with_a_round_that_has_begun(judged: Path) -> None:
@@ -332,12 +340,6 @@ def test_exports_go_the_same_way(server: FakeServer, judged: Path) -> None:
     assert {row["kind"] for row in judgments(judged)} == {"task", "overlap"}
 
 
-def test_a_deleted_task_is_noticed(server: FakeServer, judged: Path) -> None:
-    server.delete_task(1)
-    pulled = as_json("pull")
-    assert (pulled["deleted"], pulled["dropped"]) == (1, {"deleted": 1})
-
-
 def test_answers_of_a_deleted_project_count_until_it_is_accepted(server: FakeServer, judged: Path) -> None:
     number = server.project_of("A03")
     del server.projects[number]
@@ -366,12 +368,6 @@ def test_a_full_pull_is_asked_for_at_the_end_of_a_round_alone(server: FakeServer
     assert due in run("status").stderr
     run("pull", "--full")
     assert due not in run("resolve").stderr + run("status").stderr
-
-
-def test_the_next_pull_asks_for_changes_only(server: FakeServer, judged: Path) -> None:
-    run("pull")
-    queries = [r.url.params.get("query", "") for r in server.requests if r.url.path == "/api/tasks/"]
-    assert sum("filter:tasks:updated_at" in query for query in queries) == 2
 
 
 def test_a_server_that_refuses_ends_with_code_3(judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:

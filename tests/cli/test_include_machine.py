@@ -29,17 +29,15 @@ def judged(here: Path) -> None:
 
 
 @pytest.mark.usefixtures("judged")
-def test_without_it_a_judge_changes_no_byte() -> None:
+def test_its_labels_are_marked_where_people_said_nothing_and_without_it_they_are_nowhere() -> None:
     run("augment")
     with_judge = {path: path.read_bytes() for path in QRELS.parent.iterdir()}
+    said = JUDGE.read_text()
     JUDGE.unlink()
     run("augment")
     assert with_judge == {path: path.read_bytes() for path in QRELS.parent.iterdir()}
     assert QRELS.read_text() == "q 0 a 1\nq 0 b 0\n"
-
-
-@pytest.mark.usefixtures("judged")
-def test_its_labels_stand_where_people_said_nothing_and_are_marked() -> None:
+    JUDGE.write_text(said)
     assert MARK in run("augment", "--include-machine", "vlm").output
     # a is an original, b people's, c in dispute between people
     assert QRELS.read_text() == "q 0 a 1\nq 0 b 0\nq 0 d 1\nq 0 e 0\n"
@@ -47,11 +45,7 @@ def test_its_labels_stand_where_people_said_nothing_and_are_marked() -> None:
         sources = {row["doc_id"]: row["source"] for row in rows(QRELS.with_name(name))}
         assert sources == {"a": "original", "b": "irrelevant", "d": "machine:vlm", "e": "machine:vlm"}
     assert manifest_of(QRELS)["counts"]["include_machine"] == "vlm"
-
-
-@pytest.mark.usefixtures("judged")
-def test_scores_that_are_no_probabilities_make_no_labels() -> None:
-    JUDGE.write_text(JUDGE.read_text().replace("0.9", "3.5"))
+    JUDGE.write_text(said.replace("0.9", "3.5"))  # no probabilities
     found = run("augment", "--include-machine", "vlm", code=1)
     assert "scores lie between 0.1 and 3.5, expected labels, or probabilities from 0 to 1" in found.stderr
 

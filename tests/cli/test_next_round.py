@@ -16,7 +16,7 @@ def resolved(folder: Path) -> Path:
     return folder
 
 
-def test_the_plan_is_a_pool_with_strata_and_probabilities() -> None:
+def test_the_plan_is_a_pool_with_strata_and_probabilities_of_which_tasks_say_nothing() -> None:
     shown = run(*PLAN, "--qrels", "qrels.txt")
     strata = {("1", "b"): "dispute", ("1", "a"): "rejected_original", ("2", "a"): "unverified_positive"}
     assert by_pair(Path("plan/pool.csv"), "stratum") == strata
@@ -25,10 +25,6 @@ def test_the_plan_is_a_pool_with_strata_and_probabilities() -> None:
     assert "3 pairs to ask again, about 0 minutes" in shown.stderr
     counts = manifest_of("plan")["counts"]
     assert (counts["dispute"], counts["random"]) == (1, 0)
-
-
-def test_the_pool_becomes_tasks_that_say_nothing_of_it() -> None:
-    run(*PLAN)
     run("tasks", "plan", "--queries", "queries.tsv", "--overlap", "0", "--out", "tasks.json")
     text = Path("tasks.json").read_text()
     assert len(json.loads(text)) == 3
@@ -58,13 +54,10 @@ def test_a_budget_that_leaves_nothing_for_agreement_is_warned_of() -> None:
     assert "warning" not in run("next-round", *FILES, "--budget", "2").stderr
 
 
-def test_fourth_votes_need_a_campaign_that_marks_them() -> None:
+def test_fourth_votes_need_a_campaign_and_without_a_budget_only_disputes_are_asked() -> None:
     told = run("next-round", *FILES, "--ask", "fourth_vote", code=2).stderr
     assert "--ask fourth_vote is for a campaign, and none has begun here" in told
     assert not Path("plan").exists()
-
-
-def test_without_a_budget_only_disputes_are_asked_and_the_rest_is_counted() -> None:
     told = as_json("next-round", *FILES, "--dry-run")
     plan = {row["stratum"]: (row["n_pairs"], row["n_asked"]) for row in told["plan"]}
     assert (plan["dispute"], plan["unverified_positive"][1]) == ((1, 1), 0)

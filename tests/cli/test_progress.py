@@ -26,7 +26,8 @@ def root(stand_in: StandIn) -> Path:
     return stand_in(judge_all)
 
 
-def test_alpha_everybody_beside_the_others_and_alarms_are_said(root: Path) -> None:
+@pytest.mark.usefixtures("root")
+def test_alpha_everybody_beside_the_others_and_alarms_are_said_and_are_in_json() -> None:
     told = run("progress")
     assert "alpha so far -0.306" in told.stderr  # 1 - .5 / (2 * 36 * 12 / (48 * 47))
     assert "look into A02: 24 of 24 answers took less time than the item lasts" in told.stderr
@@ -34,9 +35,6 @@ def test_alpha_everybody_beside_the_others_and_alarms_are_said(root: Path) -> No
     assert "look into A03: agrees with others on 50% of 24 shared pairs" in told.stderr
     lines = [line.split() for line in told.stdout.splitlines()]
     assert ["A02", "24", "24", "0.50", "0.00", "0.50", "3.0", "9.0"] in lines
-
-
-def test_json_has_the_same(root: Path) -> None:
     *queues, everybody = as_json("progress")
     by_name = {queue["annotator_id"]: queue for queue in queues}
     assert (by_name["A02"]["n_faster"], by_name["A03"]["n_faster"]) == (24, 0)

@@ -131,7 +131,9 @@ def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseud
     assert (len(found), found["duration_s"].isna().sum()) == (len(judged), 1)
 
 
-def test_every_form_holds_the_corrected_pairs_and_ids_stay_text(released: Path) -> None:
+def test_every_form_holds_the_corrected_pairs_ids_stay_text_and_nothing_private_is_said(
+    released: Path, workspace: Path
+) -> None:
     for name in ("qrels.txt", "qrels/test.tsv", "qrels.json"):
         assert pairs_of(released / name) == CORRECTED, name
     assert pairs_of(released / "qrels.original.txt") == ORIGINAL
@@ -141,6 +143,23 @@ def test_every_form_holds_the_corrected_pairs_and_ids_stay_text(released: Path) 
     corpus = pd.read_parquet(released / "data/corpus.parquet")["_id"].tolist()
     assert corpus == ["a", "b", "c", "007", "NA", "unpooled"]
     assert (released / "queries.jsonl").read_text() == '{"_id": "1"}\n{"_id": "2"}\n'
+    module = load_script(released / "small_labels/__init__.py")
+    found = module.load_qrels()
+    assert {(q, d): r for q, docs in found.items() for d, r in docs.items()} == CORRECTED
+    assert module.load_qrels("original") == {"1": {"a": 1}, "2": {"a": 1}}
+    assert module.__version__ == "1.0"
+    with pytest.raises(ValueError, match="expected corrected or original"):
+        module.load_qrels("new")
+    judged = rows(released / "judgments.csv")
+    assert len(judged) == sum(map(len, ANSWERS.values()))
+    assert {row["annotator_id"] for row in judged} == {"annotator-1", "annotator-2"}
+    assert {row["label"] for row in judged if row["doc_id"] == "NA"} == {"relevant", "irrelevant"}
+    assert {row["created_at"] for row in judged} <= {f"2026-03-0{n}" for n in range(1, 5)}
+    assert "comment" not in judged[0]
+    assert "no_majority" in (released / "disputes.csv").read_text()
+    for name, text in texts_of(released).items():
+        for secret in (str(workspace.parent), "T09:23", "red circle", "TODO", "not stated"):
+            assert secret not in text, name
 
 
 def test_which_queries_were_judged_deep_is_published_and_said(workspace: Path) -> None:
@@ -154,22 +173,6 @@ def test_which_queries_were_judged_deep_is_published_and_said(workspace: Path) -
     words = "For 2 queries, drawn at random (seed 3), the top 2 of each run were pooled."
     assert all(words in (released / name).read_text() for name in ("README.md", "DATASHEET.md"))
     assert "nothing found" in run("release", "check", released).stderr
-
-
-def test_judgments_keep_disagreements_under_pseudonyms_with_dates_and_no_comments(released: Path) -> None:
-    judged = rows(released / "judgments.csv")
-    assert len(judged) == sum(map(len, ANSWERS.values()))
-    assert {row["annotator_id"] for row in judged} == {"annotator-1", "annotator-2"}
-    assert {row["label"] for row in judged if row["doc_id"] == "NA"} == {"relevant", "irrelevant"}
-    assert {row["created_at"] for row in judged} <= {f"2026-03-0{n}" for n in range(1, 5)}
-    assert "comment" not in judged[0]
-    assert "no_majority" in (released / "disputes.csv").read_text()
-
-
-def test_no_file_names_a_place_a_time_or_a_caption(released: Path, workspace: Path) -> None:
-    for name, text in texts_of(released).items():
-        for secret in (str(workspace.parent), "T09:23", "red circle", "TODO", "not stated"):
-            assert secret not in text, name
 
 
 def test_a_release_passes_its_own_check_and_a_changed_file_does_not(released: Path) -> None:
@@ -441,16 +444,6 @@ def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:
         "0 became a dispute, 0 settled, 0 new, 1 gone; 1 score changed"
     ) in found.stderr
     assert "clip" in run("release", "check", newer, "--against", released).stdout
-
-
-def test_the_package_gives_the_labels_as_dictionaries(released: Path) -> None:
-    module = load_script(released / "small_labels/__init__.py")
-    found = module.load_qrels()
-    assert {(q, d): r for q, docs in found.items() for d, r in docs.items()} == CORRECTED
-    assert module.load_qrels("original") == {"1": {"a": 1}, "2": {"a": 1}}
-    assert module.__version__ == "1.0"
-    with pytest.raises(ValueError, match="expected corrected or original"):
-        module.load_qrels("new")
 
 
 def test_what_a_command_line_cannot_mean_is_said(workspace: Path) -> None:

@@ -54,6 +54,7 @@ def test_dawid_skene_writes_posteriors_and_its_trace() -> None:
     assert counts["converged"] is True
     run(*RESOLVE)
     assert not Path("out/posteriors.csv").exists()
+    assert "shared_from" not in rows(LABELS)[0]  # nothing was to be shared
 
 
 def test_a_model_says_how_many_votes_it_has_and_warns_where_most_pairs_have_one() -> None:
@@ -135,11 +136,6 @@ def test_judgments_are_shared_among_queries_of_the_same_text() -> None:
     assert said in run("score", "both.run", "--qrels", "qrels.txt", "--augmented", "new.txt").stderr
 
 
-def test_without_sharing_nothing_is_shared_and_no_column_says_so() -> None:
-    run(*RESOLVE)
-    assert "shared_from" not in rows(LABELS)[0]
-
-
 def test_answers_of_nobodys_task_are_left_out_and_said_unless_they_are_to_count() -> None:
     votes = "1,a,ann,relevant,task\n1,a,bob,irrelevant,unassigned\n1,b,bob,relevant,unassigned\n"
     Path("j.csv").write_text("query_id,doc_id,annotator_id,label,kind\n" + votes)
@@ -153,14 +149,11 @@ def test_answers_of_nobodys_task_are_left_out_and_said_unless_they_are_to_count(
 
 
 @pytest.mark.parametrize("rule", ["fire", "dawid-skene"])
-def test_no_judgments_give_no_labels_and_no_traceback(rule: str) -> None:
+def test_no_judgments_give_no_labels_and_an_error_names_their_file(rule: str) -> None:
     Path("j.csv").write_text("query_id,doc_id,annotator_id,label\n")
     told = run(*RESOLVE, "--rule", rule, "--qrels", "qrels.txt")
     assert "0 pairs with a label, 0 in dispute" in told.stderr
     assert rows(LABELS) == []
     run("augment", "--qrels", "qrels.txt", "--labels", "out", "--out", "same.txt")
-
-
-def test_an_error_names_the_judgments_file() -> None:
     Path("j.csv").write_text("query_id,doc_id,annotator_id,label\nq,a,,relevant\n")
     assert run(*RESOLVE, code=1).stderr.startswith("error: j.csv: annotator_id is empty")

@@ -44,32 +44,25 @@ def test_each_mistake_is_a_line(fire: Fire, folder: Path) -> None:
     assert "labels.toml: not TOML" in fire("guideline", "mine-v1", code=1).stderr
 
 
-def test_all_are_listed_with_their_definitions(fire: Fire) -> None:
+def test_measures_are_listed_and_explained_however_they_are_named(fire: Fire) -> None:
     printed = fire("measures").stdout
     for definition in list_measures():
         assert definition.pattern in printed
         assert definition.summary in printed
-
-
-def test_one_is_explained_however_it_is_named(fire: Fire) -> None:
     for name in ("AP/min", "AP@k/min", "AP@10/min"):
         printed = fire("measures", name).stdout
         assert "Baldrati et al. 2023" in printed
         assert "mean over queries" in printed
-
-
-def test_the_name_of_another_program_is_explained_as_ours(fire: Fire) -> None:
     assert fire("measures", "ndcg_cut_10").stdout == fire("measures", "nDCG@10").stdout
 
 
-def test_the_live_demo_takes_no_folder_of_the_other(tmp_path: Path) -> None:
+def test_the_live_demo_takes_no_folder_of_the_other_and_needs_pyav(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".fire-demo").write_text("")
     result = run("demo", "--live", "--out", tmp_path / "other", code=1)
     assert "is another demo" in result.stderr
-
-
-def test_the_live_demo_needs_pyav(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
     result = run("demo", "--live", "--out", tmp_path / "new", code=1)
     assert "pip install av" in result.stderr

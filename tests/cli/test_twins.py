@@ -61,26 +61,20 @@ def test_with_the_unanswered_copies_gone_all_is_well(fire: Fire, site: Path, ser
     assert "0 tasks added" in fire("push").output
 
 
-def test_the_twin_with_answers_stays_though_it_is_younger(fire: Fire, site: Path, server: FakeServer) -> None:
+def test_twins_with_answers_doubled_tasks_and_a_server_out_of_reach_are_said(
+    fire: Fire, site: Path, server: FakeServer
+) -> None:
+    """Of two projects that with answers stays, though it is the younger one; answers in both count."""
     server.answer(server.tasks_of(4)[0]["id"], 2, None)  # skipped
     assert "delete project 1 in Label Studio" in fire("doctor", code=3).output
-
-
-def test_twins_with_answers_are_named_and_both_count(fire: Fire, site: Path, server: FakeServer) -> None:
     server.answer(server.tasks_of(5)[0]["id"], 3)
     (line,) = lines_with(fire("status"), "queue 1/A03 has 2 projects")
     assert "2 (1 answer), 5 (1 answer); answers in each of them count; let the annotator go on in one" in line
-
-
-def test_doubled_tasks_are_counted_and_named(fire: Fire, site: Path, server: FakeServer) -> None:
     server._import(3, [{"data": task["data"]} for task in server.tasks_of(3)[:2]])
     words = "project 3 (queue 1/A04) has 2 tasks more than its queue: doubled or foreign"
     assert lines_with(fire("status"), f"warning: {words}")
     assert words in fire("doctor", code=3).output
     assert "2 pairs there more than once" in fire("push").output
-
-
-def test_a_server_out_of_reach_is_said_and_status_goes_on(fire: Fire, site: Path, server: FakeServer) -> None:
     server.faults = ["drop"]
     said = fire("status").output
     assert "note: the server was not asked whether anything is there twice" in said

@@ -60,13 +60,12 @@ def test_what_tasks_were_made_by_is_judged_by_everywhere(fire: Fire, workspace: 
     assert f"the workspace judges by {name}, as its tasks" in refused.stderr
 
 
-def test_what_was_not_made_yet_is_said_with_what_tells_the_next_command(fire: Fire, workspace: Path) -> None:
+def test_what_was_not_made_is_said_and_a_run_goes_by_what_it_is_called(
+    fire: Fire, workspace: Path
+) -> None:
     for command, file in (("agree", "judgments/judgments.csv"), ("augment", "labels/labels.csv")):
         line = fire(command, code=1).stderr
         assert line == f"error: {file}: not made yet; `fire-toolkit status` says what to run next\n"
-
-
-def test_a_run_may_be_given_by_what_it_is_called(fire: Fire, workspace: Path) -> None:
     by_file = fire("compare", "runs/ssb.run", "runs/clip.run", "--format", "json").stdout
     assert fire("compare", "ssb", "clip", "--format", "json").stdout == by_file
     line = fire("compare", "ssb", "blip", code=1).stderr
@@ -106,20 +105,17 @@ def test_status_says_what_is_stale_and_why(fire: Fire, workspace: Path) -> None:
     assert "next: fire-toolkit pool" in told.stderr
 
 
-def test_an_output_changed_by_hand_is_refused_by_the_next_stage(fire: Fire, workspace: Path) -> None:
-    fire("pool")
+def test_a_setting_counts_the_command_line_wins_and_a_changed_output_is_refused(
+    fire: Fire, workspace: Path
+) -> None:
+    (workspace / "fire.toml").write_text("[pool]\ndepth = 1\n")
+    for words, depth in (([], 1), (["--depth", 2], 2)):
+        fire("pool", *words)
+        assert read_manifest(workspace / "pool/manifest.json").parameters["depth"] == depth
     pool = workspace / "pool/pool.csv"
     pool.write_text(pool.read_text().replace("007", "008"))
     assert "changed since `fire-toolkit pool` wrote it" in fire("tasks", code=1).stderr
     assert states()["pool"][0] == "stale"
-
-
-def test_a_setting_counts_and_the_command_line_wins(fire: Fire, workspace: Path) -> None:
-    (workspace / "fire.toml").write_text("[pool]\ndepth = 1\n")
-    fire("pool")
-    assert read_manifest(workspace / "pool/manifest.json").parameters["depth"] == 1
-    fire("pool", "--depth", 2)
-    assert read_manifest(workspace / "pool/manifest.json").parameters["depth"] == 2
 
 
 def test_commands_work_from_below_and_name_inputs_from_the_root(
