@@ -11,12 +11,9 @@ from fire_toolkit.evidence.qrels import (
     POLICIES,
     augment_qrels,
     change_counts,
-    grade_of_originals,
     include_machine,
-    losses,
-    mark_sample,
 )
-from fire_toolkit.tables import Labels, Qrels, check_changes, check_labels, check_pool, check_qrels
+from fire_toolkit.tables import Labels, Qrels, check_changes, check_labels, check_qrels
 from fire_toolkit.tables.validity import ALONE
 
 Relevances = dict[str, int]
@@ -62,13 +59,6 @@ def test_what_becomes_of_a_pair_under_each_policy(
         shown = [None if pd.isna(value) else value for value in row.iloc[2:]]
         lifted = 2 if (before, label) == (1, 2) else before  # originals count at the labels' highest grade
         assert shown == [lifted, label, relevance, source], policy
-
-
-def test_union_is_the_default_policy() -> None:
-    before, labels = original({"a": 1}), labelled({"a": 0})
-    pd.testing.assert_frame_equal(
-        augment_qrels(before, labels, policy="union")[0], augment_qrels(before, labels)[0]
-    )
 
 
 def test_confirmations_are_counted_apart_from_new_positives() -> None:
@@ -156,21 +146,3 @@ def test_a_machines_labels_are_refused_beside_strata_and_keep_the_grade_of_origi
     sampled = augment_qrels(check_qrels(original({"a": 1}).assign(stratum="1")), labelled({"b": 1}))
     said = "the qrels have strata; a machine's labels are not a sample"
     refused(said, include_machine, sampled, answers, **judge, by=JoinError)
-
-
-def test_originals_take_the_highest_grade_only_where_they_have_none_of_their_own() -> None:
-    assert grade_of_originals(original({"a": 1, "c": 0}), labelled({"b": 3})) == 3
-    assert grade_of_originals(original({"a": 2, "c": 1}), labelled({"b": 3})) is None
-
-
-def test_a_confirmed_label_is_lowered_where_it_is_below_the_original_grade() -> None:
-    _, changes = augment_qrels(original({"a": 2, "b": 2, "c": 1}), labelled({"a": 2, "b": 1, "c": 2}))
-    assert losses(changes)["lowered"] == 1
-
-
-def test_pairs_of_a_sample_that_were_not_drawn_are_pooled_and_not_judged() -> None:
-    strata = {"query_id": "q", "stratum": "1:9:0.5", "inclusion_probability": 0.5}
-    drawn, undrawn = (check_pool(pd.DataFrame({"doc_id": docs, **strata})) for docs in (["a"], ["b"]))
-    marked = mark_sample(original({"a": 1}), drawn, undrawn)
-    assert marked[["doc_id", "relevance"]].values.tolist() == [["a", 1], ["b", -1]]
-    assert set(marked["stratum"]) == {"1:9:0.5"}

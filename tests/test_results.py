@@ -97,7 +97,7 @@ def test_every_public_function_of_several_parts_returns_a_result() -> None:
     assert get_type_hints(Result.to_latex)["return"] is str
 
 
-def test_scores_for_a_paper_have_the_best_of_each_measure_bold() -> None:
+def test_scores_for_a_paper_have_the_best_of_each_measure_bold_equal_ones_too() -> None:
     scoring = fire.score(RUNS, QRELS, measures=["C@1", "MedR", "Judged@1"])
     # clip_b finds both positives at rank 1; ssb only the second: C@1 1 and .5, median ranks 1 and 2
     lines = [line.split("&") for line in scoring.to_latex().splitlines() if "&" in line]
@@ -108,9 +108,6 @@ def test_scores_for_a_paper_have_the_best_of_each_measure_bold() -> None:
         ["Judged@1", "100.0", "50.0"],
     ]
     assert "<b>100.0</b>" in scoring._repr_html_()
-
-
-def test_equal_values_are_all_bold_and_a_single_run_is_not() -> None:
     both = fire.score(RUNS, QRELS, measures=["R@3"]).to_latex()
     assert both.count("\\textbf{100.0}") == 2
     assert "textbf" not in fire.score(RUNS[0], QRELS, measures=["R@3"]).to_latex()
@@ -207,7 +204,7 @@ def test_a_table_stays_a_plain_frame_and_what_is_made_of_it_says_nothing() -> No
     assert table.attrs == {}
 
 
-def test_a_table_is_let_go_when_nobody_holds_it() -> None:
+def test_a_table_is_let_go_when_nobody_holds_it_and_one_that_was_given_is_not_changed() -> None:
     table = fire.run([[1.0]], "one", query_ids=["1"], doc_ids=["a"])
     gone, was_on = weakref.ref(table), gc.isenabled()
     gc.disable()
@@ -217,9 +214,6 @@ def test_a_table_is_let_go_when_nobody_holds_it() -> None:
     finally:
         if was_on:
             gc.enable()
-
-
-def test_a_table_that_was_given_is_not_changed() -> None:
     given = make_qrels({"1": {"a": 1}})
     fire.augment_qrels(given, LABELS[:0])
     assert "_repr_html_" not in vars(given)

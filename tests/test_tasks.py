@@ -68,8 +68,16 @@ def key_of(payload: bytes) -> str:
     return base64.urlsafe_b64encode(check + body).decode().rstrip("=")
 
 
-def test_the_form_of_a_key_is_the_documented_one() -> None:
+def test_a_key_has_the_documented_form_or_the_readable_one_and_may_come_from_a_spreadsheet() -> None:
     assert pair_id("video1", "video1") == key_of(b"video1\x1fvideo1")
+    assert split_pair_id("007|видео") == ("007", "видео")
+    for token in ("q:1|x|d", "|d", "q|", "|", "||"):
+        refused("with exactly one '|'", split_pair_id, token)
+    assert split_pair_id("'" + pair_id("q", "d")) == ("q", "d")
+    assert split_pair_id("'q|d") == ("'q", "d")
+    key = pair_id("q", "d")
+    others = [key[:-1] + "=", "é" * len(key), key[:-2] + "==", key[:-1] + " ", key[:-1] + "+"]
+    assert split_pair_ids([*others, key]) == {key: ("q", "d")}
 
 
 def test_keys_share_no_more_with_each_other_than_chance() -> None:
@@ -85,11 +93,6 @@ def test_keys_share_no_more_with_each_other_than_chance() -> None:
     assert sum(half[:8] == half[9:] for half in halves) == 0
 
 
-def test_a_key_is_read_behind_the_apostrophe_of_a_spreadsheet() -> None:
-    assert split_pair_id("'" + pair_id("q", "d")) == ("q", "d")
-    assert split_pair_id("'q|d") == ("'q", "d")
-
-
 @given(IDS, IDS, st.data())
 def test_a_changed_key_is_noticed(query_id: str, doc_id: str, data: st.DataObject) -> None:
     key = pair_id(query_id, doc_id)
@@ -100,12 +103,6 @@ def test_a_changed_key_is_noticed(query_id: str, doc_id: str, data: st.DataObjec
         refused("is damaged or was made by another tool", split_pair_id, damaged)
 
 
-def test_what_is_no_key_leaves_the_others_of_its_length_readable() -> None:
-    key = pair_id("q", "d")
-    others = [key[:-1] + "=", "é" * len(key), key[:-2] + "==", key[:-1] + " ", key[:-1] + "+"]
-    assert split_pair_ids([*others, key]) == {key: ("q", "d")}
-
-
 @given(st.text(alphabet=st.characters(exclude_categories=(), exclude_characters="|")))
 def test_a_foreign_key_is_a_format_error(token: str) -> None:
     refused("", split_pair_id, token)
@@ -114,12 +111,6 @@ def test_a_foreign_key_is_a_format_error(token: str) -> None:
 @pytest.mark.parametrize("payload", [b"", b"\x1f", b"q\x1f", b"\x1fd", b"qd", b"q\x1fd\x1fe", b"\xff\x1fd"])
 def test_a_key_with_a_right_check_over_no_pair_is_refused(payload: bytes) -> None:
     refused("", split_pair_id, key_of(payload))
-
-
-def test_the_readable_form_needs_exactly_one_bar() -> None:
-    assert split_pair_id("007|видео") == ("007", "видео")
-    for token in ("q:1|x|d", "|d", "q|", "|", "||"):
-        refused("with exactly one '|'", split_pair_id, token)
 
 
 @pytest.mark.parametrize("ids", [("", "d"), ("q", ""), ("q\x1f", "d"), ("q", "\ud800")])
@@ -147,11 +138,6 @@ def test_batch_one_has_every_pair_once_and_batch_two_a_share_of_them() -> None:
 def test_the_number_of_doubled_pairs_is_rounded_half_up(overlap: float, n_pairs: int, n_doubled: int) -> None:
     """0.29 * 50 is 14.499999999999998 in floats and 14.5 as written."""
     assert list(tasks_of(1, n_pairs, overlap=overlap)["batch"]) == [1] * n_pairs + [2] * n_doubled
-
-
-def test_items_say_where_a_doc_is_seen() -> None:
-    tasks = tasks_of(2, 2, items=items_of(media_url=["http://x/0.mp4", "http://x/1.mp4"]))
-    assert all(tasks["media_url"] == "http://x/" + tasks["doc_id"].str[1:] + ".mp4")
 
 
 def test_a_query_or_doc_of_another_collection_is_counted_with_examples() -> None:

@@ -378,7 +378,7 @@ def test_a_later_round_names_the_people_of_the_campaign(hand: Path) -> None:
     assert "tasks/round-2/tasks.A02.json" in run(*ASKED, *repeated).stderr
 
 
-def test_a_damaged_file_is_one_clear_line(hand: Path) -> None:
+def test_a_file_that_is_damaged_was_handed_out_or_is_of_another_page_is_refused(hand: Path) -> None:
     tasks = (hand / "tasks/tasks.A02.json").read_text()
     for name, text, told in (
         ("A02.csv", "id,caption,annotator\n1,a dog,3\n", "A02.csv: not JSON; if this is a CSV or TSV export"),
@@ -388,9 +388,6 @@ def test_a_damaged_file_is_one_clear_line(hand: Path) -> None:
         (hand / "exports" / name).write_text(text)
         assert told in run("import", code=1).stderr
         (hand / "exports" / name).unlink()
-
-
-def test_what_was_handed_out_is_no_answer_and_the_page_stays(hand: Path) -> None:
     told = run("import", "tasks/tasks.A02.csv", code=1).stderr
     assert "tasks/tasks.A02.csv: this file was handed out; save the returned file in exports/" in told
     path = fill_in(hand, "A02")

@@ -10,7 +10,7 @@ RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 BENCHMARK = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 
 
-def test_an_honest_score_says_what_is_uncertain(sample: Fire) -> None:
+def test_an_honest_score_says_what_is_uncertain_and_shows_each_policy(sample: Fire) -> None:
     measures = ("-m", "C@1", "-m", "AP@10")
     found = rows(sample("score", "--honest", *RUNS, *BENCHMARK, *measures, "--format", "csv"))
     order = [" ".join((row["run_id"], row["measure"])) for row in found]
@@ -24,9 +24,6 @@ def test_an_honest_score_says_what_is_uncertain(sample: Fire) -> None:
     table = sample("score", "--honest", *RUNS, *BENCHMARK, *measures).output
     assert "74.0 (39.0 + 35.0)" in table
     assert "of the original positives 75 confirmed, 17 rejected, 8 never judged; 313 new positives" in table
-
-
-def test_an_honest_score_shows_each_policy(sample: Fire) -> None:
     policies = [word for policy in ("union", "override", "drop") for word in ("--policy", policy)]
     found = rows(sample("score", "--honest", RUNS[0], *BENCHMARK, *policies, "-m", "C@1", "--format", "csv"))
     by_policy = {row["policy"]: row["augmented"] for row in found}

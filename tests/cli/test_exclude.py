@@ -20,7 +20,7 @@ def root(here: Path) -> Path:
     return here
 
 
-def test_labels_are_those_without_the_annotator_and_the_reason_is_kept() -> None:
+def test_labels_and_agreement_are_those_of_the_others_and_the_reason_is_kept() -> None:
     run("resolve")
     assert len(rows(Path("labels/disputes.csv"))) == 2
     told = run("resolve", "--exclude", "cy", "--reason", "failed the controls")
@@ -29,9 +29,6 @@ def test_labels_are_those_without_the_annotator_and_the_reason_is_kept() -> None
     assert manifest_of("labels")["parameters"]["excluded"] == {"cy": "failed the controls"}
     run("resolve")
     assert "excluded" not in manifest_of("labels")["parameters"]
-
-
-def test_agreement_is_that_of_the_others() -> None:
     found = rows(run("agree", "--exclude", "cy", "--reason", "failed", "--format", "csv"))
     alpha = next(row for row in found if row["statistic"] == "alpha")
     assert (float(alpha["value"]), alpha["n_pairable"], alpha["n_annotators"]) == (1.0, "8", "2")

@@ -168,12 +168,6 @@ def test_the_manifest_has_a_benchmark_s_protocol(here: Path, entry: Any, rule: s
     assert manifest_of("c")["parameters"]["own_item"] == "drop"
 
 
-def test_a_collection_without_own_items_has_no_word_of_them(here: Path) -> None:
-    (here / "c.csv").write_text("video_id,caption\nv1,a dog\n")
-    assert "own item" not in run("add-collection", "c.csv", "--out", "c").stderr
-    assert "own_item" not in manifest_of("c")["parameters"]
-
-
 @pytest.mark.parametrize("runs", [("m0.npy", "m1.npy"), ()], ids=["matrices", "files"])
 def test_scores_follow_the_protocol_and_say_so(workspace: Composed, runs: tuple[str, ...]) -> None:
     if not runs:
@@ -311,7 +305,9 @@ def test_a_run_in_a_workspace_scores_as_the_matrix_does(workspace: Composed) -> 
     assert "has no known rank: m0" in score(*files, *MEASURES)[1]
 
 
-def test_subsets_are_scored_from_the_runs_of_a_workspace(workspace: Composed) -> None:
+def test_subsets_are_scored_in_a_workspace_and_a_logged_score_is_met(
+    workspace: Composed,
+) -> None:
     expected = {}
     for name, sims in workspace.sims.items():
         group = sims[workspace.rows[:, None], workspace.members[:, 1:]]  # without the reference
@@ -320,6 +316,10 @@ def test_subsets_are_scored_from_the_runs_of_a_workspace(workspace: Composed) ->
     found, said = score("--groups", "collection/groups.tsv", "-m", "C@1", "-m", "C@2", "-m", "C@3")
     assert found == pytest.approx(expected)
     assert "lacks a member" not in said
+    share = 100 * (workspace.ranks("m0", drop=True) <= 5).mean()
+    told = run("add-run", "m0.npy", *IDS, "--depth", 5, "--expect", f"R@5={share:.1f}").stderr
+    assert "the logged score is reproduced" in told
+    assert "own items stay in the run; they do not count in its scores (the collection's" in told
 
 
 @pytest.mark.usefixtures("workspace")
@@ -328,13 +328,6 @@ def test_ranks_left_out_where_a_member_may_stand_are_refused() -> None:
     run("add-run", "m0.npy", *IDS, "--depth", 5)
     told = run("score", "runs/m0.parquet", "--groups", "groups.tsv", "-m", "C@1", code=1).stderr
     assert "a member of the query's group may stand at one of them" in told
-
-
-def test_a_logged_score_is_met_by_the_protocol(workspace: Composed) -> None:
-    share = 100 * (workspace.ranks("m0", drop=True) <= 5).mean()
-    told = run("add-run", "m0.npy", *IDS, "--depth", 5, "--expect", f"R@5={share:.1f}").stderr
-    assert "the logged score is reproduced" in told
-    assert "own items stay in the run; they do not count in its scores (the collection's" in told
 
 
 def test_circo_has_both_scores_of_its_own_scorer(here: Path) -> None:
@@ -413,10 +406,13 @@ def test_labels_of_own_items_count_nowhere(workspace: Composed) -> None:
     assert (row["n_pooled"], row["new"]) == (1, 0)
 
 
-def test_no_task_asks_for_the_own_item_that_an_older_pool_holds(here: Path) -> None:
+def test_no_task_asks_for_the_own_item_of_an_older_pool_and_without_any_nothing_is_said(here: Path) -> None:
     (here / "pool.csv").write_text("query_id,doc_id,round\na,v1,1\na,v2,1\nb,v1,1\n")
     (here / "q.csv").write_text("query_id,text,reference\na,one,v1\nb,two,\n")
     said = run("tasks", "pool.csv", "--queries", "q.csv", "--overlap", 0, "--out", "t.json").stderr
     assert "1 pair of a query and its own item left out" in said
     asked = [task["data"]["caption"] for task in json.loads((here / "t.json").read_text())]
     assert sorted(asked) == ["one", "two"]
+    (here / "c.csv").write_text("video_id,caption\nv1,a dog\n")
+    assert "own item" not in run("add-collection", "c.csv", "--out", "c").stderr
+    assert "own_item" not in manifest_of("c")["parameters"]

@@ -93,7 +93,7 @@ def test_the_first_screen_says_what_was_found(page: str) -> None:
     assert "no two models change places" in third
 
 
-def test_the_report_is_small_and_whole(page: str) -> None:
+def test_the_report_is_small_and_whole_and_names_no_annotator_or_folder(page: str, workspace: Path) -> None:
     assert len(page.encode()) < 1_200_000
     anchors = re.findall(r'<(?:section|details class="more") id="([^"]+)"', page)
     assert anchors == ["first", "scores", "differences", "order", "flips", "annotators", "more", "agreement",
@@ -101,9 +101,6 @@ def test_the_report_is_small_and_whole(page: str) -> None:
     plots = re.findall(r'<script type="application/json" id="(.*?)-spec">', page)
     assert (page.count("data-spec="), len(plots)) == (10, 10)
     assert all(data_of_plot(page, name) for name in plots)
-
-
-def test_no_annotator_and_no_folder_is_named(page: str, workspace: Path) -> None:
     text = page.partition("\n<script>")[0]  # before Vega
     assert not [name for name in list(NAMES.values())[:3] if name in text]
     assert '"excluded": "annotator 1", "inputs": "runs/a.run"' in html.unescape(text)

@@ -60,9 +60,7 @@ def test_what_tasks_were_made_by_is_judged_by_everywhere(fire: Fire, workspace: 
     assert f"the workspace judges by {name}, as its tasks" in refused.stderr
 
 
-def test_what_was_not_made_is_said_and_a_run_goes_by_what_it_is_called(
-    fire: Fire, workspace: Path
-) -> None:
+def test_what_was_not_made_is_said_and_a_run_goes_by_what_it_is_called(fire: Fire, workspace: Path) -> None:
     for command, file in (("agree", "judgments/judgments.csv"), ("augment", "labels/labels.csv")):
         line = fire(command, code=1).stderr
         assert line == f"error: {file}: not made yet; `fire-toolkit status` says what to run next\n"

@@ -64,7 +64,9 @@ def given(root: Path) -> dict[str, str]:
     return dict(zip(rows["query_id"] + rows["doc_id"], rows["label"], strict=True))
 
 
-def test_a_written_page_tells_nothing_but_caption_and_item(root: Path, page: dict[str, Any]) -> None:
+def test_a_written_page_tells_nothing_but_caption_and_item_and_nobody_else_gets_one(
+    root: Path, page: dict[str, Any]
+) -> None:
     pairs = read_rounds(root)[0].assignments["pair_id"]
     html = (root / "pages" / "A01" / "judge.html").read_text()
     for secret in (*pairs, "v0.webm", "v1.webm", "q8", "overlap"):
@@ -78,6 +80,7 @@ def test_a_written_page_tells_nothing_but_caption_and_item(root: Path, page: dic
     shown = {each["media"] for each in page["pages"]}
     assert {path.read_bytes() for path in (root / "pages" / "A01" / "media").iterdir()} == {b"a clip"}
     assert all((root / "pages" / "A01" / media).is_file() for media in shown)
+    assert "'A07' has no tasks here; expected one of A01, A02" in run("page", "write", "A07", code=1).stderr
 
 
 def test_every_answer_counts_once_whatever_file_comes_first(root: Path, page: dict[str, Any]) -> None:
@@ -159,7 +162,3 @@ def test_answers_to_a_changed_caption_are_left_out_and_told(root: Path, page: di
     told = run("import", file).stderr
     assert "7 new" in told
     assert "1 answers left out: their captions have changed" in told
-
-
-def test_nobody_unknown_gets_a_page(root: Path) -> None:
-    assert "'A07' has no tasks here; expected one of A01, A02" in run("page", "write", "A07", code=1).stderr

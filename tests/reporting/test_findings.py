@@ -45,6 +45,9 @@ def test_the_data_are_counted_with_agreement_kept_apart() -> None:
     assert row["agreeing"] == row["unanimous"] == pytest.approx(2 / 3)
     # Krippendorff: 3 units rr, ri, ii: Do = 1/3; De = 2·3·3/(6·5) = .6; alpha = 1 − .5556.
     assert row["alpha"] == pytest.approx(1 - (1 / 3) / 0.6)
+    row = describe_data(judgments([]), grades=GRADES).iloc[0]
+    assert (row["pairs"], row["labels"], row["resolved"]) == (0, 0, 0)
+    assert np.isnan([row["resolved_share"], row["relevant_share"], row["alpha"]]).all()
 
 
 def test_labels_are_the_answers_that_agreement_is_of_and_later_rounds_resolve() -> None:
@@ -56,12 +59,6 @@ def test_labels_are_the_answers_that_agreement_is_of_and_later_rounds_resolve() 
     assert (row["pairs"], row["labels"], row["multiply_labelled"]) == (5, 7, measured["n_pairable"])
     assert row["alpha"] == measured["value"]
     assert (row["resolved"], row["relevant"], row["disagreement"]) == (4, 2, 1)
-
-
-def test_no_judgments_are_counted_as_none() -> None:
-    row = describe_data(judgments([]), grades=GRADES).iloc[0]
-    assert (row["pairs"], row["labels"], row["resolved"]) == (0, 0, 0)
-    assert np.isnan([row["resolved_share"], row["relevant_share"], row["alpha"]]).all()
 
 
 def test_the_data_of_each_dataset_and_run_are_counted_too() -> None:

@@ -137,7 +137,8 @@ def test_an_axis_of_shares_ends_at_0_and_100_percent(width: int, tmp_path: Path)
     assert (min(values), max(values)) == (0, 100)
 
 
-def test_a_grid_has_both_halves_and_the_diagonal() -> None:
+def test_a_plot_holds_the_numbers_of_its_table() -> None:
+    """A grid has both halves and the diagonal; no mark contradicts its interval; nan is left out."""
     values = {(row["row"], row["column"]): row["value"] for row in PLOTS["overlap"]["data"]["values"]}
     assert values == {
         ("1 clip", "2 ssb"): 0.25,
@@ -145,6 +146,14 @@ def test_a_grid_has_both_halves_and_the_diagonal() -> None:
         ("1 clip", "1 clip"): 1.0,
         ("2 ssb", "2 ssb"): 1.0,
     }
+    verdicts = [row["verdict"] for row in PLOTS["differences"]["data"]["values"]]
+    assert verdicts == ["p < .05 after Holm", "p < .05 alone", "not told apart", "not told apart"]
+    assert [(row["depth"], row["value"]) for row in PLOTS["judged"]["data"]["values"]] == [
+        (1, 0.1),
+        (2, 0.2),
+        (10, 1.0),
+    ]
+    assert [row["annotator_id"] for row in PLOTS["annotators"]["data"]["values"]] == ["ann"]
 
 
 def test_a_run_beside_itself_is_left_out_where_equal_lists_have_less_than_1() -> None:
@@ -153,11 +162,6 @@ def test_a_run_beside_itself_is_left_out_where_equal_lists_have_less_than_1() ->
     plot = plot_overlap(COMPARISONS.assign(measure=name))
     pairs = {(row["row"], row["column"]) for row in plot["data"]["values"]}
     assert pairs == {("1 clip", "2 ssb"), ("2 ssb", "1 clip")}
-
-
-def test_the_mark_of_a_difference_never_contradicts_its_interval() -> None:
-    verdicts = [row["verdict"] for row in PLOTS["differences"]["data"]["values"]]
-    assert verdicts == ["p < .05 after Holm", "p < .05 alone", "not told apart", "not told apart"]
 
 
 def test_gains_by_length_are_of_every_run_and_never_contradict_their_interval() -> None:
@@ -183,18 +187,6 @@ def test_one_measure_needs_no_menu_and_several_have_one() -> None:
     assert plot_scores(SCORES, measures=["AP"])["title"]["text"] == "AP"
     assert PLOTS["scores"]["title"]["text"] == {"expr": "shown_measure"}
     assert PLOTS["scores"]["params"][0]["bind"]["options"] == ["C@1", "AP"]
-
-
-def test_the_judged_shares_stand_at_their_depths() -> None:
-    assert [(row["depth"], row["value"]) for row in PLOTS["judged"]["data"]["values"]] == [
-        (1, 0.1),
-        (2, 0.2),
-        (10, 1.0),
-    ]
-
-
-def test_an_annotator_without_shared_pairs_is_left_out() -> None:
-    assert [row["annotator_id"] for row in PLOTS["annotators"]["data"]["values"]] == ["ann"]
 
 
 def test_a_measure_that_the_table_lacks_is_named() -> None:

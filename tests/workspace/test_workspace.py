@@ -22,13 +22,21 @@ def test_the_written_defaults_are_the_defaults_and_values_read_back(tmp_path: Pa
     assert read_workspace(workspace(tmp_path, "[tasks]\noverlap = 1\n")).setting("tasks", "overlap") == 1.0
 
 
-def test_a_workspace_is_found_from_below(tmp_path: Path) -> None:
+def test_a_workspace_is_found_from_below_and_its_items_where_they_are_there(tmp_path: Path) -> None:
     workspace(tmp_path, "[pool]\ndepth = 5\n")
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     found = find_workspace(below)
     assert found is not None
     assert (found.root, found.setting("pool", "depth")) == (tmp_path, 5)
+    found = read_workspace(workspace(tmp_path, ""))
+    assert found.path("collection", "items") is None
+    items = tmp_path / "collection" / "items.tsv"
+    items.parent.mkdir()
+    items.write_text("x")
+    assert found.path("collection", "items") == items
+    named = read_workspace(workspace(tmp_path, "[collection]\nitems = 'mine.tsv'\n"))
+    assert named.path("collection", "items") == tmp_path / "mine.tsv"
 
 
 def test_patterns_give_runs_and_not_what_lies_beside_them(tmp_path: Path) -> None:
@@ -56,17 +64,6 @@ def test_patterns_give_runs_and_not_what_lies_beside_them(tmp_path: Path) -> Non
 )
 def test_what_is_not_known_is_refused_with_what_is_near(tmp_path: Path, text: str, message: str) -> None:
     refused(message, read_workspace, workspace(tmp_path, text))
-
-
-def test_items_count_when_they_are_there(tmp_path: Path) -> None:
-    found = read_workspace(workspace(tmp_path, ""))
-    assert found.path("collection", "items") is None
-    items = tmp_path / "collection" / "items.tsv"
-    items.parent.mkdir()
-    items.write_text("x")
-    assert found.path("collection", "items") == items
-    named = read_workspace(workspace(tmp_path, "[collection]\nitems = 'mine.tsv'\n"))
-    assert named.path("collection", "items") == tmp_path / "mine.tsv"
 
 
 @pytest.mark.parametrize("pattern", ["/etc/*", ""])
