@@ -143,13 +143,6 @@ def test_every_form_holds_the_corrected_pairs_ids_stay_text_and_nothing_private_
     corpus = pd.read_parquet(released / "data/corpus.parquet")["_id"].tolist()
     assert corpus == ["a", "b", "c", "007", "NA", "unpooled"]
     assert (released / "queries.jsonl").read_text() == '{"_id": "1"}\n{"_id": "2"}\n'
-    module = load_script(released / "small_labels/__init__.py")
-    found = module.load_qrels()
-    assert {(q, d): r for q, docs in found.items() for d, r in docs.items()} == CORRECTED
-    assert module.load_qrels("original") == {"1": {"a": 1}, "2": {"a": 1}}
-    assert module.__version__ == "1.0"
-    with pytest.raises(ValueError, match="expected corrected or original"):
-        module.load_qrels("new")
     judged = rows(released / "judgments.csv")
     assert len(judged) == sum(map(len, ANSWERS.values()))
     assert {row["annotator_id"] for row in judged} == {"annotator-1", "annotator-2"}
@@ -160,6 +153,13 @@ def test_every_form_holds_the_corrected_pairs_ids_stay_text_and_nothing_private_
     for name, text in texts_of(released).items():
         for secret in (str(workspace.parent), "T09:23", "red circle", "TODO", "not stated"):
             assert secret not in text, name
+    module = load_script(released / "small_labels/__init__.py")
+    found = module.load_qrels()
+    assert {(q, d): r for q, docs in found.items() for d, r in docs.items()} == CORRECTED
+    assert module.load_qrels("original") == {"1": {"a": 1}, "2": {"a": 1}}
+    assert module.__version__ == "1.0"
+    with pytest.raises(ValueError, match="expected corrected or original"):
+        module.load_qrels("new")
 
 
 def test_which_queries_were_judged_deep_is_published_and_said(workspace: Path) -> None:
