@@ -97,6 +97,7 @@ def add_collection(
     if n_targets := len(collection.targets):
         words += f"; {n_of(n_targets, 'target')} in qrels.target.txt"
     words += f"; {n_of(counts['groups'], 'row')} of groups" if counts["groups"] else ""
+    words += f"; split {split}" if split else ""
     inputs.summarise(counts, words)
     qrels = f" --qrels {folder / 'qrels.txt'}" if len(collection.qrels) else ""
     say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")

@@ -130,23 +130,16 @@ def _wait() -> None:
     """Say where to judge, and wait until Ctrl-C or SIGTERM."""
     people = {row.pseudonym: row for row in read_register(Path(SERVER_FOLDER).absolute())}
     say("\nReady to be judged. Log in, then press 1, 2 or 3 and the space bar:")
-    for name, url in _queues():
-        person = people[name]
-        say(f"  {name}: {url}\n       log in as {person.email}, password {person.password}")
+    root, campaign = Path.cwd(), read_campaign(Path.cwd())
+    if campaign is not None:
+        found = LabelStudio(read_connection(root, environ={}), root).where(campaign, read_rounds(root))
+        for queue in sorted(found, key=str):
+            name, person = queue.annotator_id, people[queue.annotator_id]
+            say(f"  {name}: {found[queue]}\n       log in as {person.email}, password {person.password}")
     say("Two people, or you in two browser windows (one of them private): some pairs are asked of both.")
     say("\nCtrl-C here fetches the answers, prints the tables and stops both servers.")
     with stoppable() as stopped:
         wait_to_be_stopped(stopped)
-
-
-def _queues() -> list[tuple[str, str]]:
-    """Return each annotator with the address at which their tasks come one after another."""
-    root = Path.cwd()
-    campaign = read_campaign(root)
-    if campaign is None:
-        return []
-    found = LabelStudio(read_connection(root, environ={}), root).where(campaign, read_rounds(root))
-    return [(queue.annotator_id, found[queue]) for queue in sorted(found, key=str)]
 
 
 def _show_tables() -> None:

@@ -64,7 +64,11 @@ def framed(function: Callable[..., Found]) -> click.Command:
     for each, table in tables.items():
         params += _options_of_table(each, table, helps[each])
     params += [option_of(each, hints[each.name], helps[each.name]) for each in plain]
-    params += _options_of_frame(place)
+    if place is None:
+        params += made_by(format_option, click.option("--out", metavar="FILE", help=_OUT))
+    else:
+        metavar, words = "FILE" if "." in place else "DIR", _OUT_OF_STAGE.format(place=place)
+        params += made_by(click.option("--out", metavar=metavar, help=words), json_option)
     params.sort(key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1))  # these first
 
     def run(**values: Any) -> None:
@@ -145,14 +149,6 @@ def _options_of_table(name: str, table: Table, words: str) -> list[click.Paramet
     elif name == "pool_sources":
         settings |= {"multiple": True, "callback": _only_one}
     return [click.Option(spelled, help=words, **settings), *also]
-
-
-def _options_of_frame(place: str | None) -> list[click.Parameter]:
-    if place is None:
-        return made_by(format_option, click.option("--out", metavar="FILE", help=_OUT))
-    metavar = "FILE" if "." in place else "DIR"
-    words = _OUT_OF_STAGE.format(place=place)
-    return made_by(click.option("--out", metavar=metavar, help=words), json_option)
 
 
 def _for_manifest(value: tuple[Any, ...], option: Option) -> Any:

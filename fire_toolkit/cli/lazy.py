@@ -31,11 +31,8 @@ class LazyCommands(Mapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in self.names:
             raise KeyError(name)
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
-
-    def _make(self, name: str) -> click.Command:
+        if name in self._made:
+            return self._made[name]
         if name != "add-run":  # which ranks vectors; on the small matrices of resampling threads wait
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         word = name.replace("-", "_")
@@ -43,13 +40,12 @@ class LazyCommands(Mapping[str, click.Command]):
         is_of_tables = find_spec(f"{_FUNCTIONS}.{word}") is not None
         module = _imported(f"{_FUNCTIONS if is_of_tables else __package__}.{word}")
         function = getattr(module, word, None)
-        if isinstance(function, click.Command):
-            return function
-        plain = _imported(f"{__package__}.plain")
-        make = _imported(f"{__package__}.frame").framed if is_of_tables else plain.plain_command
-        is_group = hasattr(module, "COMMANDS")
-        command: click.Command = plain.group_of(module, make) if is_group else make(function)
-        return command
+        if not isinstance(function, click.Command):
+            plain = _imported(f"{__package__}.plain")
+            make = _imported(f"{__package__}.frame").framed if is_of_tables else plain.plain_command
+            function = plain.group_of(module, make) if hasattr(module, "COMMANDS") else make(function)
+        self._made[name] = function
+        return self._made[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.names

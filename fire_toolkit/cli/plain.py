@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -70,23 +71,16 @@ def _parameters(own: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, li
     """Yield each parameter of a function, its options, and what makes its value of theirs."""
     hints, helps = get_type_hints(own, include_extras=True), described(own)[1]
     for each in inspect.signature(own).parameters.values():
-        hint = hints[each.name]
-        if each.name in _OF_THE_FRAME:
-            yield each, made_by(_OF_THE_FRAME[each.name]), partial(_given, each.name)
+        hint, name = hints[each.name], each.name
+        if name in _OF_THE_FRAME:
+            yield each, made_by(_OF_THE_FRAME[name]), itemgetter(name)
         elif isinstance(hint, type) and is_dataclass(hint):
             fields = list(_parameters(hint))
             options = [option for _, of_field, _ in fields for option in of_field]
             yield each, options, partial(_made, hint, {field.name: value for field, _, value in fields})
         else:
-            yield (
-                each,
-                [option_of(each, hint, helps.get(each.name, ""))],
-                partial(_one, each, marked(hint, Option) or Option()),
-            )
-
-
-def _given(name: str, values: Mapping[str, Any]) -> Any:
-    return values[name]
+            option = option_of(each, hint, helps.get(name, ""))
+            yield each, [option], partial(_one, each, marked(hint, Option) or Option())
 
 
 def _one(parameter: inspect.Parameter, more: Option, values: Mapping[str, Any]) -> Any:
@@ -117,7 +111,8 @@ def made_by(*decorators: Callable[..., Any]) -> list[click.Parameter]:
 def option_of(parameter: inspect.Parameter, hint: Any, words: str) -> click.Parameter:
     """Return the option of a plain value, or its argument: a flag, a choice, one value, or several."""
     kind, more = _kind_of(hint), marked(hint, Option) or Option()
-    is_needed, several = parameter.default is parameter.empty, _is_several(kind)
+    is_needed = parameter.default is parameter.empty
+    several = any(get_origin(each) in (tuple, Sequence, Mapping) for each in (kind, *get_args(kind)))
     if more.is_argument:
         shape: dict[str, Any] = {"nargs": -1 if several else 1, "metavar": more.metavar}
         return click.Argument([parameter.name], required=is_needed, type=_type_of(kind, hint), **shape)
@@ -170,7 +165,3 @@ def _kind_of(hint: Any) -> Any:
     kind = hint.__origin__ if hasattr(hint, "__metadata__") else hint
     others = [each for each in get_args(kind) if each is not type(None)]
     return others[0] if type(None) in get_args(kind) and len(others) == 1 else kind
-
-
-def _is_several(kind: Any) -> bool:
-    return any(get_origin(each) in (tuple, Sequence, Mapping) for each in (kind, *get_args(kind)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 
@@ -248,6 +248,11 @@ def _new_round(
     there = begun_here()
     before = handed_to(there) if there and there.rounds[-1].carrier == carrier else []
     loads = loads_of(wanted.annotators or before) or active_annotators(there)
+    n_captions: Any = 1  # of an item on a page, as `tasks` drew them; a plug-in's carrier has one
+    if carrier in (BY_PAGE, BY_SERVER) and not rules.is_of_queries:
+        at = manifest_path(tasks, is_folder=False)
+        n_captions = read_manifest(at).parameters.get("captions") if at.is_file() else None
+        n_captions = n_captions or setting_or_default(None, "tasks", "captions")
     drawn = first_round(
         number,
         asked,
@@ -255,7 +260,7 @@ def _new_round(
         training=taught,
         controls=known,
         answers=answers,
-        n_captions=_captions_of(tasks, carrier, rules),
+        n_captions=int(n_captions),
         seed=int(setting_or_default(None, "tasks", "seed")),
     )
     return dataclasses.replace(drawn, carrier=carrier)
@@ -272,15 +277,6 @@ def _say_lone_controls(entry: Round) -> None:
             f"note: {n_of(n_lone, 'control')} would stand alone on a page, where most pages have several "
             "captions; choose controls of items that are judged, or several of an item"
         )
-
-
-def _captions_of(file: Path, carrier: str, rules: Guideline) -> int:
-    """Return how many captions of an item a page has: as `tasks` drew them; one for a plug-in's carrier."""
-    if carrier not in (BY_PAGE, BY_SERVER) or rules.is_of_queries:
-        return 1
-    at = manifest_path(file, is_folder=False)
-    drawn = read_manifest(at).parameters.get("captions") if at.is_file() else None
-    return int(drawn or setting_or_default(None, "tasks", "captions"))
 
 
 def _controls(inputs: Given, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:

@@ -144,20 +144,17 @@ def say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
         return
     kinds = sorted({key for row in rows for key in row} - {"annotator", "round", "all", "hours"})
     header = ["annotator", "round", *kinds, "all", "hours"]
-    cells = [[_cell(row.get(key, 0)) for key in header] for row in rows]
-    click.echo(drawn_text(cells, header, "table"), nl=False)
+    cells = [[row.get(key, 0) for key in header[:-1]] for row in rows]
+    shown = [[cell if isinstance(cell, str) else f"{cell:,}" for cell in each] for each in cells]
+    for each, row in zip(shown, rows, strict=True):
+        each.append("" if math.isnan(seconds) else f"{row['hours']:.1f}")
+    click.echo(drawn_text(shown, header, "table"), nl=False)
     n_tasks = sum(row["all"] for row in rows)
     if math.isnan(seconds):
         say(f"{n_of(n_tasks, 'task')}; no judgment was timed yet, so hours are not known")
     else:
         say(f"{n_of(n_tasks, 'task')}, {n_tasks * seconds / 3600:,.1f} hours at {seconds:.1f} s a judgment")
     say("nothing was sent")
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def say_pushed(pushed: Sequence[Plan], connection: Connection, *, as_json: bool) -> None:

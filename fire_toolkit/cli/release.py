@@ -123,7 +123,12 @@ def release(
         raise click.UsageError("--version is needed, such as 1.0; or `release check FOLDER`")
     workspace = needed_workspace(_NEEDED)
     folder = out or relative_path(workspace.root / "releases" / version)
-    made = _Release(workspace, folder, version, _checked_date(date), previous, include_runs, anonymous)
+    try:
+        day = datetime.strptime(date, "%Y-%m-%d") if date else datetime.now(UTC)
+    except ValueError:
+        raise UsageError(f"--date {date!r}, expected a day such as 2026-11-22") from None
+    on = day.date().isoformat()
+    made = _Release(workspace, folder, version, on, previous, include_runs, anonymous)
     with workspace_lock(), Progress() as tell:
         n = made.write(allow_name, tell)
     say(
@@ -134,15 +139,6 @@ def release(
 
 
 COMMANDS = (check,)
-
-
-def _checked_date(text: str | None) -> str:
-    if text is None:
-        return datetime.now(UTC).date().isoformat()
-    try:
-        return datetime.strptime(text, "%Y-%m-%d").date().isoformat()
-    except ValueError:
-        raise UsageError(f"--date {text!r}, expected a day such as 2026-11-22") from None
 
 
 @dataclass(frozen=True)
