@@ -27,7 +27,7 @@ from fire_toolkit.tables import check_disputes
 from fire_toolkit.workspace.config import SETTINGS
 
 COMMANDS = Path(fire.__file__).with_name("commands")
-OTHERS = {"__init__", "command", "notes", "types", "values"}
+OTHERS = {"__init__", "command", "types"}
 NAMES = sorted(path.stem for path in COMMANDS.glob("*.py") if path.stem not in OTHERS)
 SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"
 NO_PYTHON_NAME = {"measures"}  # `fire_toolkit.measures` is the room of measures

@@ -14,9 +14,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fire_toolkit import __version__
-from fire_toolkit.cli.common import WORDS, current_workspace, file_in, outside, relative_path, say
+from fire_toolkit.cli.common import (
+    WORDS,
+    as_files,
+    copy_of_stdin,
+    current_workspace,
+    file_in,
+    in_own_names,
+    outside,
+    relative_path,
+    say,
+)
 from fire_toolkit.cli.progress_line import Progress, wipe_progress
-from fire_toolkit.cli.streams import as_files, copy_of_stdin, in_own_names
 from fire_toolkit.commands.command import counting, rests_on, tables_of
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import STDIN

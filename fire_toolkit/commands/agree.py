@@ -15,8 +15,7 @@ from fire_toolkit.agreement.intervals import Resampling
 from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.table import UNITS, AgreementSummary, agreement, agreement_summary
-from fire_toolkit.commands.command import command
-from fire_toolkit.commands.notes import pairs_by_votes
+from fire_toolkit.commands.command import command, pairs_by_votes
 from fire_toolkit.commands.types import GuidelineOf, Option, Table
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import fitting_level

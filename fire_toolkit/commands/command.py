@@ -1,4 +1,7 @@
-"""What every command has in Python: each query's own item as asked for, and what its result rests on."""
+"""What every command has in Python: own items as asked for, fit values, what its result rests on, and notes.
+
+A plain value that its annotation does not allow is refused by name.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, wraps
 from types import SimpleNamespace, UnionType
-from typing import Any, NamedTuple, ParamSpec, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, ParamSpec, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import starts_of_groups
-from fire_toolkit.commands.notes import run_ids
 from fire_toolkit.commands.types import Option, Table
-from fire_toolkit.commands.values import refuse_unfit
 from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.matching.own_items import OwnItemRule
+from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.results import Found
-from fire_toolkit.tables.columns import codes_of
+from fire_toolkit.tables import Run
+from fire_toolkit.tables.columns import codes_of, sorted_union
 from fire_toolkit.words import n_of
 
 _P = ParamSpec("_P")
@@ -254,3 +258,95 @@ def rests_on(
 def units_of(clusters: pd.Series) -> str:
     """Return what is drawn instead of queries, where they are in clusters."""
     return f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
+
+
+def unpooled(runs: Any, fed: Collection[str]) -> list[str]:
+    """Return which runs are not among those that fed the pool; nothing where all are."""
+    fresh = [run_id for run_id in run_ids(runs) if run_id not in fed]
+    if not fresh:
+        return []
+    return [
+        f"{', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its scores are not "
+        "comparable with those of pooled runs: see `score --honest`"
+    ]
+
+
+def run_ids(runs: Any) -> list[str]:
+    """Return the ids of runs, one or several, tables or stored ones; of one without rows it is empty."""
+    found: list[str] = []
+    for run in [runs] if isinstance(runs, pd.DataFrame) or hasattr(runs, "run_id") else runs:
+        is_table = isinstance(run, pd.DataFrame)
+        found += [str(each) for each in run["run_id"].unique()] or [""] if is_table else [str(run.run_id)]
+    return found
+
+
+def queries_of_lists(runs: Run | Sequence[Run]) -> str:
+    """Return how many queries ranked lists have, in words."""
+    return n_of(
+        len(sorted_union([run["query_id"].cat.categories for run in split_runs(runs).values()])), "query"
+    )
+
+
+def pairs_by_votes(n_pairs: Sequence[int]) -> str:
+    """Return how many pairs have how many votes, in words; n_pairs: those with 0, 1, 2, … votes."""
+    parts = [f"{n:,} with {votes}" for votes, n in enumerate(n_pairs[:4]) if n]
+    more = sum(n_pairs[4:])
+    last = f"{more:,} with 4 or more"
+    return f"{n_of(sum(n_pairs), 'pair')}, {', '.join([*parts, *([last] if more else [])])}"
+
+
+_KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
+    int: ((int, np.integer), "a whole number"),
+    float: ((int, float, np.integer, np.floating), "a number"),
+    bool: ((bool, np.bool_), "True or False"),
+    str: ((str,), "text"),
+}
+
+
+def refuse_unfit(where: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for a value that is not what its annotation allows.
+
+    Args:
+        where: what is called, for the message.
+        hints: annotations by name; one that allows other than plain values and lists of them is passed over.
+        values: by name.
+
+    Examples:
+        >>> refuse_unfit("pool", {"depth": int | None}, {"depth": "ten"})
+        Traceback (most recent call last):
+        fire_toolkit.errors.UsageError: pool: depth is 'ten', expected a whole number or None
+    """
+    for name, hint in hints.items():
+        bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint
+        kinds = (bare,) if get_origin(bare) in (Literal, Sequence) else get_args(bare) or (bare,)
+        if name not in values or not all(map(_is_plain, kinds)):
+            continue
+        if not any(_fits(values[name], kind) for kind in kinds):
+            words = " or ".join(map(_words, kinds))
+            raise UsageError(f"{where}: {name} is {repr(values[name])[:60]}, expected {words}")
+
+
+def _is_plain(kind: Any) -> bool:
+    if get_origin(kind) is Sequence:
+        return _is_plain(get_args(kind)[0])
+    return get_origin(kind) is Literal or kind in (*_KINDS, type(None))
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if kind is type(None):
+        return value is None
+    if get_origin(kind) is Literal:
+        return isinstance(value, str) and value in get_args(kind)
+    if get_origin(kind) is Sequence:
+        return isinstance(value, list | tuple) and all(_fits(each, get_args(kind)[0]) for each in value)
+    return isinstance(value, _KINDS[kind][0]) and (kind is bool or not isinstance(value, bool | np.bool_))
+
+
+def _words(kind: Any) -> str:
+    if kind is type(None):
+        return "None"
+    if get_origin(kind) is Literal:
+        return " or ".join(map(repr, get_args(kind)))
+    if get_origin(kind) is Sequence:
+        return f"a list, each {_words(get_args(kind)[0])}"
+    return _KINDS[kind][1]

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from fire_toolkit.commands.command import command
-from fire_toolkit.commands.notes import queries_of_lists
+from fire_toolkit.commands.command import command, queries_of_lists
 from fire_toolkit.commands.types import Option, OwnItem, OwnQueries, Table
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.results import Found, drawn_text

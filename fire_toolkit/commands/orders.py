@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from fire_toolkit.commands.command import column_of, command
-from fire_toolkit.commands.notes import unpooled
+from fire_toolkit.commands.command import column_of, command, unpooled
 from fire_toolkit.commands.types import (
     ClusteredQueries,
     Clusters,

@@ -10,8 +10,16 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.collections.similarity import nearest_mean
-from fire_toolkit.commands.command import Part, column_of, command, is_missing, of_parts, rests_on
-from fire_toolkit.commands.notes import queries_of_lists, unpooled
+from fire_toolkit.commands.command import (
+    Part,
+    column_of,
+    command,
+    is_missing,
+    of_parts,
+    queries_of_lists,
+    rests_on,
+    unpooled,
+)
 from fire_toolkit.commands.types import BackgroundOf, FedRuns, KnownLabels, Measures, Option, OwnItem, Table
 from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.guidelines.model import Grades

@@ -9,8 +9,7 @@ import pandas as pd
 
 from fire_toolkit.collections.sharing import mark_shared
 from fire_toolkit.collections.sharing import share_judgments as share_with_same_text
-from fire_toolkit.commands.command import stage
-from fire_toolkit.commands.notes import pairs_by_votes
+from fire_toolkit.commands.command import pairs_by_votes, stage
 from fire_toolkit.commands.types import GradesOf, GuidelineOf, Option, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from fire_toolkit.commands.command import command
-from fire_toolkit.commands.notes import unpooled
+from fire_toolkit.commands.command import command, unpooled
 from fire_toolkit.commands.types import (
     Augmented,
     Measures,

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 
 import pandas as pd
 
-from fire_toolkit.commands.command import command
-from fire_toolkit.commands.notes import unpooled
+from fire_toolkit.commands.command import command, unpooled
 from fire_toolkit.commands.types import (
     AugmentedIfAny,
     BackgroundOf,

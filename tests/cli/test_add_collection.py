@@ -190,6 +190,8 @@ def test_addresses_take_the_place_of_a_benchmarks_file_names_and_of_no_address(h
     said = run("add-collection", "karpathy.json", "urls.csv", "--out", "c").stderr
     assert "media_url of 1 item as urls.csv says" in said
     assert read_items("c/items.tsv")["media_url"].tolist() == ["2.jpg", "http://m/1"]
+    named = run("add-collection", "karpathy.json", "--split", "test", "--out", "e").stderr
+    assert "2 pairs in the qrels; split test\n" in named
     Path("captions.csv").write_text("video_id,caption,url\n1.jpg,a,http://other/1\n")
     refused = run("add-collection", "captions.csv", "urls.csv", "--out", "d", code=1).stderr
     assert "1 item in both (1.jpg); name one of the two files" in refused
