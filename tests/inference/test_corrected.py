@@ -16,7 +16,7 @@ from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.label_errors import moment_rates
 from fire_toolkit.inference.votes import votes_by_design, votes_of_labels
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.measures import parse_measure, parse_measures
+from fire_toolkit.measures import parse_measures
 from fire_toolkit.tables import Qrels, Run, check_pool_sources, check_qrels
 
 DESIGN = ["query_id", "doc_id", "design_class", "design_votes"]
@@ -60,23 +60,32 @@ def rows_of(terms: Mapping[tuple[str, str], Corrected]) -> pd.DataFrame:
     )
 
 
-def corrected(
-    design: pd.DataFrame, *docs: str, measure: str = "C@3", original: Qrels = ORIGINAL
-) -> pd.Series:
+def terms_of(
+    design: pd.DataFrame,
+    runs: Run | list[Run],
+    *measures: str,
+    original: Qrels = ORIGINAL,
+    chances: Mapping[str, float] | None = None,
+) -> dict[tuple[str, str], Corrected]:
+    """Corrected scores; chances: of docs of the first query, of which some were drawn by chance."""
     votes = votes_by_design(design, original)
-    joined = join_runs(run_of(*docs), original, votes.pairs[["query_id", "doc_id", "relevance"]])
-    return rows_of(corrected_terms(joined, original, votes, [parse_measure(measure)])).iloc[0]
+    joined = join_runs(runs, original, votes.pairs[["query_id", "doc_id", "relevance"]])
+    drawn = None if chances is None else np.ones(len(joined.pairs))
+    for doc, chance in (chances or {}).items():
+        assert drawn is not None
+        drawn[joined.find_rows(pd.DataFrame({"query_id": ["q00"], "doc_id": doc}))] = chance
+    return corrected_terms(joined, original, votes, parse_measures(measures), chances=drawn)
+
+
+def corrected(design: pd.DataFrame, *docs: str, measure: str = "C@3") -> pd.Series:
+    return rows_of(terms_of(design, run_of(*docs), measure)).iloc[0]
 
 
 Rows = list[tuple[str, str, str, str]]  # of a design: query, doc, class, votes
 
 
-def rates_by_hand(design: pd.DataFrame) -> tuple[float, float]:
-    """t and f by the votes on doubled pairs, by the formulas written out."""
-    return rates_of(list(design[DESIGN].itertuples(index=False, name=None)))
-
-
 def rates_of(rows: Rows) -> tuple[float, float]:
+    """t and f by the votes on doubled pairs, by the formulas written out."""
     own = Counter(votes for _, _, kind, votes in rows if kind == "doubled")
     n, both, thirds = own.total(), own["11"], own["101"] + own["011"]
     differ = thirds + own["100"] + own["010"]
@@ -144,14 +153,8 @@ def test_an_original_is_right_and_an_unjudged_doc_is_not_relevant() -> None:
 
 def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() -> None:
     design = pd.concat([doubled(), single(a="0", b="1", c="1")])
-    votes = votes_by_design(design, ORIGINAL)
-    joined = join_runs(run_of("a", "b", "c", "o"), ORIGINAL, votes.pairs[["query_id", "doc_id", "relevance"]])
-    named = [pd.DataFrame({"query_id": ["q00"], "doc_id": [doc]}) for doc in "bco"]
-    b, c, o = (int(joined.find_rows(pair)[0]) for pair in named)
-    chances = np.ones(len(joined.pairs))
-    chances[b], chances[c], chances[o] = 0.25, 0.0, 0.5  # drawn; not of the design; known, and so not drawn
-    measures = parse_measures(["P@4", "C@4", "C@1"])
-    found = rows_of(corrected_terms(joined, ORIGINAL, votes, measures, chances=chances))
+    chances = {"b": 0.25, "c": 0.0, "o": 0.5}  # drawn; not of the design; known, and so not drawn
+    found = rows_of(terms_of(design, run_of("a", "b", "c", "o"), "P@4", "C@4", "C@1", chances=chances))
     precision, hit, first = found.to_dict("records")
     expected = first_query(design, lambda t, f: (-f / (t - f) + (1 - f) / (t - f) / 0.25 + 1) / 4)
     assert precision["estimate"] == pytest.approx(expected)
@@ -264,13 +267,14 @@ def by_hand(rows: Rows, tops: dict[str, dict[str, list[str]]], queries: list[str
             p[query, doc] = ((text in ("11", "101", "011")) - f2) / (t2 - f2)
         else:
             p[query, doc] = ((text == "1") - f) / (t - f)
-    found = {}
-    for run_id, lists in tops.items():
-        left = [
-            math.prod(0.0 if doc == "d00" else 1 - p[query, doc] for doc in lists[query]) for query in queries
-        ]
-        found[run_id] = 1 - float(np.mean(left))
-    return found
+
+    def left(docs: list[str], query: str) -> float:
+        return math.prod(0.0 if doc == "d00" else 1 - p[query, doc] for doc in docs)
+
+    return {
+        run_id: 1 - float(np.mean([left(lists[query], query) for query in queries]))
+        for run_id, lists in tops.items()
+    }
 
 
 def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
@@ -278,9 +282,7 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
 ) -> None:
     """Estimate by hand; standard error against the jackknife, which leaves each query out in turn."""
     design, original, runs = made
-    votes = votes_by_design(design, original)
-    joined = join_runs(runs, original, votes.pairs[["query_id", "doc_id", "relevance"]])
-    terms = corrected_terms(joined, original, votes, parse_measures(["C@3", "P@10"]))
+    terms = terms_of(design, runs, "C@3", "P@10", original=original)
     scores = rows_of(terms)
 
     rows, tops = list(design[DESIGN].itertuples(index=False, name=None)), tops_of(runs[0], 3)
@@ -304,8 +306,8 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
     se = np.std(left_out, axis=0) * 299 / math.sqrt(300)
     t_299 = 1.967930
     assert gap.high - gap.estimate == pytest.approx(t_299 * se[1], rel=0.1)  # by a fifth of them
-    terms_of = terms["r0", "C@3"].terms
-    changes = [terms_of.mean() - np.delete(terms_of, place).mean() for place in range(0, 300, 5)]
+    own_terms = terms["r0", "C@3"].terms
+    changes = [own_terms.mean() - np.delete(own_terms, place).mean() for place in range(0, 300, 5)]
     expected_changes = [by_hand(rows, tops, queries)["r0"] - few for few, _ in left_out]
     assert changes == pytest.approx(expected_changes, abs=2e-5)  # one query's influence, to first order
     first, (t, f) = scores.iloc[0], rates_of(rows)
@@ -314,7 +316,7 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
     open_lists = [[(q, doc) for doc in docs] for q, docs in tops["r0"].items() if "d00" not in docs]
     added = float(np.mean([math.prod(raised[pair] for pair in pairs) for pairs in open_lists])) - 1
     assert added > 0.05
-    estimate, variance = first["estimate"], np.var(terms_of, ddof=1) / 300
+    estimate, variance = first["estimate"], np.var(own_terms, ddof=1) / 300
     of_votes = variance - (1 - estimate) * (estimate + added) / 299
     for limit in (first["low"], first["high"]):  # where the distance is t standard errors of such a share
         distance = t_299 * math.sqrt((1 - limit) * (limit + added) / 300 + of_votes)
@@ -325,9 +327,7 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
 
 def test_clusters_and_runs_that_do_not_differ(made: tuple[pd.DataFrame, Qrels, list[Run]]) -> None:
     design, original, runs = made
-    votes = votes_by_design(design, original)
-    joined = join_runs(runs, original, votes.pairs[["query_id", "doc_id", "relevance"]])
-    terms = corrected_terms(joined, original, votes, parse_measures(["C@3"]))
+    terms = terms_of(design, runs, "C@3", original=original)
     one, other = terms["r0", "C@3"], terms["r1", "C@3"]
     alone, same = (one.limits(c, least=0) for c in (None, np.arange(300)))
     assert alone == same
@@ -411,7 +411,6 @@ def test_a_rate_that_chance_put_below_0_is_used_and_one_far_below_refused() -> N
     assert votes_found.reason == ""
     assert votes_found.of_one.f[0] == 0
     found = corrected(pd.concat([design, single(a="1")]), "a", measure="C@1")
-    assert rates_by_hand(design)[1] < 0
     assert found["estimate"] == pytest.approx(first_query(design, lambda t, f: (1 - f) / (t - f)))
 
 
