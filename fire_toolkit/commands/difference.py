@@ -94,7 +94,7 @@ def difference(
     if by_design is None:
         joined = join_runs(runs, *qrels_of_both)
     else:
-        joined = join_with_votes(runs, qrels, by_design, known, measures, *qrels_of_both)
+        joined = join_with_votes(runs, qrels, by_design, known, *qrels_of_both)
     found = score_differences(joined, qrels, measures, augmented=augmented, design=design, **options)
     table, said = found.table, list(found.notes)
     if by_design is not None:

@@ -68,22 +68,11 @@ class Correction:
 
 
 def join_with_votes(
-    runs: Runs,
-    original: Qrels,
-    labels: Labels,
-    background: Background,
-    measures: Sequence[str | Measure],
-    *others: pd.DataFrame,
+    runs: Runs, original: Qrels, labels: Labels, background: Background, *others: pd.DataFrame
 ) -> JudgedPairs:
-    """Return runs joined once with the pairs of the qrels, labels, `others`, and of the sample drawn.
-
-    Where votes may correct one of the measures, the pairs in dispute are among them.
-    """
-    is_corrected = any(not why_uncorrected(measure) for measure in parse_measures(measures))
-    disputes = background.disputes
-    if is_corrected and disputes is not None and set(DESIGN) <= set(labels) and not background.is_settled:
-        others = (*others, disputes.assign(relevance=0))
-    return join_runs(runs, original, labels, *others, *pairs_of_sample(background.design))
+    """Return runs joined once with the pairs of qrels, labels, disputes, `others` and the sample drawn."""
+    disputes = [] if background.disputes is None else [background.disputes.assign(relevance=0)]
+    return join_runs(runs, original, labels, *others, *disputes, *pairs_of_sample(background.design))
 
 
 def is_by_design(labels: Labels | None, background: Background) -> bool:
@@ -129,7 +118,7 @@ def correct_for_errors(
     if reason:
         named = ", ".join(measure.name for measure in parsed)
         return Correction(notes=[f"{named}: not corrected for errors of votes: {reason}"])
-    joined = join_with_votes(runs, original, labels, background, measures)
+    joined = join_with_votes(runs, original, labels, background)
     terms = corrected_terms(joined, original, rates, parsed, chances=chances_of(joined, background.design))
     before = joined.label(original)
     values = [own for run_id in joined.places for own in joined.values(run_id, before, parsed).T]

@@ -134,7 +134,7 @@ def scores_with_uncertainty(
         raise UsageError("no policy given; expected some of union, override, drop")
     tell("ranks of judged docs")
     lifted = originals_beside(original, labels, grade=known.original_grade)
-    joined = join_with_votes(runs, lifted, labels, known, measures)
+    joined = join_with_votes(runs, lifted, labels, known)
     options: dict[str, Any] = {"sources": sources, "clusters": clusters, "policies": policies}
     found, notes = _rows(joined, original, labels, parsed, known, **options, tell=tell)
     correction = correct_for_errors(joined, original, labels, measures, known, **options)

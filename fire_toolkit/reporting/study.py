@@ -90,7 +90,7 @@ class Study:
         self.tell("ranks of judged docs")
         others = [] if self.since is None else self.since.qrels
         tables = (self.runs, self.original, self.labels, self.background)
-        return join_with_votes(*tables, self.scored, self.augmented, *others)
+        return join_with_votes(*tables, self.augmented, *others)
 
     @cached_property
     def honest(self) -> HonestRows:
