@@ -7,8 +7,8 @@ were: the answers that are new, and those whose pair was given to somebody since
 from __future__ import annotations
 
 import sqlite3
-from typing import NamedTuple
 
+from fire_toolkit.campaign.schema import BEST
 from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.database import Database
 
@@ -17,9 +17,9 @@ create table if not exists {0}.counted (
   number integer primary key, annotation, updated_at, pair_id, annotator_id, is_deleted, round, kind, owner,
   kind_there, is_skipped, stands
 );
-create index if not exists {0}.counted_by_pair on counted (pair_id);
 create table if not exists {0}.counted_up_to (answer integer, task integer);
 """
+_BY_PAIR = "create index if not exists counted_by_pair on counted (pair_id)"
 _BY_QUEUE = "create index if not exists given_by_queue on given (round, to_annotator_id)"
 _IS_THERE = (
     "select 1 from sqlite_master where name = 'counted_up_to' union all "
@@ -27,14 +27,27 @@ _IS_THERE = (
 )
 _UP_TO = "select coalesce(max(answer), 0), coalesce(max(task), 0) from counted_up_to"
 _LAST = "select coalesce((select max(number) from answers), 0), coalesce((select max(rowid) from given), 0)"
-_NEW = "insert into stale select distinct annotation from answers where number > ? order by annotation"
+# Of answers with a row that came after some row: the one row that there is, or that which counts of several.
+_OF_SEVERAL = "(select annotation from answers group by annotation having count(*) > 1)"
+_NEW = (
+    "insert into stale select number, 0 from answers where number > :answer "
+    f"and annotation not in {_OF_SEVERAL}",
+    "insert into stale select (select number from answers own where own.annotation = new.annotation "
+    f"order by {BEST} limit 1), 1 from (select distinct annotation from answers where number > :answer "
+    f"and annotation in {_OF_SEVERAL}) new",
+)
+_REPLACED = (
+    "delete from counted where number in (select other.number from stale join answers own using (number) "
+    "join answers other using (annotation) where is_of_several)"
+)
 _GIVEN = (
-    "insert or ignore into stale select annotation from answers where exists (select 1 from given "
-    "where given.pair_id = answers.pair_id and given.rowid > ?)"
+    "insert or ignore into stale select number, (select count(*) > 1 from answers other "
+    "where other.annotation = counted.annotation) from counted where exists (select 1 from given "
+    "where given.pair_id = counted.pair_id and given.rowid > :task)"
 )
 _COUNT = (
-    "delete from counted where number in (select number from stale join answers using (annotation))",
-    "insert into counted select * from counted_now",
+    "insert or replace into counted select * from counted_now",
+    _BY_PAIR,
     "delete from counted_up_to",
     f"insert into counted_up_to {_LAST}",
     "delete from stale",
@@ -44,18 +57,6 @@ _MISCOUNTED = (
     "select (select count(*) from counted) <> (select count(*) from anew) "
     "or exists (select * from anew except select * from counted)"
 )
-
-
-class UpTo(NamedTuple):
-    """Up to where everything counts: the number of an answer, and of a task that was given."""
-
-    answer: int
-    task: int
-
-
-def counted_up_to(database: Database) -> UpTo:
-    """Return up to where all is counted in the table `counted`, see `count_answers`."""
-    return UpTo(*database.select(_UP_TO)[0])
 
 
 def count_answers(database: Database) -> None:
@@ -83,9 +84,9 @@ def _count(db: sqlite3.Connection, place: str) -> None:
     if answer > last or task > last_task:  # somebody took rows out: nothing that was counted is sure
         db.execute("delete from counted")
         answer = task = 0
-    db.execute(_NEW, [answer])
-    if answer and task < last_task:
-        db.execute(_GIVEN, [task])
+    up_to = {"answer": answer, "task": task}
+    for statement in (*_NEW, _REPLACED, *[_GIVEN] * bool(answer and task < last_task)):
+        db.execute(statement, up_to)
     for statement in _COUNT:
         db.execute(statement)
 
@@ -98,7 +99,8 @@ def check_counted(database: Database) -> None:
     """
     count_answers(database)
     with database.aside() as db:
-        db.execute(_NEW, [0])
+        for statement in _NEW:
+            db.execute(statement, {"answer": 0})
         (is_wrong,) = db.execute(_MISCOUNTED).fetchone()
         db.execute("delete from stale")
     if is_wrong:

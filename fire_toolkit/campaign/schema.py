@@ -53,10 +53,9 @@ create table said (
 );
 {_OF_CARRIERS}
 """
-_BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
-# changed: answers on pairs of which anything has changed (`views.record_to_judgments`).
+BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
 # latest: the version of each answer that counts, and its author.
-# counted_now: what each of these was asked for, of the answers named in `stale`: the round, its kind, and the
+# counted_now: what each row of answers in `stale` was asked for: the round, its kind, and the
 #   owner of its queue. An answer in a queue is of that queue's round; any other of the task on its pair that
 #   its author was given last, else of the round that it names; to what nobody was asked it has no kind. It is
 #   kept as the table `counted` (`Store.count`), on which the others rest.
@@ -67,8 +66,7 @@ _BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number
 # reported: the docs that several people skipped or reported.
 # open_tasks: those that somebody has and has not answered.
 VIEWS = f"""
-create temp table stale (annotation text primary key) without rowid;
-create temp table changed (number integer primary key);
+create temp table stale (number integer primary key, is_of_several integer);
 create temp view latest as
 select number, source, project, annotation, updated_at,
   case when 'deleted' = (select state from answers event where event.annotation = own.annotation
@@ -78,9 +76,9 @@ select number, source, project, annotation, updated_at,
          and other.updated_at < own.updated_at) then 'edited' else 'answered' end as state,
   seen_at, pair_id, task, queue,
   coalesce(nullif(annotator_id, ''), (select annotator_id from answers named where annotator_id <> ''
-    and named.annotation = own.annotation order by {_BEST} limit 1), '') as annotator_id, answer
+    and named.annotation = own.annotation order by {BEST} limit 1), '') as annotator_id, answer
 from answers own where number =
-  (select number from answers other where other.annotation = own.annotation order by {_BEST} limit 1);
+  (select number from answers other where other.annotation = own.annotation order by {BEST} limit 1);
 create temp view hands as
 select round, to_annotator_id as annotator_id, pair_id, kind, batch, position,
   not exists (select 1 from given later where later.annotator_id <> ''
@@ -90,22 +88,18 @@ from given own where to_annotator_id <> '';
 create temp view queues as
 select round, annotator_id, pair_id, kind, batch, position from hands where is_there;
 create temp view counted_now as
-with several as materialized (
-  select annotation from stale join answers using (annotation) group by annotation having count(*) > 1),
-own as materialized (
+with own as materialized (
   select number, own.annotation, updated_at, pair_id, queue = '' as is_free,
     case when queue glob '[0-9]*/?*' then cast(queue as integer) else 0 end as in_round,
     substr(queue, instr(queue, '/') + 1) as in_hands,
-    case when several.annotation is null then state = 'deleted' else 'deleted' = (
+    case when not is_of_several then state = 'deleted' else 'deleted' = (
       select state from answers event where event.annotation = own.annotation
       and event.updated_at = own.updated_at and state in {EVENTS} order by seen_at desc, state desc limit 1)
       end is true as is_deleted,
-    case when annotator_id <> '' or several.annotation is null then annotator_id else coalesce(
+    case when annotator_id <> '' or not is_of_several then annotator_id else coalesce(
       (select annotator_id from answers named where annotator_id <> ''
-        and named.annotation = own.annotation order by {_BEST} limit 1), '') end as annotator_id
-  from stale join answers own using (annotation) left join several using (annotation)
-  where several.annotation is null or number =
-    (select number from answers other where other.annotation = own.annotation order by {_BEST} limit 1)),
+        and named.annotation = own.annotation order by {BEST} limit 1), '') end as annotator_id
+  from stale join answers own using (number)),
 asked as materialized (
   select own.*,
     case when in_round > 0 then (select kind from given where given.pair_id = own.pair_id

@@ -103,10 +103,8 @@ class Store:
     def table(self, query: str, values: Iterable[Any] = ()) -> pd.DataFrame:
         """Return what a query finds, texts as text and numbers as numbers."""
         names, chunks = self.database.chunks(query, values)
-        columns: list[list[Any]] = [[] for _ in names]
-        for chunk in chunks:
-            for column, found in zip(columns, zip(*chunk, strict=True), strict=True):
-                column += found
+        parts = [[pa.array(column) for column in zip(*chunk, strict=True)] for chunk in chunks]
+        columns = zip(*parts, strict=True) if parts else [[] for _ in names]
         return pd.DataFrame(dict(zip(names, map(_typed, columns), strict=True)))
 
     # What is there
@@ -358,12 +356,16 @@ class Store:
             self.counts[state] += n
 
 
-def _typed(column: Sequence[Any]) -> Any:
-    """Return a column of texts as text, and one of numbers, some of which may be missing, as numbers."""
-    values = pa.array(column)
-    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        return values.to_numpy(zero_copy_only=False)
-    return pd.array(values.cast(pa.large_string()), dtype="str")
+def _typed(parts: Sequence[Any]) -> Any:
+    """Return the parts of a column as text, or as numbers, some of which may be missing."""
+    kinds = [part.type for part in parts if not pa.types.is_null(part.type)]
+    if kinds and not any(map(pa.types.is_string, kinds)):
+        is_whole = len(kinds) == len(parts) and all(map(pa.types.is_integer, kinds))
+        kind = pa.int64() if is_whole else pa.float64()
+        return pa.chunked_array(part.cast(kind) for part in parts).to_numpy()
+    return pd.array(
+        pa.chunked_array([part.cast(pa.large_string()) for part in parts], pa.large_string()), dtype="str"
+    )
 
 
 def is_record(path: Path) -> bool:

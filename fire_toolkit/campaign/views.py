@@ -8,16 +8,16 @@ from collections.abc import Collection, Iterator, Sequence
 import pandas as pd
 
 from fire_toolkit.campaign.answers import Answers
-from fire_toolkit.campaign.counting import UpTo
 from fire_toolkit.campaign.ledger import DELETED, EVENTS
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
+from fire_toolkit.campaign.votes import DELETED as NOBODY
 from fire_toolkit.campaign.votes import (
     DROPPED_ORDER,
     ImportResult,
     dropped_answers,
-    judgments_of_answers,
+    judgments_of_votes,
     notes_of_votes,
 )
 from fire_toolkit.guidelines.model import Guideline
@@ -28,17 +28,10 @@ EDITED = "edited"
 NO_PAIR = "no_pair"
 _NO_VOTES = (TRAINING, CONTROL)
 _COUNTED = "counted join said using (number)"
-_CHANGED = (
-    "insert into changed select number from said where (query_id, doc_id) in "
-    "(select query_id, doc_id from said where number in "
-    "(select number from answers where annotation in (select annotation from answers where number > :answer) "
-    "or :task < (select max(rowid) from given) and exists (select 1 from given "
-    "where given.pair_id = answers.pair_id and given.rowid > :task)))"
-)
-_SAID = (
-    "query_id, doc_id, annotator_id, annotation as unique_id, id as number, label, flags, comment, origin, "
-    "controls, created_at, changed_at, duration_s"
-)
+_SAID = "query_id, doc_id, id as number, label, flags, comment, origin, created_at, changed_at, duration_s"
+_IS_KNOWN = f"is_deleted or kind in {_NO_VOTES}"
+_AUTHOR = f"iif(annotator_id <> '' or {_IS_KNOWN}, annotator_id, '{NOBODY}' || id) as annotator_id"
+_WHY = f"iif(is_deleted, '{DELETED}', iif(kind in {_NO_VOTES}, kind, no_vote))"
 _SEEN = (
     "select to_annotator_id as annotator_id, pair_id from given where to_annotator_id <> '' "
     "union all select annotator_id, pair_id from answers "
@@ -167,21 +160,12 @@ def _without(pairs: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     return pairs[pair_rows(pairs, others) < 0].reset_index(drop=True)
 
 
-def changed_pairs(store: Store, up_to: UpTo) -> pd.DataFrame:
-    """Return the pairs (query_id, doc_id) of which anything was answered or given after what was counted."""
-    with store.database.aside() as db:
-        db.execute("delete from changed")
-        db.execute(_CHANGED, up_to._asdict())
-    return store.table("select distinct query_id, doc_id from changed join said using (number)").astype("str")
-
-
-def record_to_judgments(store: Store, *, guideline: Guideline, only_changed: bool = False) -> ImportResult:
+def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     """Return the judgments in the record, and every other answer with the reason why it is not one.
 
     Args:
         store: the record.
         guideline: the one whose labeling page was shown.
-        only_changed: only of the pairs that `changed_pairs` found; without notes.
 
     Returns:
         As `judgments_from_export`, with two further columns of judgments: round (from 1), and kind: `task`,
@@ -196,67 +180,48 @@ def record_to_judgments(store: Store, *, guideline: Guideline, only_changed: boo
     """
     store.count()
     store.refuse_unread()
-    why = "case when is_deleted then ? when kind in (?, ?) then kind else '' end"
-    only = " and number in changed" if only_changed else ""
-    query = (
-        f"select {_SAID}, no_vote as reason, round, kind from {_COUNTED} where pair_id <> '' and {why} = ''"
-        + only
-    )
-    reasons = [DELETED, *_NO_VOTES]
-    answers = _answers(store, query, reasons)
-    result = judgments_of_answers(answers.assign(project=""), guideline=guideline)
-    others = _answers(
-        store,
-        f"select {_SAID}, {why} as reason from {_COUNTED} where pair_id <> '' and reason <> ''{only}",
-        reasons,
-    )
-    parts = (
-        result.dropped,
-        _earlier_versions(store, only),
-        dropped_answers(others),
-        _of_no_pair(store, only),
-    )
-    judgments, dropped = check_judgments(_with_pages(result.judgments, store)), dropped_of(parts)
-    notes = () if only_changed else notes_of(judgments, dropped, guideline)
+    query = f"select {_SAID}, {_AUTHOR}, {{}} from {_COUNTED} where pair_id <> '' and {_WHY} {{}} ''"
+    votes = _answers(store, query.format("round, kind", "="))
+    others = _answers(store, query.format(f"controls, {_WHY} as reason", "<>"))
+    result = judgments_of_votes(votes, others, guideline=guideline)
+    parts = (result.dropped, _earlier_versions(store), _of_no_pair(store))
+    dropped = pd.concat(parts, ignore_index=True)
+    dropped = check_dropped(dropped.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
+    judgments = check_judgments(_with_pages(result.judgments, store))
+    notes = (*notes_of_votes(judgments, dropped, guideline), *_notes(judgments, dropped))
     return ImportResult(judgments, dropped, notes)
 
 
-def dropped_of(parts: Sequence[pd.DataFrame]) -> Dropped:
-    """Return what was dropped here and there in its order."""
-    both = pd.concat(parts, ignore_index=True)
-    return check_dropped(both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
+def _answers(store: Store, query: str) -> Answers:
+    return Answers(store.table(query).astype({"number": "int64", "duration_s": "float64"}))
 
 
-def _answers(store: Store, query: str, values: Sequence[str]) -> Answers:
-    """Return what a query finds of answers, whose key in the record makes them unique across servers."""
-    return Answers(store.table(query, values).astype({"number": "int64", "duration_s": "float64"}))
-
-
-def _of_no_pair(store: Store, only: str) -> Dropped:
+def _of_no_pair(store: Store) -> Dropped:
     """Return the answers to tasks that name no pair, with what names these."""
     query = (
         "select '' as query_id, '' as doc_id, counted.annotator_id, '' as label, '' as created_at, "
         "iif(is_deleted, ?, ?) as reason, 'annotation ' || id || ' at task ' || task || ' of project ' || "
-        f"project as detail from {_COUNTED} join answers using (number) where counted.pair_id = ''{only}"
+        f"project as detail from {_COUNTED} join answers using (number) where counted.pair_id = ''"
     )
     return check_dropped(store.table(query, [DELETED, NO_PAIR]))
 
 
-def _earlier_versions(store: Store, only: str) -> Dropped:
+def _earlier_versions(store: Store) -> Dropped:
     """Return the versions of answers that a later one has replaced, each once."""
     query = (
-        f"select {_SAID}, ? as reason, min(own.number) as place from answers own "
+        f"select {_SAID}, annotator_id, controls, '{EDITED}' as reason, min(own.number) from answers own "
         f"join said on said.number = own.number where pair_id <> '' and state not in {EVENTS} and annotation "
         "in (select annotation from answers group by annotation having count(*) > 1) and exists "
         "(select 1 from answers later where later.annotation = own.annotation "
-        f"and later.updated_at > own.updated_at){only.replace('number', 'own.number')} "
-        "group by annotation, updated_at"
+        "and later.updated_at > own.updated_at) group by annotation, updated_at"
     )
-    return dropped_answers(_answers(store, query, [EDITED]))
+    return dropped_answers(_answers(store, query))
 
 
 def _with_pages(judgments: pd.DataFrame, store: Store) -> pd.DataFrame:
     """Return judgments with the pages of several captions that they were given on, where there are any."""
+    if not store.database.select("select 1 from said where page <> '' limit 1"):
+        return judgments
     in_order = store.table(
         "select annotator_id, query_id, doc_id, page, page_position, duration_s as share_s, page_s "
         f"from {_COUNTED} where page <> '' and not is_deleted order by no_vote <> 'skipped', updated_at"
@@ -271,11 +236,6 @@ def _with_pages(judgments: pd.DataFrame, store: Store) -> pd.DataFrame:
     both = judgments.merge(pages[[*names, "page_s", "share_s"]], on=names[:3], how="left")
     both["duration_s"] = both.pop("share_s").fillna(both["duration_s"])
     return both.fillna({"page": "", "page_position": ""})
-
-
-def notes_of(judgments: pd.DataFrame, dropped: pd.DataFrame, guideline: Guideline) -> tuple[str, ...]:
-    """Return what is worth knowing of judgments with round and kind, and of answers that are none."""
-    return (*notes_of_votes(judgments, dropped, guideline), *_notes(judgments, dropped))
 
 
 def _notes(judgments: pd.DataFrame, dropped: pd.DataFrame) -> Iterator[str]:

@@ -99,17 +99,27 @@ def _answers_in(exports: Iterable[tuple[str, object]]) -> Answers:
 
 def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportResult:
     """Return what `judgments_from_export` does of answers, whose column kind the judgments have too."""
-    _refuse_other_kind(answers, guideline)
     answers = _with_authors(answers)
     in_order, is_older = _by_age(answers, (answers["reason"] != DRAFT).to_numpy(), [*_SAME, "annotator_id"])
     reason = answers["reason"].copy()
     reason.iloc[in_order[is_older]] = DUPLICATE
     is_vote = (reason == "").to_numpy()
-    in_order, _ = _by_age(answers, is_vote, ["query_id", "doc_id", "annotator_id"])
-    dropped = dropped_answers(Answers(answers[~is_vote].assign(reason=reason[~is_vote])))
+    others = Answers(answers[~is_vote].assign(reason=reason[~is_vote]))
+    return judgments_of_votes(Answers(answers[is_vote]), others, guideline=guideline)
+
+
+def judgments_of_votes(votes: Answers, others: Answers, *, guideline: Guideline) -> ImportResult:
+    """Return the latest vote of each annotator on each pair as judgments, all else as dropped.
+
+    others: the answers that are no votes, with the reason. Of votes that are alike the last one counts.
+    """
+    n_alone = int((votes["doc_id"] == ALONE).sum() + (others["doc_id"] == ALONE).sum())
+    _refuse_other_kind(len(votes) + len(others), n_alone, guideline)
+    in_order, _ = _by_age(votes, np.ones(len(votes), dtype=bool), ["query_id", "doc_id", "annotator_id"])
+    dropped = dropped_answers(others)
     names = [name for name in (*JUDGMENTS.names, *_MORE) if name != "guideline"]
-    rows = answers[names].iloc[in_order].reset_index(drop=True)
-    del answers  # as large as all exports
+    rows = votes[names].iloc[in_order].reset_index(drop=True)
+    del votes, others  # as large as all exports
     choose_grades(listed(rows["label"]), guideline=guideline)
     said = rows.loc[rows["comment"] != "", "comment"]
     rows.loc[said.index, "comment"] = [inert(text) for text in said]
@@ -122,10 +132,9 @@ def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportRes
     return ImportResult(judgments, check_dropped(both), notes_of_votes(judgments, dropped, guideline))
 
 
-def _refuse_other_kind(answers: Answers, guideline: Guideline) -> None:
+def _refuse_other_kind(n_answers: int, n_alone: int, guideline: Guideline) -> None:
     """Refuse answers on captions alone under a guideline of pairs, and the other way round."""
-    n_alone = int((answers["doc_id"] == ALONE).sum())
-    n_wrong = len(answers) - n_alone if guideline.is_of_queries else n_alone
+    n_wrong = n_answers - n_alone if guideline.is_of_queries else n_alone
     if n_wrong:
         own, found = ("captions alone", "pairs")[:: 1 if guideline.is_of_queries else -1]
         raise FormatError(
@@ -169,8 +178,9 @@ def _by_age(answers: Answers, is_in: Bools, key: list[str]) -> tuple[Ints, Bools
     places = np.flatnonzero(is_in)
     is_shared = pd.Series(codes[places]).duplicated(keep=False).to_numpy()
     if is_shared.any():
-        shared = answers[_AGE].iloc[places[is_shared]].sort_values(_AGE, kind="stable").index.to_numpy()
-        places = np.concatenate([places[~is_shared], shared])
+        age = [name for name in _AGE if name in answers]
+        shared = answers[age].iloc[places[is_shared]].reset_index(drop=True).sort_values(age, kind="stable")
+        places = np.concatenate([places[~is_shared], places[is_shared][shared.index]])
     return places, pd.Series(codes[places]).duplicated(keep="last").to_numpy()
 
 

@@ -12,7 +12,7 @@ from fire_toolkit.campaign.ledger import ANSWERED, STATES
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds, read_campaign, read_rounds
 from fire_toolkit.campaign.store import Store, is_record
-from fire_toolkit.campaign.written import judgments_now, keep_written
+from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import numbers_of, relative_path, say_notes
 from fire_toolkit.cli.given import Given, name_in_manifest
@@ -114,13 +114,11 @@ def derive_judgments(
     *,
     stage: str = "pull",
     exports: Given | None = None,
-    is_anew: bool = False,
     as_json: bool,
 ) -> None:
     """Write judgments.csv and dropped.csv from the ledger, and say what came in.
 
-    exports: the files that were read; those of earlier imports stay in the manifest. is_anew: without a look
-    at what was written before.
+    exports: the files that were read; those of earlier imports stay in the manifest.
     """
     out = relative_path(root / "judgments" / "judgments.csv")
     inputs = Given({"as_json": as_json})
@@ -128,15 +126,12 @@ def derive_judgments(
     inputs.hashes |= {STORE: content_sha256(root / STORE)} if (root / STORE).is_file() else {}
     rules = guideline_of(root)
     with Store(root / STORE) as store:
-        found, up_to = judgments_now(store, out, guideline=rules, is_anew=is_anew)
+        found = record_to_judgments(store, guideline=rules)
     dropped = reasons_of(found.dropped)
     counts: dict[str, Any] = {"judgments": len(found.judgments), "dropped": dropped}
     counts |= {"round": latest} if (latest := latest_round(found.judgments)) > 1 else {}
     files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
     inputs.write(out, files, stage, rules.record, counts)
-    if (root / STORE).is_file():
-        with Store(root / STORE) as store:
-            keep_written(store, out, up_to)
     came = {_NAMES.get(state, state): added.counts.get(state, 0) for state in STATES}
     words = f"{numbers_of(came)}; {len(found.judgments):,} judgments"
     words += f"; dropped: {numbers_of(dropped)}" if dropped else ""

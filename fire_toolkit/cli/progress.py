@@ -12,8 +12,7 @@ import click
 
 from fire_toolkit.agreement.live import LiveQuality, item_seconds, live_quality
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
-from fire_toolkit.campaign.views import reported_items
-from fire_toolkit.campaign.written import judgments_now
+from fire_toolkit.campaign.views import record_to_judgments, reported_items
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here
 from fire_toolkit.cli.common import n_of, named_file, say, say_next, setting_or_default
 from fire_toolkit.cli.server_options import private_folder
@@ -44,8 +43,7 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     rules, level = campaign.guideline, str(setting_or_default(None, "agree", "level"))
     with campaign.store() as store:
         queues = measure_progress(store, guideline=rules)
-        file = campaign.root / "judgments" / "judgments.csv"
-        judgments = judgments_now(store, file, guideline=rules)[0].judgments
+        judgments = record_to_judgments(store, guideline=rules).judgments
         reported = reported_items(store)
     items = named_file("items")
     quality = live_quality(

@@ -25,7 +25,7 @@ def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> Non
         raise click.UsageError("--accept-loss goes with --full")
     with workspace_lock():
         pulled, failed = pull_once(root, is_full=full, accepts_loss=accept_loss)
-        derive_judgments(root, pulled, is_anew=full, as_json=as_json)
+        derive_judgments(root, pulled, as_json=as_json)
     if failed:
         raise failed
     say_following()

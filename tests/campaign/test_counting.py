@@ -1,9 +1,11 @@
-"""What is kept of what counts and of what was written: the same as all read anew, whatever was cut short."""
+"""What is kept of what counts: the same as all counted anew, whatever was cut short."""
 
+import contextlib
 import json
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -11,16 +13,13 @@ from pathlib import Path
 import pytest
 
 from examples import some
-from fire_toolkit import __version__
 from fire_toolkit.campaign.ledger import ANSWERED
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.campaign.votes import ImportResult
-from fire_toolkit.campaign.written import FILES, judgments_now, keep_written
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
 
 RULES = read_guideline("caption-relevance-v1")
 LABELS = ["relevant", "irrelevant", "", "two"]
@@ -80,42 +79,20 @@ def bytes_of(found: ImportResult) -> tuple[bytes, bytes, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("seed", some(range(12), 3))
-def test_what_was_written_and_what_changed_give_the_bytes_of_all_read_anew(tmp_path: Path, seed: int) -> None:
-    """Also where the writing was cut short, a file was changed, or another version or guideline wrote it."""
-    chance, path, file = random.Random(seed), tmp_path / "campaign.sqlite", tmp_path / "judgments.csv"
+def test_what_was_counted_and_what_is_new_give_the_judgments_of_all_counted_anew(
+    tmp_path: Path, seed: int
+) -> None:
+    chance, path = random.Random(seed), tmp_path / "campaign.sqlite"
     step(path, chance)
     for _ in range(20):
         step(path, chance)
         with Store(path) as store:
-            found, up_to = judgments_now(store, file, guideline=RULES)
-            assert bytes_of(found) == bytes_of(record_to_judgments(store, guideline=RULES))
-        if (kind := chance.random()) < 0.1:
-            file.write_text("changed by hand\n")
-        elif kind < 0.9:
-            texts = dict(zip((tmp_path / name for name in FILES), bytes_of(found)[:2], strict=True))
-            rules = RULES.record if chance.random() < 0.9 else {"guideline": "another"}
-            version = __version__ if chance.random() < 0.9 else "0.1"
-            write_stage(texts, Manifest("pull", version, rules, {}), at=manifest_path(file, is_folder=False))
-            if chance.random() < 0.9:
-                with Store(path) as store:
-                    keep_written(store, file, up_to)
-
-
-def test_where_answers_were_taken_out_of_the_record_all_is_read_anew(tmp_path: Path) -> None:
-    chance, path, file = random.Random(1), tmp_path / "campaign.sqlite", tmp_path / "judgments.csv"
-    with Store(path) as store:
-        store.add_answers([row(chance, store.now()) for _ in range(9)])
-        found, up_to = judgments_now(store, file, guideline=RULES)
-        texts = dict(zip((tmp_path / name for name in FILES), bytes_of(found)[:2], strict=True))
-        manifest = Manifest("pull", __version__, RULES.record, {})
-        write_stage(texts, manifest, at=manifest_path(file, is_folder=False))
-        keep_written(store, file, up_to)
-        with store.database.transaction() as db:
-            for table in ("answers", "said", "counted"):
-                db.execute(f"delete from {table} where number = 1")
-        store.add_answers([row(chance, store.now())])
-        found, _ = judgments_now(store, file, guideline=RULES)
-        assert bytes_of(found) == bytes_of(record_to_judgments(store, guideline=RULES))
+            found = bytes_of(record_to_judgments(store, guideline=RULES))
+        shutil.copy(path, anew := tmp_path / "anew.sqlite")
+        with contextlib.closing(sqlite3.connect(anew)) as db, db:
+            db.executescript("drop table counted; drop table counted_up_to")
+        with Store(anew) as store:
+            assert bytes_of(record_to_judgments(store, guideline=RULES)) == found
 
 
 _COUNTER = """
