@@ -85,12 +85,11 @@ def _to_ask(root: Path, begun: Begun | None) -> Mapping[str, int]:
 def say_following(command: str = "", arguments: str = "") -> None:
     """Say what comes next in the workspace here, as `status` does.
 
-    command, arguments: what does outside of a workspace, and where `status` names no command and no campaign
-    has begun.
+    command, arguments: what does outside of a workspace, and where `status` has nothing to say.
     """
     workspace = current_workspace()
     step = what_follows(standing_of(workspace)) if workspace else None
-    if step and (step.command or not command or begun_here()):
+    if step and (step.command or not command or (step.reason and begun_here())):
         say_step(step)
     elif command:
         say_next(command, arguments)
