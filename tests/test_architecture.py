@@ -102,19 +102,13 @@ def test_every_room_has_its_place() -> None:
     assert {room(path) for path in MODULES} <= placed
 
 
-def test_rooms_form_no_circle_and_at_most_ten_floors() -> None:
+def test_rooms_and_modules_form_no_circle_and_rooms_at_most_ten_floors() -> None:
     below = house.rooms_below()
     floors = floors_of(below)
     assert sorted(below.keys() - floors.keys()) == [], "rooms in a circle"
     assert max(floors.values()) <= 10, floors
-
-
-def test_modules_form_no_circle() -> None:
     below = house.modules_below()
     assert sorted(below.keys() - floors_of(below).keys()) == [], "modules in a circle"
-
-
-def test_a_circle_is_found() -> None:
     below = {"a": {"b"}, "b": {"a"}, "c": set(), "d": {"c"}, "e": {"a"}}
     assert floors_of(below) == {"c": 1, "d": 2}
 

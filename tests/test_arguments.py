@@ -87,15 +87,12 @@ def test_a_table_made_by_hand_is_checked_where_it_comes_in_and_rows_may_be_out_o
     refused(said, fire.score, RUN, odd, measures=["C@1"], by=TableError)
 
 
-def test_every_kind_of_table_is_known_by_its_columns() -> None:
-    assert set(SPECS) == set(MADE_BY)
-    for kind, table in {"Run": RUN, "Qrels": QRELS, "Labels": LABELS, "Judgments": JUDGMENTS}.items():
-        assert kinds_of(table) == [kind]
-    assert "Pool" in kinds_of(POOL.assign(label="x", relevance=1))
-
-
-def test_a_checked_function_is_still_itself() -> None:
+def test_a_checked_function_is_still_itself_and_knows_tables_by_their_columns() -> None:
     assert fire.score is fire.score
     assert pickle.loads(pickle.dumps(fire.score)) is fire.score
     with pytest.raises(TypeError, match="score: missing a required argument: 'qrels'"):
         fire.score(RUN)  # type: ignore[call-arg]
+    assert set(SPECS) == set(MADE_BY)
+    for kind, table in {"Run": RUN, "Qrels": QRELS, "Labels": LABELS, "Judgments": JUDGMENTS}.items():
+        assert kinds_of(table) == [kind]
+    assert "Pool" in kinds_of(POOL.assign(label="x", relevance=1))

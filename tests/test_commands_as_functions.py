@@ -214,16 +214,13 @@ def test_own_items_are_left_out_as_asked_in_python_too(sample: Path) -> None:
     assert not without.table.equals(whole.table)
 
 
-def test_what_a_workspace_may_set_has_the_defaults_of_the_functions() -> None:
+def test_what_a_workspace_may_set_has_the_defaults_of_functions_and_each_table_is_read() -> None:
     assert SETTINGS["score"]["measures"] == list(defaults.SCORE)
     found = {
         name: inspect.signature(function_of("compare")).parameters[name].default
         for name in SETTINGS["compare"]
     }
     assert found == SETTINGS["compare"]
-
-
-def test_every_table_that_a_command_takes_is_read_by_something() -> None:
     for module in _READERS:
         import_module(f"fire_toolkit.cli.{module}")
     named = {table.read for name in NAMES for table in tables_of(function_of(name)).values()}

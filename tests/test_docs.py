@@ -123,21 +123,15 @@ def test_the_pages_count_the_models_and_annotators_of_the_demo_alike() -> None:
     assert set(re.findall(rf"\b({'|'.join(NUMBERS)}) annotators", "\n".join(texts))) == {"four"}
 
 
-def test_how_long_label_studio_takes_to_install_is_said_alike() -> None:
-    said = "\n".join([*SOURCES.values(), *TEXTS.values()])
-    assert set(re.findall(r"(\d+ minutes), 1\s+GB", said)) == {"4 minutes"}
-
-
-def test_numbers_of_formats_and_measures_are_not_written_by_hand() -> None:
+def test_pages_install_what_is_there_and_count_nothing_that_grows() -> None:
+    for path, text in {**SOURCES, **TEXTS}.items():
+        assert not re.search(r"pip install ['\"]?fire-toolkit", text), path
     """What grows with each version is listed, never counted in words that go stale."""
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         words = r"(?:\d+|\w+teen|twenty|a dozen) (?:other )?(?:measures|formats|forms)\b"
         assert re.findall(words, TEXTS[page]) == [], page.name
-
-
-def test_no_page_or_message_installs_what_is_not_to_be_had() -> None:
-    for path, text in {**SOURCES, **TEXTS}.items():
-        assert not re.search(r"pip install ['\"]?fire-toolkit", text), path
+    said = "\n".join([*SOURCES.values(), *TEXTS.values()])
+    assert set(re.findall(r"(\d+ minutes), 1\s+GB", said)) == {"4 minutes"}
 
 
 def test_the_page_that_leads_through_the_code_names_what_is_there() -> None:
@@ -254,12 +248,9 @@ def fullness(ranking: JudgedRanking, *, k: int) -> Floats:
 NEW_MEASURE = Definition("Full", "Share of k retrieved.", "A test.", "None.", fullness, cutoff="required")
 
 
-def test_the_page_is_what_the_measures_say() -> None:
+def test_the_page_is_what_the_measures_say_with_a_section_for_each() -> None:
     page = TEXTS[ROOT / "docs/measures.md"]
     assert build_measures.page() == page, "run: python docs/build_measures.py"
-
-
-def test_every_measure_has_one_section() -> None:
     page = TEXTS[ROOT / "docs/measures.md"]
     for definition in list_measures():
         assert page.count(f"### `{definition.pattern}`\n") == 1

@@ -183,14 +183,11 @@ def test_agreement_by_the_model_that_pooled_a_pair_and_by_caption_length(folder:
     assert "group by one of run_id" in words_of("--join", "sources.csv", file="judgments.csv", code=1)
 
 
-def test_a_relevance_that_is_no_labels_grade_is_said(here: Path) -> None:
+def test_a_relevance_of_no_label_and_a_round_that_is_no_number_are_said(here: Path) -> None:
     write(two_annotators(4))
     Path("known.txt").write_text("q0 0 d0 2\n")
     told = run("resolve", "many.csv", "--controls", "known.txt", "--out", "out", code=1).stderr
     assert "relevance 2 is the grade of 0 labels" in told
-
-
-def test_a_round_that_is_no_number_is_said_to_be_none(here: Path) -> None:
     write(two_annotators(2), round=["pilot"] * 4)
     assert "round has values that are not whole numbers" in words_of(code=1)
 

@@ -370,14 +370,6 @@ def test_a_sheet_saved_with_semicolons_and_capitals_is_read_alike(hand: Path) ->
     assert (hand / "judgments/judgments.csv").read_text() == expected
 
 
-def test_a_later_round_names_the_people_of_the_campaign(hand: Path) -> None:
-    pool_more(hand, 2)
-    told = run("tasks", "pool/pool.csv").stderr
-    assert f"next: fire-toolkit tasks --annotator {','.join(PEOPLE)}" in told
-    repeated = [word for name in PEOPLE for word in ("--annotator", name)]
-    assert "tasks/round-2/tasks.A02.json" in run(*ASKED, *repeated).stderr
-
-
 def test_a_file_that_is_damaged_was_handed_out_or_is_of_another_page_is_refused(hand: Path) -> None:
     tasks = (hand / "tasks/tasks.A02.json").read_text()
     for name, text, told in (
@@ -401,6 +393,11 @@ def test_killed_before_the_record_the_same_command_begins_the_same_campaign(hand
     (hand / "campaign.sqlite").unlink()
     run(*ASKED, *ALL)
     assert given(hand) == before
+    pool_more(hand, 2)
+    told = run("tasks", "pool/pool.csv").stderr
+    assert f"next: fire-toolkit tasks --annotator {','.join(PEOPLE)}" in told
+    repeated = [word for name in PEOPLE for word in ("--annotator", name)]
+    assert "tasks/round-2/tasks.A02.json" in run(*ASKED, *repeated).stderr
 
 
 def test_status_says_how_far_everybody_is_and_where_tasks_lie(hand: Path) -> None:
@@ -430,8 +427,20 @@ def test_a_campaign_without_a_server_needs_none_to_be_well_and_a_damaged_record_
         assert "damaged" in run(command, code=1).output
 
 
-def test_a_round_cut_short_is_given_out_again_and_nothing_over_it(judged: Path) -> None:
+def test_disputes_go_to_others_and_a_round_cut_short_is_given_out_again(
+    judged: Path,
+) -> None:
+    """In a campaign `tasks` would give half of them to those who disagreed: `next-round` asks others."""
+    disputes = "".join(f"{query},{doc}\n" for query, doc in pairs_in(judged / "labels/disputes.csv"))
+    (judged / "again.csv").write_text(f"query_id,doc_id\n{disputes}")
+    refused = run("tasks", "again.csv", "--overlap", 0, code=1).stderr
+    assert "were given out in this campaign before" in refused
+    assert "`next-round` asks them of others" in refused
+    assert not (judged / "tasks/round-2").exists()
     run("next-round")
+    first, second = ({(row["annotator_id"], row["pair_id"]) for row in given(judged, n)} for n in (1, 2))
+    assert second
+    assert not first & second
     files = {path: path.read_bytes() for path in (judged / "tasks/round-2").iterdir()}
     told = run("status").stderr
     assert "round 1: all 45 tasks of 3 annotators" in told
@@ -674,17 +683,3 @@ def kill_at(place: int, patch: pytest.MonkeyPatch) -> None:
 
     for name in ("fsync", "replace", "rename", "unlink"):
         patch.setattr(os, name, stopping(getattr(os, name)))
-
-
-def test_disputes_go_to_people_who_have_not_seen_them(judged: Path) -> None:
-    """In a campaign `tasks` would give half of them to those who disagreed: `next-round` asks others."""
-    disputes = "".join(f"{query},{doc}\n" for query, doc in pairs_in(judged / "labels/disputes.csv"))
-    (judged / "again.csv").write_text(f"query_id,doc_id\n{disputes}")
-    refused = run("tasks", "again.csv", "--overlap", 0, code=1).stderr
-    assert "were given out in this campaign before" in refused
-    assert "`next-round` asks them of others" in refused
-    assert not (judged / "tasks/round-2").exists()
-    run("next-round")
-    first, second = ({(row["annotator_id"], row["pair_id"]) for row in given(judged, n)} for n in (1, 2))
-    assert second
-    assert not first & second

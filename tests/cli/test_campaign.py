@@ -199,17 +199,6 @@ def test_the_next_round_asks_what_is_wanted_of_those_who_have_not_seen_it(judged
     assert len(given(judged, 2)) == 5
 
 
-def test_active_annotators_of_the_register_are_the_default(server: FakeServer, workspace: Path) -> None:
-    refused = run("push", code=2).output
-    assert "no annotators: create accounts with `fire-toolkit annotators add A01 A02`" in refused
-    run("annotators", "add")  # three accounts of somebody else's campaign
-    refused = run("push", code=2).output
-    assert "made by this workspace can be asked; name others with --annotator (A02, A03, A04)" in refused
-    register = workspace / ".fire/private" / "annotators.csv"
-    register.write_text(register.read_text().replace("active,\n", "active,made-here\n", 2))
-    assert as_json("push")["projects"] == 2
-
-
 @pytest.mark.parametrize(
     ("what", "words"),
     [("unmarked", "project 1 (1/A02) has lost its mark"), ("deleted", "project 1 (1/A02) was deleted")],
@@ -243,7 +232,7 @@ def test_a_project_that_is_gone_before_its_first_pull_is_missed_by_all(
         assert "queue 1/A02 has 2 projects" in run("status").stderr
 
 
-def test_a_dry_run_says_who_gets_how_much_and_sends_nothing(server: FakeServer, workspace: Path) -> None:
+def test_what_has_not_begun_is_said_and_a_dry_run_sends_nothing(server: FakeServer, workspace: Path) -> None:
     dry = push_all("--dry-run")
     assert "12 tasks; no judgment was timed yet, so hours are not known" in dry.stderr
     assert "nothing was sent" in dry.stderr
@@ -252,6 +241,17 @@ def test_a_dry_run_says_who_gets_how_much_and_sends_nothing(server: FakeServer, 
     queues = as_json("push", *BOTH, "--dry-run")
     told = [(row["annotator"], row["all"], row["hours"]) for row in queues]
     assert told == [("A02", 6, None), ("A03", 6, None)]
+    for words in (["pull"], ["progress"], ["annotators", "reassign", "A02", "--to", "A03"]):
+        assert "nothing was pushed from this workspace" in run(*words, code=1).output
+    assert "none has begun here" in run("next-round", "--annotator", "A01", code=2).output
+    refused = run("push", code=2).output
+    assert "no annotators: create accounts with `fire-toolkit annotators add A01 A02`" in refused
+    run("annotators", "add")  # three accounts of somebody else's campaign
+    refused = run("push", code=2).output
+    assert "made by this workspace can be asked; name others with --annotator (A02, A03, A04)" in refused
+    register = workspace / ".fire/private" / "annotators.csv"
+    register.write_text(register.read_text().replace("active,\n", "active,made-here\n", 2))
+    assert as_json("push")["projects"] == 2
 
 
 def test_hours_are_those_measured_a_pull_asks_for_changes_and_finds_a_deleted_task(
@@ -264,11 +264,6 @@ def test_hours_are_those_measured_a_pull_asks_for_changes_and_finds_a_deleted_ta
     server.delete_task(1)
     pulled = as_json("pull")
     assert (pulled["deleted"], pulled["dropped"]) == (1, {"deleted": 1})
-
-
-def test_other_tasks_or_annotators_do_not_mix_with_a_round_that_has_begun(judged: Path) -> None:
-    refused = run("push", "--annotator", "A02", "--annotator", "A04", code=1)
-    assert "round 1 was assigned differently (assignments would change)" in refused.output
 
 
 def test_a_campaign_keeps_the_page_that_it_began_with(server: FakeServer, workspace: Path) -> None:
@@ -370,16 +365,12 @@ def test_a_full_pull_is_asked_for_at_the_end_of_a_round_alone(server: FakeServer
     assert due not in run("resolve").stderr + run("status").stderr
 
 
-def test_a_server_that_refuses_ends_with_code_3(judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_round_and_a_wrong_token_are_refused(judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = run("push", "--annotator", "A02", "--annotator", "A04", code=1)
+    assert "round 1 was assigned differently (assignments would change)" in refused.output
     monkeypatch.setenv("FIRE_LABEL_STUDIO_TOKEN", "f" * 40)
     for name in ("pull", "push"):
         assert "401: the server does not accept the token" in run(name, code=3).output
-
-
-def test_what_has_not_begun_is_said(server: FakeServer, workspace: Path) -> None:
-    for words in (["pull"], ["progress"], ["annotators", "reassign", "A02", "--to", "A03"]):
-        assert "nothing was pushed from this workspace" in run(*words, code=1).output
-    assert "none has begun here" in run("next-round", "--annotator", "A01", code=2).output
 
 
 def test_words_for_what_was_found_on_the_server(server: FakeServer, judged: Path) -> None:

@@ -100,12 +100,18 @@ def test_an_input_is_not_overwritten(ready: Fire, folder: Path, words: tuple[str
     assert files_of(folder) == before
 
 
-def test_a_command_does_not_take_the_folder_of_another(ready: Fire, folder: Path) -> None:
-    ready("add-collection", "captions.csv", "--out", "collection")
+def test_a_command_takes_neither_folders_of_others_nor_own_files(ready: Fire, folder: Path) -> None:
+    ready("add-collection", "captions.csv", "--out", "made")
     before = files_of(folder)
-    said = ready("pool", *RUNS, "--out", "collection", code=1).stderr
-    assert "collection/manifest.json: `fire-toolkit add-collection` wrote here (items.tsv" in said
+    said = ready("pool", *RUNS, "--out", "made", code=1).stderr
+    assert "made/manifest.json: `fire-toolkit add-collection` wrote here (items.tsv" in said
     ready("score", *RUNS, *QRELS, "-m", "C@1", "--out", "labels/labels.csv", code=1)
+    assert files_of(folder) == before
+    ready("init")
+    shutil.copy(folder / "queries.tsv", folder / "collection/queries.tsv")
+    before = files_of(folder)
+    said = ready("add-collection", "captions.csv", code=1).stderr
+    assert "collection/queries.tsv: already exists" in said
     assert files_of(folder) == before
 
 
@@ -147,20 +153,10 @@ def test_a_collection_is_not_replaced_while_its_tasks_are_out(ready: Fire, folde
         assert files_of(folder) == before
 
 
-def test_own_queries_and_qrels_of_a_workspace_are_not_overwritten(ready: Fire, folder: Path) -> None:
-    ready("init")
-    shutil.copy(folder / "queries.tsv", folder / "collection/queries.tsv")
-    before = files_of(folder)
-    said = ready("add-collection", "captions.csv", code=1).stderr
-    assert "collection/queries.tsv: already exists" in said
-    assert files_of(folder) == before
-
-
 # What writes files without a manifest, and why that overwrites nothing of anybody's own.
 WRITE_BY_THEMSELVES = {
     "demo.py": "in its own folder, by the mark there",
     "demo_live.py": "in its own folder, by the mark there",
-    "demo_world.py": "in its own folder, by the mark there",
     "designs.py": "the campaign's own record",
     "gallery.py": "replaces its own folder alone",
     "given.py": "the one rule",

@@ -105,6 +105,9 @@ def test_a_pilot_is_drawn_judged_and_planned_with(sample: Fire) -> None:
     sample("plan", *RUNS, *QRELS, "--draw-pilot", "60", "--out", "pilot/pool.csv")
     pool = pd.read_csv("pilot/pool.csv", dtype={"query_id": "str", "doc_id": "str"})
     assert len(pool) == 60
+    pool[["query_id", "doc_id"]].assign(annotator_id="a", label="nice").to_csv("odd.csv", index=False)
+    done = sample("plan", *RUNS, *QRELS, "--pilot", "odd.csv", code=1)
+    assert "odd.csv: no grade is known for labels nice; expected 0 and 1, or a column" in done.stderr
     assert not pool["is_original"].any()
     assert pool["best_rank"].max() <= 10  # deeper pairs tell nothing that is planned
     weights = (1 / pool["inclusion_probability"]).groupby(pool["stratum"]).sum()
@@ -128,11 +131,3 @@ def test_a_pilot_is_drawn_judged_and_planned_with(sample: Fire) -> None:
     assert found.designs["error"].tolist() == pytest.approx([row["error"] for row in rows])
     assert found.designs["n_judgments"].tolist() == [row["n_judgments"] for row in rows]
     assert " ".join(found.said) == " ".join(said(drawn))
-
-
-def test_labels_of_no_grade_are_refused(sample: Fire) -> None:
-    sample("plan", *RUNS, *QRELS, "--draw-pilot", "60", "--out", "pilot/pool.csv")
-    pool = pd.read_csv("pilot/pool.csv")
-    pool[["query_id", "doc_id"]].assign(annotator_id="a", label="nice").to_csv("odd.csv", index=False)
-    done = sample("plan", *RUNS, *QRELS, "--pilot", "odd.csv", code=1)
-    assert "odd.csv: no grade is known for labels nice; expected 0 and 1, or a column" in done.stderr

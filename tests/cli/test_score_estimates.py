@@ -53,6 +53,11 @@ def test_score_honest_shows_and_keeps_the_estimate_beside_the_score(fire: Fire, 
     assert row["estimate_low"] < row["estimate"] < row["estimate_high"] < row["augmented"]
     assert f"{100 * row['estimate']:.1f} (" in shown.stdout
     assert f"{100 * row['augmented']:.1f} (" in shown.stdout
+    write_run(deep / "n.run", {f"q{number:02}": "ba" for number in range(N)})
+    both = ("difference", "m.run", "n.run", *ORIGINAL, "--augmented", "deep/qrels.txt", "-m", "R@1")
+    shown = fire(*both, "--format", "latex").stdout
+    assert "est. a - b" in shown.splitlines()[2]
+    assert "% note: est. a - b: from the queries judged deep" in shown
 
 
 def test_score_says_below_the_table_by_how_much_a_measure_is_off(fire: Fire, deep: Path) -> None:
@@ -74,15 +79,6 @@ def test_score_says_below_the_table_by_how_much_a_measure_is_off(fire: Fire, dee
     (deep / "qrels/evidence.csv").unlink()
     refused = fire(*both, "-m", "R@1", code=1)
     assert "error: qrels/evidence.csv: no such file, and scores read it beside qrels" in refused.stderr
-
-
-def test_a_printed_table_of_differences_says_what_the_estimate_is_of(fire: Fire, deep: Path) -> None:
-    fire("augment", "--labels", "labels", "--pool", "pool", *ORIGINAL, "--out", "deep/qrels.txt")
-    write_run(deep / "n.run", {f"q{number:02}": "ba" for number in range(N)})
-    both = ("difference", "m.run", "n.run", *ORIGINAL, "--augmented", "deep/qrels.txt", "-m", "R@1")
-    shown = fire(*both, "--format", "latex").stdout
-    assert "est. a - b" in shown.splitlines()[2]
-    assert "% note: est. a - b: from the queries judged deep" in shown
 
 
 RUNS = ("a.run", "b.run")

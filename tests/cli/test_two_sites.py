@@ -153,21 +153,20 @@ def test_people_of_another_campaign_with_a_name_here_are_others(sites: Sites, tm
     assert {row[2] for row in judged(other)} == {"A1"}
 
 
-def test_answers_on_the_page_of_the_other_site_are_asked_for_before_its_record(sites: Sites) -> None:
+def test_another_campaign_is_taken_up_and_answers_on_its_page_are_asked_for(
+    sites: Sites, tmp_path: Path
+) -> None:
+    fill_in(sites[0], "A1", 5)
+    empty = begin_workspace(tmp_path / "empty", N_PAIRS)
+    merge(empty, sites[0])
+    assert judged(empty) == judged(sites[0])
+    assert progress(empty) == progress(sites[0])
     one, other = sites
     with Store(other / "campaign.sqlite") as store:
         ((pair,),) = store.database.select("select pair_id from queues where annotator_id = 'A1' limit 1")
         said = {"kind": "answer", "round": 1, "annotator": "A1", "pair": pair, "at": "2026-11-01T10:00:00Z"}
         store.add_page_record(said)
     assert "answers on its page are not in it yet; `pull` there" in merge(one, other)
-
-
-def test_a_workspace_without_a_campaign_takes_up_another_one(sites: Sites, tmp_path: Path) -> None:
-    fill_in(sites[0], "A1", 5)
-    empty = begin_workspace(tmp_path / "empty", N_PAIRS)
-    merge(empty, sites[0])
-    assert judged(empty) == judged(sites[0])
-    assert progress(empty) == progress(sites[0])
 
 
 def test_a_table_of_another_tool_among_the_exports_is_read_once_and_new_ones_found(sites: Sites) -> None:

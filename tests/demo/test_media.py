@@ -105,18 +105,15 @@ def test_clips_are_written_under_the_names_of_their_items(tmp_path, suffix):
     assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_without_pyav_the_error_says_what_to_do(monkeypatch, frames):
-    monkeypatch.setitem(sys.modules, "av", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert media_suffix() == ".webp"
-    with pytest.raises(FireError, match="pip install av"):
-        encode_clip(frames[0])
-
-
-def test_unknown_suffix_and_unwritable_folder_are_refused(tmp_path, frames):
+def test_unknown_suffix_unwritable_folder_and_no_pyav_are_refused(tmp_path, monkeypatch, frames):
     with pytest.raises(UsageError, match=r"\.avi"):
         encode_clip(frames[0], suffix=".avi")
     (tmp_path / "file").write_text("")
     world = make_world(n_clips=1, n_captions=1, media_suffix=".webp")
     with pytest.raises(FireError, match="file"):
         write_clips(world, tmp_path / "file" / "clips", frames[:1])
+    monkeypatch.setitem(sys.modules, "av", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert media_suffix() == ".webp"
+    with pytest.raises(FireError, match="pip install av"):
+        encode_clip(frames[0])

@@ -10,7 +10,7 @@ ASKED = "return performance.getEntriesByType('resource').map(entry => entry.name
 
 
 @pytest.mark.usefixtures("chromium")
-def test_every_page_opens_and_asks_nothing_of_anybody(tmp_path: Path, artefacts: Path) -> None:
+def test_every_page_opens_asks_nothing_and_is_found_by_the_search(tmp_path: Path, artefacts: Path) -> None:
     assert (SITE / "index.html").is_file(), "run `make site` first"
     pages = sorted(SITE.rglob("*.html"))
     with open_browser(tmp_path) as browser:
@@ -25,11 +25,6 @@ def test_every_page_opens_and_asks_nothing_of_anybody(tmp_path: Path, artefacts:
                 assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth"), page
             browser.open((SITE / "index.html").as_uri())
             browser.screenshot(artefacts / f"site-{width}.png")
-
-
-@pytest.mark.usefixtures("chromium")
-def test_the_search_finds_pages_from_the_disk(tmp_path: Path) -> None:
-    with open_browser(tmp_path) as browser:
         browser.open((SITE / "search.html").as_uri() + "?q=krippendorff")
         found = "return [...document.querySelectorAll('#search-results li a')].map(a => a.textContent)"
         browser.wait_for("results", lambda: "Agreement and defensible labels" in browser.run(found))

@@ -169,7 +169,7 @@ def test_the_browser_learns_caption_and_item_and_nothing_else(page: Open, person
         assert secret not in seen
 
 
-def test_nobody_gets_the_tasks_and_media_of_others(page: Open, person: Person) -> None:
+def test_nobody_gets_what_is_of_others_and_no_tab_answers_for_another(page: Open, person: Person) -> None:
     other = page.person("A02")
     other.agree()
     media = person.state()["page"]["media"]
@@ -180,16 +180,15 @@ def test_nobody_gets_the_tasks_and_media_of_others(page: Open, person: Person) -
     assert ask(f"{page.server.address}/{media}").status_code == 401
     for path in ("media/..%2f..%2ffire.toml", "campaign.sqlite", "media/v0.webm"):
         assert person.http.get(path).status_code == 404
-
-
-def test_an_answer_counts_once_however_often_it_is_sent(page: Open, person: Person) -> None:
-    task = person.current()
-    for _ in range(2):
-        assert person.answer(task, "relevant", key="one").json()["done"] == 1
-    assert person.answer(task, "irrelevant", key="another tab").status_code == 409
-    later = person.state()["next"]["captions"][0]["task"]
-    assert person.answer(later, "relevant").status_code == 409
-    assert len(page_records(page.root)) == 2
+    """A second link in one browser changes the cookie of the first tab, which goes on asking as itself."""
+    other = page.person("A02")
+    other.agree()
+    person.http.cookies = other.http.cookies
+    assert person.state()["who"] == "A02"
+    refused = person.answer(person.current(), "relevant")
+    assert (refused.status_code, "Open your own link again" in refused.json()["error"]) == (403, True)
+    assert person.post("undo", {}).status_code == 403
+    assert [record["kind"] for record in page_records(page.root)] == ["consent", "consent"]
 
 
 NO_ANSWERS: list[dict[str, object]] = [
@@ -206,12 +205,19 @@ NO_ANSWERS: list[dict[str, object]] = [
 ]
 
 
-def test_what_is_no_answer_is_refused(person: Person) -> None:
+def test_what_is_no_answer_is_refused_and_one_sent_again_counts_once(page: Open, person: Person) -> None:
     content = {"task": person.current(), "label": "relevant", "flags": [], "comment": "", "seconds": 1}
     for wrong in NO_ANSWERS:
         answer = person.http.post("/answer", json={"key": "k", "who": "A01", **content, **wrong})
         assert answer.status_code == 422, wrong
         assert person.state()["done"] == 0, wrong
+    task = person.current()
+    for _ in range(2):
+        assert person.answer(task, "relevant", key="one").json()["done"] == 1
+    assert person.answer(task, "irrelevant", key="another tab").status_code == 409
+    later = person.state()["next"]["captions"][0]["task"]
+    assert person.answer(later, "relevant").status_code == 409
+    assert len(page_records(page.root)) == 2
 
 
 @pytest.mark.slow
@@ -352,18 +358,6 @@ def test_killed_anywhere_no_acknowledged_answer_is_lost_or_doubled(root: Path, s
     assert len(kept) == len(set(kept)) == 16
     assert set(kept) == acknowledged["A01"] | acknowledged["A02"]
     assert "16 new" in run("pull").stderr
-
-
-def test_a_tab_of_one_annotator_never_answers_for_another(page: Open, person: Person) -> None:
-    """A second link in one browser changes the cookie of the first tab, which goes on asking as itself."""
-    other = page.person("A02")
-    other.agree()
-    person.http.cookies = other.http.cookies
-    assert person.state()["who"] == "A02"
-    refused = person.answer(person.current(), "relevant")
-    assert (refused.status_code, "Open your own link again" in refused.json()["error"]) == (403, True)
-    assert person.post("undo", {}).status_code == 403
-    assert [record["kind"] for record in page_records(page.root)] == ["consent", "consent"]
 
 
 def test_one_report_is_of_all_that_is_left_of_an_item_and_goes_back_whole(page: Open, person: Person) -> None:

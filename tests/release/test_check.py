@@ -54,10 +54,6 @@ def good() -> Files:
     }
 
 
-def test_nothing_is_found_in_a_sound_release() -> None:
-    assert check_release(good()) == []
-
-
 def changed(files: dict[str, bytes | None]) -> list[str]:
     """Return what is found where these files are put into a sound release; None: left out."""
     put = good() | files
@@ -114,7 +110,8 @@ def test_what_is_wrong_is_found(name: str, raw: bytes | None, words: str) -> Non
     assert any(words in line for line in found), found
 
 
-def test_what_must_be_mended_comes_first_and_what_should_be_after() -> None:
+def test_nothing_is_found_in_a_sound_release_and_what_must_be_mended_comes_first() -> None:
+    assert check_release(good()) == []
     files = good() | {"corpus.jsonl": b'{"_id": "a"}\n'}
     del files["LICENSE"], files["CITATION.cff"], files["DATASHEET.md"]
     found = [(each.level, str(each)) for each in check_release(files)]

@@ -57,7 +57,7 @@ def test_special_characters_are_escaped_for_latex() -> None:
     )
 
 
-def test_labels_that_nobody_gave_and_unusable_captions_are_said() -> None:
+def test_labels_that_nobody_gave_unusable_captions_and_what_annotators_saw_are_said() -> None:
     counts = COUNTS | {"shared": 118, "shared_positive": 52}
     unusable = {"n": 58, "n_queries": 1332, "n_labelled": 1320, "unusable": "drop"}
     text = dict(methods_paragraphs(MethodFacts(augmented=counts, unusable=unusable)))["Labels"]
@@ -67,9 +67,6 @@ def test_labels_that_nobody_gave_and_unusable_captions_are_said() -> None:
         "found 58 of 1,332 captions unusable as queries, which were dropped from the qrels; "
         "12 without a label count as usable."
     )
-
-
-def test_annotators_of_captions_saw_no_item() -> None:
     asked = {"overlap": 3}
     seen = dict(methods_paragraphs(MethodFacts(asked=asked)))["Procedure"]
     assert "They saw the caption and the item, but no model or rank" in seen
