@@ -1,6 +1,6 @@
 """Real crowd labels (TREC 2011's crowdsourcing track) beside NIST's judgments."""
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -56,17 +56,19 @@ def test_alpha_without_a_worker_is_alpha_of_the_others(example: ModuleType, trec
         assert expected == pytest.approx(left.loc[worker, "value"], abs=1e-9)
 
 
-def test_the_example_prints_agreement_annotators_and_rules(trec2011_crowd: Path) -> None:
-    command = [sys.executable, EXAMPLE, trec2011_crowd]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_the_example_prints_agreement_annotators_and_rules(
+    trec2011_crowd: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), str(trec2011_crowd)])
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    printed = capsys.readouterr().out
     for words in (
         "alpha                0.166 [0.1",
         "Alpha without one of 445 workers",
         "majority             197 of 279 (0.706)",
         "dawid-skene          194 of 279 (0.695)",
     ):
-        assert words in done.stdout
+        assert words in printed
 
 
 def test_the_model_gives_what_crowd_kit_gives(example: ModuleType, trec2011_crowd: Path) -> None:
