@@ -400,7 +400,7 @@ def test_killed_before_the_record_the_same_command_begins_the_same_campaign(hand
     assert "tasks/round-2/tasks.A02.json" in run(*ASKED, *repeated).stderr
 
 
-def test_status_says_how_far_everybody_is_and_where_tasks_lie(hand: Path) -> None:
+def test_status_says_how_far_everybody_is_and_doctor_that_no_server_is_needed(hand: Path) -> None:
     export(hand, "A02", "A02.json")
     fill_in(hand, "A03", n=5)
     bring_in()
@@ -416,9 +416,6 @@ def test_status_says_how_far_everybody_is_and_where_tasks_lie(hand: Path) -> Non
     assert (far["A02"]["n_done"], far["A03"]["n_done"], far["all"]["n_left"]) == (15, 5, 25)
     bring_in()
     assert "A03, round 1: 6 of 15 tasks" in run("status").stderr
-
-
-def test_a_campaign_without_a_server_needs_none_to_be_well_and_a_damaged_record_is_named(hand: Path) -> None:
     told = run("doctor")
     assert "no server is configured, and no round of this campaign is on one" in told.stdout
     assert "all is well" in told.stderr

@@ -232,7 +232,7 @@ def test_a_project_that_is_gone_before_its_first_pull_is_missed_by_all(
         assert "queue 1/A02 has 2 projects" in run("status").stderr
 
 
-def test_what_has_not_begun_is_said_and_a_dry_run_sends_nothing(server: FakeServer, workspace: Path) -> None:
+def test_a_dry_run_sends_nothing_and_registered_people_are_asked(server: FakeServer, workspace: Path) -> None:
     dry = push_all("--dry-run")
     assert "12 tasks; no judgment was timed yet, so hours are not known" in dry.stderr
     assert "nothing was sent" in dry.stderr
