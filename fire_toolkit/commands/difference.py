@@ -30,6 +30,7 @@ from fire_toolkit.inference.correction import (
     join_with_votes,
     with_corrected_differences,
 )
+from fire_toolkit.inference.designs import pairs_of_sample
 from fire_toolkit.inference.judged_pairs import Tell, join_runs, silent
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE
@@ -92,7 +93,7 @@ def difference(
     qrels_of_both = [qrels] if augmented is None else [qrels, augmented]
     by_design = labels if augmented is not None and is_by_design(labels, known) else None
     if by_design is None:
-        joined = join_runs(runs, *qrels_of_both)
+        joined = join_runs(runs, *qrels_of_both, *pairs_of_sample(design))
     else:
         joined = join_with_votes(runs, qrels, by_design, known, *qrels_of_both)
     found = score_differences(joined, qrels, measures, augmented=augmented, design=design, **options)

@@ -18,11 +18,11 @@ from fire_toolkit.tables.columns import PAIR
 class Design(NamedTuple):
     """How the judged pairs were chosen.
 
-    pairs: query_id, doc_id, stratum (`shallow`: judged for every query; `deep`: judged because the query
-    was drawn; `from:to:rate`, `original`: of pairs drawn in strata; empty: judged for another reason, which
-    no estimate uses) and inclusion_probability. queries: which of them were judged deep; None where pairs
-    were drawn. sample: of a machine judge, see `check_machine_sample`; then no other is read. shared: runs
-    that may share its backbone, with the reason.
+    pairs: those that were drawn or could be: query_id, doc_id, stratum (`shallow`: judged for every query;
+    `deep`: judged because the query was drawn; `from:to:rate`, `original`: of pairs drawn in strata; empty:
+    judged for another reason, which no estimate uses) and inclusion_probability. queries: which of them were
+    judged deep; None where pairs were drawn. sample: of a machine judge, see `check_machine_sample`; then no
+    other is read. shared: runs that may share its backbone, with the reason.
     """
 
     pairs: pd.DataFrame
@@ -43,8 +43,10 @@ def chances_of(joined: JudgedPairs, design: Design | None) -> Floats | None:
 
 
 def pairs_of_sample(design: Design | None) -> list[pd.DataFrame]:
-    """Return the pairs of a design's sample, as runs and qrels are joined with them; none without one."""
-    return [] if design is None or design.sample is None else [design.sample[PAIR].assign(relevance=0)]
+    """Return the pairs that a design could draw, as runs and qrels are joined with them; none without one."""
+    if design is None or design.queries is not None:
+        return []
+    return [(design.pairs if design.sample is None else design.sample)[PAIR].assign(relevance=0)]
 
 
 def drawn_pairs_of(joined: JudgedPairs, design: Design) -> tuple[Bools, Bools, Floats]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.designs import Design
+from fire_toolkit.inference.designs import Design, pairs_of_sample
 from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
     HORVITZ,
@@ -84,7 +84,8 @@ def score_differences(
         JoinError: as `join_runs`.
     """
     parsed = parse_measures(measures)
-    joined = join_runs(runs, original, *([] if augmented is None else [augmented]))
+    augmented_if_any = [] if augmented is None else [augmented]
+    joined = join_runs(runs, original, *augmented_if_any, *pairs_of_sample(design))
     if len(joined.places) < 2:
         raise UsageError(f"found {len(joined.places)} run; expected two or more to compare")
     codes = code_clusters(joined.queries, clusters)

@@ -107,18 +107,18 @@ class ByPairs(Estimator):
     """P@k from pairs that were drawn, and R@k as a ratio of totals in a sentence.
 
     at: the pairs, by the level from which a grade is positive; place: where in the join they stand; deepest:
-    rank of the runs that could be drawn; drawn: see `sampled_precision`; is_judged: which of the pairs were
-    judged by the design; refused: why there is no estimate; needs_pool: whether a run of which too
-    little could be drawn has none.
+    rank of the runs that could be drawn; could_be, is_judged: which pairs of the join could be drawn, or are
+    known without a draw, and which have a label by the design; drawn: see `sampled_precision`; refused: why
+    there is no estimate.
     """
 
     at: Callable[[int], DrawnPairs]
     place: Ints
     deepest: int
+    could_be: Bools
+    is_judged: Bools
     drawn: Ints | None = None
-    is_judged: Bools | bool = False
     refused: str = ""
-    needs_pool: bool = False
 
     def cautions(self, found: Iterable[tuple[str, Estimate]]) -> list[str]:
         """Return the notes, and for which estimates the draw brought few positives."""
@@ -133,12 +133,11 @@ class ByPairs(Estimator):
 
     @cached_property
     def ranks(self) -> dict[str, Floats]:
-        """The rank of each pair in each run, infinite where the run does not have it."""
-        ranks = {}
+        """The rank of each pair of the join in each run, infinite where the run does not have it."""
+        ranks = dict[str, Floats]()
         for run_id, run in self.joined.places.items():
-            of_join = np.full(len(self.joined.pairs), np.inf)
-            of_join[run.relevance] = run.rank
-            ranks[run_id] = of_join[self.place]
+            ranks[run_id] = np.full(len(self.joined.pairs), np.inf)
+            ranks[run_id][run.relevance] = run.rank
         return ranks
 
     def why_not(self, measure: Measure, *run_ids: str) -> str:
@@ -160,22 +159,21 @@ class ByPairs(Estimator):
             return "ratios of single queries are biased where few of its pairs are drawn (R@k by .07 to .22)"
         return NOT_SOUND
 
-    def _left_out(self, run_id: str, k: int, is_in: Bools | bool = True) -> float:
+    def _left_out(self, run_id: str, k: int, is_in: Bools) -> float:
         """Return the share of a run's top k that some of the pairs do not hold."""
         n_ranked = int(np.minimum(self.joined.places[run_id].n_retrieved, k).sum())
         return 1 - int(((self.ranks[run_id] <= k) & is_in).sum()) / n_ranked if n_ranked else 0.0
 
     def _why_not_of(self, run_id: str, k: int) -> str:
         """Return why a run is not estimated down to k; empty where it is."""
-        if self.refused or not self.needs_pool:
+        share = self._left_out(run_id, k, self.could_be)
+        if self.refused or share <= MOST_UNJUDGED:
             return self.refused
-        share = self._left_out(run_id, k)
-        is_pooled = share <= MOST_UNJUDGED
-        return "" if is_pooled else f"{share:.0%} of its top {k} could not be drawn; pool it with the others"
+        return f"{share:.0%} of its top {k} could not be drawn; pool it with the others"
 
     def _of(self, measure: Measure, *run_ids: str) -> Estimate:
         k = measure.depth or 0
-        tops = (self.ranks[run_id] <= k for run_id in run_ids)
+        tops = (self.ranks[run_id][self.place] <= k for run_id in run_ids)
         return sampled_precision(self.at(measure.level), *tops, k=k, drawn=self.drawn)
 
     def missing(self, measure: Measure) -> Estimate:
@@ -191,7 +189,8 @@ class ByPairs(Estimator):
         pairs = self.at(measure.level)
         for run_id, rank in self.ranks.items():
             why = self._why_not_of(run_id, k)
-            found[run_id] = Estimate(refused=why) if why else micro_recall(pairs, rank <= k, drawn=self.drawn)
+            is_in_top = rank[self.place] <= k
+            found[run_id] = Estimate(refused=why) if why else micro_recall(pairs, is_in_top, drawn=self.drawn)
         return found
 
 
@@ -289,16 +288,17 @@ def estimator(
     if design.queries is not None:
         return _by_queries(joined, (after.reverted(before, ~is_shallow), labels), design.queries)
     whole_to, deepest = _depths(design.pairs["stratum"])
+    is_labelled = after.relevance >= 0
+    place = np.flatnonzero(is_labelled | (probability == 1))  # those that were not drawn are no part of it
+    chance, query = probability[place], joined.query[place]
 
     def at(level: int) -> DrawnPairs:
-        known, label = ((each.relevance >= level).astype(np.float64) for each in (before, labels))
-        return DrawnPairs(known, label, joined.query, n_queries, chance=probability, whole_to=whole_to)
+        known, label = ((each.relevance[place] >= level).astype(np.float64) for each in (before, labels))
+        return DrawnPairs(known, label, query, n_queries, chance=chance, whole_to=whole_to)
 
-    is_labelled = after.relevance >= 0
-    n, is_judged = int(((probability < 1) & is_labelled).sum()), is_of_design & is_labelled
+    n, of = int((chance < 1).sum()), (is_of_design | (before.relevance >= 1), is_of_design & is_labelled)
     basis = f"of the depth-{deepest} union; {n:,} judged pairs drawn by chance"
-    place = np.arange(len(joined.pairs))
-    return ByPairs(joined, HORVITZ, n, basis, at, place, deepest, is_judged=is_judged, whole_to=whole_to)
+    return ByPairs(joined, HORVITZ, n, basis, at, place, deepest, *of, whole_to=whole_to)
 
 
 def _by_queries(joined: JudgedPairs, sides: tuple[CodedQrels, CodedQrels], queries: QueryDesign) -> ByQueries:
@@ -375,5 +375,6 @@ def _by_judge(
         notes = (f"{named}; people's labels correct the estimate",)
     units = np.arange(n_queries) if clusters is None else clusters
     method = f"prediction-powered, judge {judge}"
-    options: dict[str, Any] = {"refused": refused, "needs_pool": True, "notes": notes}
-    return ByPairs(joined, method, n, basis, at, kept, deepest, units, **options)
+    could_be = np.bincount(kept, minlength=len(joined.pairs)) > 0
+    options: dict[str, Any] = {"refused": refused, "notes": notes}
+    return ByPairs(joined, method, n, basis, at, kept, deepest, could_be, could_be, units, **options)

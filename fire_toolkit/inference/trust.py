@@ -7,7 +7,7 @@ from math import ceil
 
 import pandas as pd
 
-from fire_toolkit.inference.designs import Design
+from fire_toolkit.inference.designs import Design, pairs_of_sample
 from fire_toolkit.inference.estimates import MISSING_COLUMNS, REFUSED, Estimator, estimator
 from fire_toolkit.inference.judged_pairs import Runs, join_runs
 from fire_toolkit.inference.two_phase import LEAST_QUERIES
@@ -45,7 +45,7 @@ def describe_labelled(
     if design is None or design.sample is not None:
         n_queries = int(original["query_id"].nunique())
         return describe_unknown(divided, n_queries=n_queries, n_runs=int(scores["run_id"].nunique()))
-    joined = join_runs(runs, original, augmented)
+    joined = join_runs(runs, original, augmented, *pairs_of_sample(design))
     by = estimator(joined, joined.label(original), joined.label(augmented), design)
     rows, _ = estimates_of_runs(by, divided)
     means = scores[(scores["query_id"] == "all") & (scores["qrels"] == "augmented")]

@@ -121,10 +121,10 @@ def test_queries_judged_deep_give_an_estimate_even_where_no_score_changes(fire: 
 def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fire, folder: Path) -> None:
     """However few are relevant."""
     write_two_runs(folder)
-    fire("pool", *RUNS, *ORIGINAL, "--depth", 10, "--strategy", "strata(1:2:1,3:10:.4)", "--out", "pool")
+    fire("pool", *RUNS, *ORIGINAL, "--depth", 10, "--strategy", "strata(1:2:1,3:10:.5)", "--out", "pool")
     methods = []
     for n_positive in (0, 3, 9, 60):
-        assert judge(fire, "3:10:0.4", n_positive) > 100
+        assert judge(fire, "3:10:0.5", n_positive) > 100
         told = fire("score", "--honest", *RUNS, *BOTH, "-m", "P@10", "-m", "P@2", "-m", "C@10")
         rows = {(row["run_id"], row["measure"]): row for row in json.loads(told.stdout)}
         methods.append([row["estimate_method"] for row in rows.values()])

@@ -123,9 +123,11 @@ def drawn_design(n_copies: int) -> tuple[Design, pd.DataFrame, pd.DataFrame]:
         last = f"2:{1 + n_copies}:0.5"
         parts.append(pairs_of(f"b{copy}", DEEP, score=50.0 - copy, stratum=last, inclusion_probability=0.5,
                               relevance=B_IS_POSITIVE[DEEP].astype(int)))  # fmt: skip
-    undrawn = [pairs_of(f"b{copy}", range(1, N, 2), score=50.0 - copy) for copy in range(n_copies)]
+    undrawn = [pairs_of(f"b{copy}", range(1, N, 2), score=50.0 - copy, stratum=f"2:{1 + n_copies}:0.5",
+                        inclusion_probability=0.5) for copy in range(n_copies)]  # fmt: skip
     pairs = pd.concat(parts, ignore_index=True)
-    return Design(pairs, None), pd.concat([pairs, *undrawn])[["query_id", "doc_id", "score"]], pairs
+    both = pd.concat([pairs, *undrawn], ignore_index=True)
+    return Design(both, None), both[["query_id", "doc_id", "score"]], pairs
 
 
 def from_strata(n_copies: int, measures: list[str], *, first: str = "a") -> HonestRows:
@@ -167,6 +169,8 @@ def test_what_reads_the_ranks_judged_whole_stays_as_labelled_for_a_run_that_was_
     assert "bounds only" in rows["MedR"]
     late = from_strata(3, ["C@1"], first="unpooled").scores.iloc[0]  # whose first doc nobody judged
     assert "bounds only" in late["estimate_method"]
+    few = from_strata(3, ["P@4"], first="unpooled").scores.iloc[0]
+    assert few["estimate_method"] == "refused: 25% of its top 4 could not be drawn; pool it with the others"
 
 
 def test_a_draw_of_too_few_pairs_is_refused_whatever_they_are() -> None:
@@ -256,17 +260,17 @@ def test_a_difference_in_p_at_k_is_estimated_from_pairs_drawn_in_strata() -> Non
     ]
     a_drawn, b_drawn = np.arange(0, N, 2), np.arange(0, N, 4)  # at one half, and at one quarter
     rates = [(docs[0][1:], a_drawn, 0.5, A_IS_POSITIVE), (docs[1][1:], b_drawn, 0.25, B_IS_POSITIVE)]
-    parts = [
-        pairs_of(doc, at, stratum=f"2:5:{rate}", inclusion_probability=rate, relevance=truth[at].astype(int))
-        for own, at, rate, truth in rates
-        for doc in own
-    ]
-    drawn = pd.concat(parts, ignore_index=True)
+    pairs = pd.concat(
+        pairs_of(doc, range(N), stratum=f"2:5:{rate}", inclusion_probability=rate,
+                 relevance=truth.astype(int), is_drawn=np.isin(np.arange(N), at))
+        for own, at, rate, truth in rates for doc in own
+    )  # fmt: skip
+    drawn = pairs[pairs["is_drawn"]]
     labels = check_labels(drawn[["query_id", "doc_id", "relevance"]].assign(label="x"))
     original = check_qrels(pairs_of("c", range(N), relevance=1))
     augmented = augment_qrels(original, labels).qrels
     found = score_differences(runs, original, ["P@5", "AP", "C@2", "P@6"], augmented=augmented,
-                              design=Design(drawn, None))  # fmt: skip
+                              design=Design(pairs, None))  # fmt: skip
     rows = found.table[found.table["qrels"] == "augmented"].set_index("measure")
     a, b = 4 * A_IS_POSITIVE[a_drawn].sum() / 0.5, 4 * B_IS_POSITIVE[b_drawn].sum() / 0.25
     # limits of each total: (total − θ)² = z² w θ, w the pairs that one drawn stands for beside itself
