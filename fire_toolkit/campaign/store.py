@@ -197,10 +197,13 @@ class Store:
             since, until: only answers last changed from the one time on, before the other: a server uses the
                 number of a deleted project again.
         """
-        query = "select distinct annotation, task, pair_id from answers where project = ? and source = ?"
-        there = [[project, source]] if tasks is None else [[project, source, task] for task, _ in tasks]
-        query += "" if tasks is None else " and task = ?"
-        found = [each for values in there for each in self.database.select(query, values)]
+        numbers = None if tasks is None else json.dumps([task for task, _ in tasks])
+        of_tasks = "json_each(?) as looked_at cross join answers on task = looked_at.value"
+        found = self.database.select(
+            f"select distinct annotation, task, pair_id from {of_tasks if numbers else 'answers'} "
+            "where project = ? and source = ?",
+            [*([numbers] if numbers else []), project, source],
+        )
         looked_at = {name for name, *task in found if tasks is None or tuple(task) in tasks}
         rows = self.database.select(
             f"select {_LISTED} from json_each(?) as wanted cross join latest on annotation = wanted.value "
@@ -212,9 +215,11 @@ class Store:
 
     def last_from_a_server(self) -> str:
         """Return when answers were last read from a server; empty if never."""
-        query = "select max(seen_at) from answers where source not glob 'file:*' and source not glob 'page:*'"
-        ((last,),) = self.database.select(query)
-        return last or ""
+        query = (
+            "select seen_at from answers where source not glob 'file:*' and source not glob 'page:*' "
+            "order by seen_at desc limit 1"
+        )
+        return next((last for (last,) in self.database.select(query)), "")
 
     def page_records(self) -> list[Record]:
         """Return what was done on our own page, in its order.
