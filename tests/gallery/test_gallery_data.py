@@ -1,7 +1,7 @@
 """What a gallery shows, by a small world judged by hand, and by a loop over each list of a made world."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -80,7 +80,7 @@ def shown() -> Shown:
     )
 
 
-def test_each_pair_has_its_state(shown: Shown) -> None:
+def test_each_pair_has_its_state_and_queries_are_found_by_what_they_have(shown: Shown) -> None:
     ids = zip(shown.queries[shown.query], shown.docs[shown.doc], shown.state, strict=True)
     found = {f"{query} {doc}": STATES[state] for query, doc, state in ids}
     assert found == {  # q1 z is labelled not relevant, and no list holds it
@@ -88,9 +88,6 @@ def test_each_pair_has_its_state(shown: Shown) -> None:
         **{"q1 x": "unjudged", "q1 y": "new", "q2 a": "new", "q2 c": "original"},
     }
     assert list(shown.queries) == ["q1", "q2"]
-
-
-def test_queries_are_found_by_what_they_have(shown: Shown) -> None:
     votes = unvoted(shown)
     flags = shown.flags(votes.is_split)
     # q1: original c is third in r1 alone; corrected (union keeps c), r2 has b first
@@ -163,8 +160,8 @@ def read(content: bytes) -> list[Any]:
 
 
 @pytest.mark.parametrize(("seed", "size"), [(0, 1), (1, 4), (2, 100)])
-def test_shards_hold_every_list_and_label(make_world: Callable[..., World], seed: int, size: int) -> None:
-    world = make_world(seed)
+def test_shards_hold_every_list_and_label(seed: int, size: int) -> None:
+    world = World(seed)
     index_of = world.runs["run_id"].astype("str")
     runs = [rank_run(world.runs[index_of == name].drop(columns="rank")) for name in world.run_ids]
     queries = check_queries(pd.DataFrame({"query_id": sorted(world.original["query_id"])}).assign(text="t"))
