@@ -78,9 +78,11 @@ def test_a_stage_touches_no_file_clock_or_global_randomness() -> None:
         assert "print(" not in text.replace(">>> print(", ""), path
 
 
-def test_nothing_below_the_commands_knows_them() -> None:
+def test_nothing_below_the_commands_knows_them_and_one_room_the_sdk() -> None:
     below = [path for path in MODULES if room(path) not in ("cli", "__main__")]
     assert named({path: rooms_of(imports(path)) & {"cli"} for path in below}) == {}
+    users = {room(path) for path in MODULES if any(n.startswith("label_studio_sdk") for n in imports(path))}
+    assert users <= {"labelstudio"}
 
 
 # People's answers, and what is made of them, know nothing of machine judges.
@@ -111,11 +113,6 @@ def test_rooms_and_modules_form_no_circle_and_rooms_at_most_ten_floors() -> None
     assert sorted(below.keys() - floors_of(below).keys()) == [], "modules in a circle"
     below = {"a": {"b"}, "b": {"a"}, "c": set(), "d": {"c"}, "e": {"a"}}
     assert floors_of(below) == {"c": 1, "d": 2}
-
-
-def test_the_sdk_is_imported_in_one_room_only() -> None:
-    users = {room(path) for path in MODULES if any(n.startswith("label_studio_sdk") for n in imports(path))}
-    assert users <= {"labelstudio"}
 
 
 def test_every_public_name_is_there_and_documented() -> None:

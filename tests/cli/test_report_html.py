@@ -85,15 +85,12 @@ def test_the_numbers_of_the_report_are_those_of_score_and_difference(page: str, 
             assert found == pytest.approx(values, rel=1e-4, abs=1e-9, nan_ok=True)
 
 
-def test_the_first_screen_says_what_was_found(page: str) -> None:
+def test_the_report_says_what_was_found_is_small_and_names_no_annotator(page: str, workspace: Path) -> None:
     """Of 100 queries; `own --show sets` and `score --honest` count the new positives too."""
     (first, second, third) = re.findall(r'<p class="lead">(.*?)</p>', page)
     assert first == "<b>313 right answers counted as wrong</b>, 3.1 a query."
     assert "understated by <b>20 to 35 points</b>" in second
     assert "no two models change places" in third
-
-
-def test_the_report_is_small_and_whole_and_names_no_annotator_or_folder(page: str, workspace: Path) -> None:
     assert len(page.encode()) < 1_200_000
     anchors = re.findall(r'<(?:section|details class="more") id="([^"]+)"', page)
     assert anchors == ["first", "scores", "differences", "order", "flips", "annotators", "more", "agreement",

@@ -87,7 +87,7 @@ def test_truth_is_what_the_words_of_each_caption_say(seed):
     assert expected == set(zip(world.truth["query_id"], world.truth["doc_id"], strict=True))
 
 
-def test_original_holds_one_true_clip_a_caption_and_truth_holds_more(world):
+def test_original_holds_one_true_clip_a_caption_truth_more_and_a_level_says_how_much_is_asked(world):
     assert world.original.groupby("query_id").size().tolist() == [1] * 100
     own = world.truth[world.truth["source"] == "original"].reset_index(drop=True)
     pd.testing.assert_frame_equal(world.original, own)
@@ -95,16 +95,13 @@ def test_original_holds_one_true_clip_a_caption_and_truth_holds_more(world):
     general, specific = positives[1].mean(), positives[3].mean()
     assert general > 8
     assert specific < 1.5
-
-
-def test_a_level_says_how_much_is_asked(world):
     levels = world.queries["level"]
     assert levels.value_counts().to_dict() == {1: 20, 2: 40, 3: 40}
     most = world.queries["query_id"].map(world.conditions).map(len).groupby(levels).max()
     assert most[1] <= 2 == most[2] < most[3]
 
 
-def test_tables_are_valid_and_ids_tell_nothing(world):
+def test_tables_are_valid_ids_tell_nothing_and_pairs_cover_everything_with_their_difficulty(world):
     for check, table in (
         (check_queries, world.queries),
         (check_items, world.items),
@@ -116,9 +113,6 @@ def test_tables_are_valid_and_ids_tell_nothing(world):
     numbers = world.original["query_id"].str[1:].astype(int), world.original["doc_id"].str[-3:].astype(int)
     assert abs(np.corrcoef(*numbers)[0, 1]) < 0.3
     assert world.queries["text"].is_unique
-
-
-def test_pairs_cover_everything_and_difficulty_is_how_near_the_border_is(world):
     assert len(world.pairs) == 100 * 60
     assert world.pairs["difficulty"].between(0, 1).all()
     truth = world.pairs.loc[world.pairs["relevance"] == 1, ["query_id", "doc_id"]].reset_index(drop=True)
