@@ -9,7 +9,15 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.common import current_workspace, made_file, n_of, own_guideline, say, say_notes
+from fire_toolkit.cli.common import (
+    current_workspace,
+    made_file,
+    n_of,
+    own_guideline,
+    say,
+    say_notes,
+    workspace_path,
+)
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, known_grades, level_of, rules_of
 from fire_toolkit.cli.pool_readers import answers_of_judge
@@ -84,10 +92,22 @@ def judgments(given: Given) -> Judgments:
     for name, reason in given.excluded.items():
         if name not in counts.index:
             people = ", ".join(sorted(counts.index))
-            raise UsageError(f"--exclude {name}: no judgment is by {name}; annotators: {people}")
+            own = "".join(f"; {name} of a table is {each}" for each in _imported_as(name) & {*counts.index})
+            raise UsageError(f"--exclude {name}: no judgment is by {name}{own}; annotators: {people}")
         say(f"note: {n_of(int(counts[name]), 'judgment')} of {name} left out: {reason}")
     kept = found[~found["annotator_id"].isin(list(given.excluded))]
     return Judgments(kept.reset_index(drop=True)) if given.excluded else found
+
+
+def _imported_as(name: str) -> set[str]:
+    """Return the pseudonyms that somebody with this name in an imported file may have here."""
+    from fire_toolkit.cli.elsewhere import PEOPLE_KEY, SOURCES
+    from fire_toolkit.elsewhere.rows import pseudonym_of  # heavy
+    from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, key_at
+
+    path = workspace_path(f"{SERVER_FOLDER}/{PEOPLE_KEY}")
+    key = key_at(path, makes=False) if path else b""
+    return {pseudonym_of(name, key=key, source=source) for source in SOURCES} if key else set()
 
 
 @reads

@@ -31,6 +31,7 @@ from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 PEOPLE_KEY = "people.key"
+SOURCES = BY_TABLE, BY_SERVER = ("table", "labelstudio")  # whose people are told apart, where nobody names it
 _LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
 
 
@@ -115,7 +116,7 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
     name_of = partial(
         pseudonym_of,
         key=key_at(private_folder() / PEOPLE_KEY, _LOSS),
-        source=asked.source or ("labelstudio" if is_of_server else "table"),
+        source=asked.source or (BY_SERVER if is_of_server else BY_TABLE),
     )
     asked_in = rounds_handed_out(workspace.root)
     with Store(workspace.root / STORE) as store:
