@@ -76,7 +76,7 @@ class Again:
         workspace = current_workspace()
         if workspace is None:
             return None
-        judged = self.given.judgments
+        judged = self.given.all_judgments
         rounds = judged["round"].tolist() if "round" in judged.columns else [1] * len(judged)
         skipped = self._without_vote
         answers = pd.concat([pd.DataFrame(judged[PAIR]), skipped], ignore_index=True)
@@ -87,8 +87,11 @@ class Again:
         """The pairs that were asked and have no judgment, and lie with nobody who could still give one."""
         if self.campaign is not None:
             with self.campaign.store() as store:
-                return unanswered_pairs(store, self.given.judgments, self.campaign.retired)
-        left = self._without_vote
+                left = unanswered_pairs(store, self.given.judgments, self.campaign.retired)
+        else:
+            left = self._without_vote
+        unheard: pd.DataFrame = self.given.unheard
+        left = pd.concat([left, unheard]).drop_duplicates(PAIR, ignore_index=True)
         for others in (self.given.judgments, self.waiting):
             left = left if others is None else left[pair_rows(left, others) < 0]
         return left

@@ -34,7 +34,7 @@ from fire_toolkit.formats.tables.table_files import read_query_design
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables import Judgments, check_disputes, check_machine_sample, check_undrawn
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import writer_of
@@ -75,7 +75,11 @@ TABLES.update(
 
 @reads
 def excluded(given: Given) -> dict[str, str]:
-    """Whose judgments are left out, and why."""
+    """Whose judgments are left out, and why; where no option says it, those that the labels do without."""
+    if "exclude" not in given.values:
+        path = given.path("labels") if given.values.get("judgments") is None else None
+        writer = writer_of(path) if path else None
+        return dict(writer.parameters.get("excluded") or {}) if writer else {}
     names, reasons = (given.values.get(name) or () for name in ("exclude", "reasons"))
     if len(reasons) == 1:
         reasons = reasons * max(len(names), 1)
@@ -85,18 +89,39 @@ def excluded(given: Given) -> dict[str, str]:
 
 
 @reads
+def all_judgments(given: Given) -> Judgments:
+    """The judgments; of several answers by one annotator to a pair the latest."""
+    return judgments_from(given.use(given.needed("judgments")))
+
+
+@reads
 def judgments(given: Given) -> Judgments:
-    """The judgments without those excluded; of several answers by one annotator to a pair the latest."""
-    found = judgments_from(given.use(given.needed("judgments")))
+    """The judgments without those excluded, which is said."""
+    return without_excluded(given, is_said=True)
+
+
+def without_excluded(given: Given, *, is_said: bool) -> Judgments:
+    """Return the judgments without those excluded."""
+    found = given.all_judgments
     counts = found["annotator_id"].value_counts()
+    is_asked = "exclude" in given.values
     for name, reason in given.excluded.items():
-        if name not in counts.index:
+        if name not in counts.index and is_asked:
             people = ", ".join(sorted(counts.index))
             own = "".join(f"; {name} of a table is {each}" for each in _imported_as(name) & {*counts.index})
             raise UsageError(f"--exclude {name}: no judgment is by {name}{own}; annotators: {people}")
-        say(f"note: {n_of(int(counts[name]), 'judgment')} of {name} left out: {reason}")
+        if is_said:
+            of_labels = "" if is_asked else ", as in the labels"
+            say(f"note: {n_of(int(counts.get(name, 0)), 'judgment')} of {name} left out{of_labels}: {reason}")
     kept = found[~found["annotator_id"].isin(list(given.excluded))]
     return Judgments(kept.reset_index(drop=True)) if given.excluded else found
+
+
+@reads
+def unheard(given: Given) -> pd.DataFrame:
+    """The pairs that nobody has judged but who is excluded."""
+    judged: pd.DataFrame = given.all_judgments[PAIR].drop_duplicates(ignore_index=True)
+    return judged[pair_rows(judged, given.judgments) < 0] if given.excluded else judged[:0]
 
 
 def _imported_as(name: str) -> set[str]:

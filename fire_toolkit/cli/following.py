@@ -20,7 +20,7 @@ from fire_toolkit.cli.server_options import knows_server
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.resolution.plan import plan_round
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.stages import COMPUTED, EDITED, StageState, stage_states
@@ -61,11 +61,15 @@ def _to_ask(root: Path, begun: Begun | None) -> Mapping[str, int]:
     files = root / "judgments" / "judgments.csv", root / "labels" / "labels.csv"
     if begun is None or not begun.askable or not all(path.is_file() for path in files):
         return {}
+    from fire_toolkit.cli.asking_readers import without_excluded  # heavy
+
     given = Given(dict.fromkeys(("judgments", "labels", "guideline")))
+    vars(given)["judgments"] = without_excluded(given, is_said=False)  # `next-round` says who is excluded
     with begun.store() as store:
-        left = unanswered_pairs(store, given.judgments, begun.retired)
-        spent = seen_by_all(store, begun.askable)
         waiting = waiting_pairs(store, begun.retired)
+        left = pd.concat([unanswered_pairs(store, given.judgments, begun.retired), given.unheard])
+        left = left[pair_rows(left, waiting) < 0].drop_duplicates(PAIR)
+        spent = seen_by_all(store, begun.askable)
     spent = spent[pair_rows(spent, left) < 0]
     planned = plan_round(
         given.judgments,

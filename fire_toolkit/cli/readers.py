@@ -75,7 +75,7 @@ TABLES.update(
     pool_if_any=file("pool", read_pool, "exists"),
     validity_if_any=file("validity", read_query_labels, "exists"),
     earlier_judgments=file("judgments", lambda path: read_judgments(path)[0], "exists"),
-    votes_if_any=file("judgments", judgments_from, "exists"),
+    judgments_if_any=lambda given: given.judgments if given.path("judgments", exists=True) else None,
     pilot=file("pilot", judgments_from, "given"),
     back=file("back", read_qrels, "given"),
     groups=file("groups", partial(read_delimited, required=PAIR), "given"),

@@ -37,12 +37,16 @@ TABLES.update(
     ),
     # The judgments, and the grades of their labels; table 2 alone cannot do without any.
     judgments_of_report=lambda given: (
-        given.judgments if given.plain["what"] == "table2" or given.path("judgments", exists=True) else None
+        given.judgments
+        if given.plain["what"] == "table2"
+        else given.all_judgments
+        if given.path("judgments", exists=True)
+        else None
     ),
     grades_of_report=lambda given: (
         given.grades
         if given.plain["what"] == "table2"
-        else grades_of(first_round(given.judgments), None)
+        else grades_of(first_round(given.all_judgments), None)
         if given.path("judgments", exists=True)
         else None
     ),

@@ -58,7 +58,7 @@ def machine_check(
         MachineJudgments, Table("machine", metavar="[JUDGE]", is_argument=True, also=("guideline",))
     ],
     labels: LabelsOf,
-    judgments: Annotated[Judgments | None, Table("votes_if_any")] = None,
+    judgments: Annotated[Judgments | None, Table("judgments_if_any")] = None,
     *,
     grades: Annotated[Grades | None, Table("grades_of_judge", takes="Grades | None", is_told=True)] = None,
     pool: PoolIfAny = None,

@@ -35,3 +35,20 @@ def test_labels_and_agreement_are_those_of_the_others_and_the_reason_is_kept() -
     kept = manifest_of("agreement/agreement.csv")["parameters"]
     assert kept["excluded"] == {"cy": "failed"}
     assert (kept["intervals"], kept.get("cluster"), kept["all_rounds"]) == (True, None, False)
+
+
+def test_what_comes_after_the_labels_does_without_whom_they_do_without() -> None:
+    """A pair that only cy judged has no label, and is asked again as one without an answer."""
+    with Path("judgments/judgments.csv").open("a") as file:
+        file.write("q10,d,cy,relevant\n")
+    run("resolve", "--exclude", "cy", "--reason", "guessed")
+    told = run("next-round", "--ask", "dispute", "--out", "again")
+    assert "note: 11 judgments of cy left out, as in the labels: guessed" in told.stderr
+    assert [(row["query_id"], row["stratum"]) for row in rows(Path("again/pool.csv"))] == [
+        ("q10", "unanswered")
+    ]
+    found = rows(run("report", "table2", "--format", "csv"))[0]
+    assert (found["pairs"], float(found["alpha"])) == ("10", 1.0)
+    run("resolve")
+    assert "left out" not in run("next-round", "--ask", "dispute", "--out", "anew").stderr
+    assert len(rows(Path("anew/pool.csv"))) == 2
