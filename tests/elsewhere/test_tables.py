@@ -286,8 +286,8 @@ def test_trec_2011_from_its_raw_table(
 ) -> None:
     """17,395 labels by 445 workers on 2,165 pairs (its README); alpha is krippendorff's of the raw file."""
     raw = trec2011_crowd / "trec11_vuurens.labels.csv"
-    monkeypatch.chdir(tmp_path)
-    fire("init", ".")
+    fire("init", tmp_path / "own")
+    monkeypatch.chdir(tmp_path / "own")
     columns = ("--columns", "pair=task,annotator=worker,label=label", "--split", "_")
     labels = ("--label", "1=relevant", "--label", "0=irrelevant")
     done = json.loads(fire("import", raw, *columns, *labels, "--format", "json").stdout)
