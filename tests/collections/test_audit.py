@@ -41,10 +41,8 @@ CAPTIONS = queries(q1="A dog runs", q2="a cat sleeps", q3="a dog  runs", q4="A d
 
 
 def test_equal_captions_name_the_first_and_whether_only_case_differs() -> None:
-    assert rows(duplicate_captions(CAPTIONS)) == [
-        ("q3", "q1", "case", "a dog  runs"),
-        ("q4", "q1", "text", "A dog runs"),
-    ]
+    expected = [("q3", "q1", "case", "a dog  runs"), ("q4", "q1", "text", "A dog runs")]
+    assert rows(duplicate_captions(CAPTIONS)) == expected
     assert len(duplicate_captions(queries(a="x", b="y"))) == 0
     assert len(duplicate_captions(queries())) == 0
 

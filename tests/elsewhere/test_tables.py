@@ -263,10 +263,8 @@ def test_judgments_that_nothing_can_make_again_are_not_written_over() -> None:
     Path("judgments").mkdir()
     own = "query_id,doc_id,annotator_id,label\nq4,v1,ann,relevant\n"
     Path("judgments/judgments.csv").write_text(own)
-    assert (
-        "so it would be lost"
-        in fire("import", said(("w", "NA", "v1", "No")), *OF_PEOPLE, *YES_NO, code=1).stderr
-    )
+    found = fire("import", said(("w", "NA", "v1", "No")), *OF_PEOPLE, *YES_NO, code=1).stderr
+    assert "so it would be lost" in found
     assert Path("judgments/judgments.csv").read_text() == own
 
 

@@ -40,10 +40,8 @@ def test_the_words_are_those_of_numpy() -> None:
     found = sense_of(
         run_from_matrix(SIMS, QUERIES, VIDEOS, "m", qrels=diagonal(), depth=5), diagonal(), n_docs=N
     )
-    assert (f"{SAID}; ranks of positives: median {np.median(ranks(SIMS)):g}", "") == (
-        found.words,
-        found.warning,
-    )
+    expected = (found.words, found.warning)
+    assert (f"{SAID}; ranks of positives: median {np.median(ranks(SIMS)):g}", "") == expected
 
 
 @pytest.mark.parametrize("kind", ["rows moved", "noise", "distances"])

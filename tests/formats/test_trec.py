@@ -257,10 +257,8 @@ def test_shared_texts_entries_outside_and_the_licence_are_said() -> None:
 def test_pairs_with_other_items_are_outside_when_items_are_given() -> None:
     items = check_items(pd.DataFrame({"doc_id": ["v1", "v2"], "media_url": ""}))
     release = read_fire_release(GOLDEN / "release.json", QUERIES, items=items)
-    assert rows(release.outside, "text", "reason") == [
-        ("a caption of no query", "no caption has this text"),
-        ("A Cat  sleeps", "no such item"),
-    ]
+    expected = [("a caption of no query", "no caption has this text"), ("A Cat  sleeps", "no such item")]
+    assert rows(release.outside, "text", "reason") == expected
     assert {"v1", "v2"} == set(release.judgments["doc_id"])
 
 

@@ -57,11 +57,8 @@ def test_the_first_positives_are_the_least_cost() -> None:
     assert (first["lower"], first["upper"]) == (pytest.approx(1 / 3), 1.0)
     assert first["hours"] == pytest.approx(6 * 1.5 * 36 / 3600)
     assert (second["n_open"], second["n_pairs"], second["n_least"]) == (3, 8, 8)
-    assert found.judged[["k", "judged"]].to_numpy().tolist() == [
-        [1, pytest.approx(1 / 3)],
-        [5, 0.25],
-        [10, 0.25],
-    ]
+    expected = [[1, pytest.approx(1 / 3)], [5, 0.25], [10, 0.25]]
+    assert found.judged[["k", "judged"]].to_numpy().tolist() == expected
     own = found.pairs[(found.pairs["measure"] == "C@3") & (found.pairs["query_id"] == "x")]
     assert own["doc_id"].tolist() == ["d0", "d1", "d2"]
     assert own["rank"].tolist() == [1, 2, 3]

@@ -136,10 +136,8 @@ def test_runs_are_ordered_by_medians_too() -> None:
     world = World(4)
     found = orders(world, ("MedR",))
     scores = score_runs(world.runs, world.original, ["MedR"]).scores
-    assert (
-        found.scores.loc[found.scores["labelling"] == "original", "value"].tolist()
-        == scores["value"].tolist()
-    )
+    original = found.scores["labelling"] == "original"
+    assert found.scores.loc[original, "value"].tolist() == scores["value"].tolist()
     assert found.swaps[["p_swap", "p_reversed_a", "p_reversed_b"]].isna().all(axis=None)
 
 
@@ -230,11 +228,8 @@ def test_pooled_and_fresh_runs_are_marked() -> None:
     world = World(6)
     sources = world.sources[world.sources["run_id"] != "r3"]
     found = score_differences(world.runs, world.original, ["C@1"], sources=sources)
-    assert found.table[["pooled_a", "pooled_b"]].to_numpy().tolist() == [
-        ["yes", "yes"],
-        ["yes", "no"],
-        ["yes", "no"],
-    ]
+    expected = [["yes", "yes"], ["yes", "no"], ["yes", "no"]]
+    assert found.table[["pooled_a", "pooled_b"]].to_numpy().tolist() == expected
     assert sum("fed the pool" in note for note in found.notes) == 2
     assert found.notes[0].startswith("r1 fed the pool and r3 did not")
 

@@ -131,11 +131,8 @@ def test_answers_are_judgments_with_page_place_and_share_of_the_time(server: Fak
     assert rows["label"].to_dict() == given
     assert {*rows["page_s"], *rows["duration_s"], *rows["kind"]} == {12, 4, "task"}
     assert sorted(rows["page_position"]) == sorted(["1", "2", "3"] * 3)
-    assert set(zip(rows["page_position"], rows["flags"], strict=True)) == {
-        ("1", ""),
-        ("2", "sensitive"),
-        ("3", ""),
-    }
+    expected = {("1", ""), ("2", "sensitive"), ("3", "")}
+    assert set(zip(rows["page_position"], rows["flags"], strict=True)) == expected
     assert set(rows["page"]) == keys
     server.requests.clear()
     assert counts(site.pull(server)) == (0, 0, 0, 0)

@@ -176,12 +176,8 @@ def test_a_positive_below_the_top_moves_up_where_the_own_item_stands_above_it(tm
     (tmp_path / "m.parquet").write_bytes(run_bytes(run))
     told: list[LeftOut] = []
     dropped = drop_own_items(run, {"q": "o", "r": "o"}, tell=told.append)
-    assert [row[1:4] for row in rows_of(dropped)] == [
-        ("q", "a", 1),
-        ("q", "p", 8),
-        ("r", "a", 1),
-        ("r", "p", 9),
-    ]
+    expected = [("q", "a", 1), ("q", "p", 8), ("r", "a", 1), ("r", "p", 9)]
+    assert [row[1:4] for row in rows_of(dropped)] == expected
     stored = drop_own_items(fire.open_run(tmp_path / "m.parquet"), {"q": "o", "r": "o"}, tell=told.append)
     assert isinstance(stored, NativeRunFile)
     assert [rank for block in stored.blocks() for rank in block.rank if rank > 1] == [8, 9]
@@ -246,11 +242,8 @@ def test_the_same_own_items_come_as_queries_or_as_a_mapping() -> None:
     queries = check_queries(pd.DataFrame({"query_id": ["q0"], "text": ["t"], "reference": ["d0"]}))
     found = (pool_runs(run, depth=1, own_items=own).pool for own in (queries, {"q0": "d0"}))
     for pool in found:
-        assert [*zip(pool["query_id"], pool["doc_id"], strict=True)] == [
-            ("q0", "d1"),
-            ("q1", "d0"),
-            ("q2", "d0"),
-        ]
+        expected = [("q0", "d1"), ("q1", "d0"), ("q2", "d0")]
+        assert [*zip(pool["query_id"], pool["doc_id"], strict=True)] == expected
 
 
 @pytest.mark.parametrize("own", [{}, {"q0": "elsewhere"}])

@@ -45,10 +45,8 @@ def test_check_ends_with_0_when_all_play(folder: Path) -> None:
 def test_check_gives_every_item_to_programs(folder: Path) -> None:
     write_items(folder, "videos/h264.mp4", "videos/text.mp4")
     result = fire("media", "check", "items.tsv", "--format", "json", code=1)
-    assert [(row["doc_id"], row["state"]) for row in json.loads(result.stdout)] == [
-        ("h264", "plays"),
-        ("text", "no"),
-    ]
+    expected = [("h264", "plays"), ("text", "no")]
+    assert [(row["doc_id"], row["state"]) for row in json.loads(result.stdout)] == expected
     table = fire("media", "check", "items.tsv", code=1).stdout
     assert "text" in table
     assert "h264" not in table

@@ -180,11 +180,8 @@ def test_what_is_served_passes_the_check(clips: Path) -> None:
 def test_which_files_are_served(root: Path) -> None:
     items = items_of("big.mp4", "./sub/../big.mp4", "gone.mp4", "https://h/v.mp4", str(root / "empty.png"))
     names, n_missing = served_files(items, root=root)
-    assert names == {
-        "big.mp4": "big.mp4",
-        "./sub/../big.mp4": "big.mp4",
-        str(root / "empty.png"): "empty.png",
-    }
+    expected = {"big.mp4": "big.mp4", "./sub/../big.mp4": "big.mp4", str(root / "empty.png"): "empty.png"}
+    assert names == expected
     assert n_missing == 1
     moved = dict(zip(items["media_url"], items_at(items, "http://h:1/", names)["media_url"], strict=True))
     assert moved["./sub/../big.mp4"] == "http://h:1/big.mp4"

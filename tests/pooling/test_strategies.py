@@ -144,12 +144,8 @@ def test_originals_left_out_are_added_with_their_runs_and_ranks() -> None:
     originals = qrels({("1", "c"): 1, ("1", "nowhere"): 1, ("2", "x"): 1})
     options: dict[str, Any] = {"strategy": "depth", "per_query": 1, "originals": originals}
     pool = pool_runs(runs_of({"m": ONE["m"]}), include_originals=True, **options).pool
-    assert pool[["doc_id", "best_rank", "n_runs"]].fillna(0).values.tolist() == [
-        ["a", 1, 1],
-        ["c", 3, 1],
-        ["nowhere", 0, 0],
-        ["x", 1, 1],
-    ]
+    expected = [["a", 1, 1], ["c", 3, 1], ["nowhere", 0, 0], ["x", 1, 1]]
+    assert pool[["doc_id", "best_rank", "n_runs"]].fillna(0).values.tolist() == expected
     assert pooled(pool_runs(runs_of({"m": ONE["m"]}), **options).pool) == {("1", "a"), ("2", "x")}
 
 

@@ -73,10 +73,8 @@ def test_a_model_is_asked_each_question_of_each_pair_once() -> None:
 
     pairs = pd.DataFrame({"query_id": ["t2", "t1", "t2"], "doc_id": ["a", "a", "a"]})
     answers = answer_questions([*QUESTIONS, QUESTIONS[0]], pairs, {"a": "a.mp4"}, first_choice)
-    assert rows(score_tifa(judge_answers(QUESTIONS, answers))) == [
-        ("t1", "a", pytest.approx(2 / 3), 3),
-        ("t2", "a", 0.0, 1),
-    ]
+    expected = [("t1", "a", pytest.approx(2 / 3), 3), ("t2", "a", 0.0, 1)]
+    assert rows(score_tifa(judge_answers(QUESTIONS, answers))) == expected
     assert len(asked) == len(set(asked)) + 1 == 4  # both texts ask whether there is a cat
     with pytest.raises(JoinError, match=r"1 docs have no media_url \(a\)"):
         answer_questions(QUESTIONS, pairs, {}, first_choice)
@@ -138,11 +136,8 @@ def test_the_command_shows_each_form() -> None:
         return result.stderr if code else result.stdout
 
     assert shown("--format", "csv").splitlines()[1:] == ["t1,0.3333333333333333,2", "t2,1.0,1"]
-    assert [line.split() for line in shown("--per", "pair").splitlines()[2:]] == [
-        ["t1", "a", "66.7", "3"],
-        ["t1", "b", "0.0", "3"],
-        ["t2", "a", "100.0", "1"],
-    ]
+    expected = [["t1", "a", "66.7", "3"], ["t1", "b", "0.0", "3"], ["t2", "a", "100.0", "1"]]
+    assert [line.split() for line in shown("--per", "pair").splitlines()[2:]] == expected
     assert shown("--per", "type", "--format", "csv").splitlines()[2] == "color,0.5,2"
     by_label = shown("--per", "label", "--labels", "labels.csv", "--format", "csv", "--out", "by.csv")
     assert (
@@ -169,11 +164,8 @@ def test_a_result_of_tifa_s_own_program_is_scored_as_there(files: Path) -> None:
     # The numbers of sample/sample_evaluation_result.json in TIFA's repository: 1 and .625, mean .8125.
     write_result(files / "result.json")
     done = run("tifa", "result.json", "--per", "pair", "--format", "csv")
-    assert done.stdout.splitlines() == [
-        "query_id,doc_id,tifa,n_questions",
-        "coco_1,coco_1,1.0,11",
-        "drawbench_2,drawbench_2,0.625,8",
-    ]
+    expected = ["query_id,doc_id,tifa,n_questions", "coco_1,coco_1,1.0,11", "drawbench_2,drawbench_2,0.625,8"]
+    assert done.stdout.splitlines() == expected
     assert "mean TIFA over texts 81.2" in done.stderr
     own_file = [entry(each) for each in read_questions(files / "result.json")]
     (files / "questions.json").write_text(json.dumps(own_file))

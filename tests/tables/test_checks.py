@@ -317,10 +317,8 @@ def table(**columns: object) -> pd.DataFrame:
 
 def test_query_and_doc_and_a_score_are_enough() -> None:
     checked = check_machine_judgments(table(score=["", "-3.5"], label=["relevant", ""]))
-    assert checked[["doc_id", "label", "sample_number", "status"]].values.tolist() == [
-        ["a", "", 1, "ok"],
-        ["b", "relevant", 1, "ok"],
-    ]
+    expected = [["a", "", 1, "ok"], ["b", "relevant", 1, "ok"]]
+    assert checked[["doc_id", "label", "sample_number", "status"]].values.tolist() == expected
     assert checked["score"].tolist()[0] == -3.5
     assert checked["score"].isna().tolist() == [False, True]
 
@@ -351,8 +349,6 @@ def test_a_tie_of_samples_is_no_label_and_failures_count_for_nothing() -> None:
     samples = pd.DataFrame(rows, columns=["doc_id", "sample_number", "score", "label"])
     samples = samples.assign(judge_id="j", query_id="q", status=["ok", "ok", "ok", "failed"])
     found = one_answer_per_pair(check_machine_judgments(samples))
-    assert found.drop(columns=["judge_id", "query_id"]).values.tolist() == [
-        ["a", pytest.approx(0.55), "", 2],
-        ["b", 0.4, "", 1],
-    ]
+    expected = [["a", pytest.approx(0.55), "", 2], ["b", 0.4, "", 1]]
+    assert found.drop(columns=["judge_id", "query_id"]).values.tolist() == expected
     assert one_answer_per_pair(check_machine_judgments(samples.iloc[:0])).empty

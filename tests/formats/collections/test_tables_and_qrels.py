@@ -186,10 +186,8 @@ def test_lists_of_items_in_a_folder_are_read_by_split() -> None:
 def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection() -> None:
     collection = read({"c.csv": "file_name,caption_1\nrain 100%.wav,It rains\nsea.wav,Waves 5% up\n"})
     encoded = ["rain%20100%25.wav", "sea.wav"]
-    assert collection.items[["doc_id", "media_url"]].values.tolist() == [
-        [encoded[0], "rain 100%.wav"],
-        ["sea.wav", "sea.wav"],
-    ]
+    expected = [[encoded[0], "rain 100%.wav"], ["sea.wav", "sea.wav"]]
+    assert collection.items[["doc_id", "media_url"]].values.tolist() == expected
     texts = [[f"{encoded[0]}#0", "It rains"], ["sea.wav#0", "Waves 5% up"]]
     assert collection.queries[["query_id", "text"]].values.tolist() == texts
     assert collection.qrels["doc_id"].tolist() == encoded
