@@ -105,7 +105,9 @@ def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportRes
     reason.iloc[in_order[is_older]] = DUPLICATE
     is_vote = (reason == "").to_numpy()
     others = Answers(answers[~is_vote].assign(reason=reason[~is_vote]))
-    return judgments_of_votes(Answers(answers[is_vote]), others, guideline=guideline)
+    votes = [answers if is_vote.all() else Answers(answers[is_vote])]
+    del answers  # as large as all exports, and let go there as soon as it can be
+    return judgments_of_votes(votes.pop(), others, guideline=guideline)
 
 
 def judgments_of_votes(votes: Answers, others: Answers, *, guideline: Guideline) -> ImportResult:
