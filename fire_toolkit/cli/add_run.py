@@ -13,11 +13,12 @@ import click
 
 from fire_toolkit.cli.common import as_files, n_of, say, say_notes
 from fire_toolkit.cli.following import say_following
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.cli.run_readers import id_files, say_order, spread_of_environment
 from fire_toolkit.collections.audit import id_key
 from fire_toolkit.commands.types import Option
+from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import id_file_for
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
@@ -27,7 +28,7 @@ from fire_toolkit.formats.runs.score_anomalies import Kept, parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.workspace.manifests import checked
+from fire_toolkit.workspace.manifests import checked, writer_of
 
 _MOST_ITEMS_BYTES = 256 << 20  # beyond which the items are not looked through for each run
 _File = Annotated[str | None, Option(metavar="FILE")]
@@ -115,7 +116,7 @@ def add_run(
         result = _ingested(request, path, other, own)
         for file in both:
             own.use(file)
-        reports.append(_write(folder, result, own, request))
+        reports.append(_write(folder, result, own, request, both))
         _tell(path, result, as_json=as_json)
         _note_strange_docs(result, own)
     if as_json:
@@ -151,10 +152,22 @@ def _ingested(request: Request, path: Path, other: Path | None, inputs: Given) -
             say_order(ids, " and ".join(map(str, filter(None, (path, other)))))
 
 
-def _write(folder: Path, result: Ingested, inputs: Given, request: Request) -> dict[str, Any]:
+def _write(
+    folder: Path, result: Ingested, inputs: Given, request: Request, files: Sequence[Path]
+) -> dict[str, Any]:
+    """Write a run under its name, unless the run of another file has it and nobody named this one."""
     run_id = str(result.run["run_id"].iloc[0]) if len(result.run) else ""
     name = f"{quote(run_id, safe='@+=,()').lstrip('.') or 'run'}.parquet"
     out = folder / name
+    before, names = writer_of(out), [name_in_manifest(file) for file in files]
+    own = {name: inputs.hashes.get(name) for name in names}
+    if before and not before.inputs.keys() & own and not {*before.inputs.values()} & {*own.values()}:
+        if request.run_id is None:
+            raise UsageError(
+                f"{' and '.join(map(str, files))}: {out} is the run of another file; give this one a name of "
+                f"its own (--name), or replace that one by --name {run_id}"
+            )
+        say(f"note: {out} was the run of another file, which this one replaces")
     parameters = {
         "top": request.depth,
         "key": request.key,

@@ -51,6 +51,31 @@ def test_the_workspace_knows_qrels_and_where_runs_lie(fire: Fire, square: Path) 
     assert "clip" in fire("score", "--format", "csv").stdout
 
 
+def test_a_run_takes_no_other_files_place_unless_it_is_named(fire: Fire, square: Path) -> None:
+    """Each model's folder may have a file of the same name, and a file several versions."""
+    add = ("add-run", "--orientation", "queries-rows", "--out", "runs")
+    ids = ("--query-ids", "m.query_ids.txt", "--doc-ids", "m.doc_ids.txt")
+    for name in ("a/sim.npy", "b/sim.npy", "clip.v1.npy", "clip.v2.npy", "b/my model.npy"):
+        Path(name).parent.mkdir(exist_ok=True)
+        np.save(name, SQUARE + len(name) + ord(name[0]))
+    fire(*add, *ids, "a/sim.npy")
+    before = Path("runs/sim.parquet").read_bytes()
+    told = fire(*add, *ids, "b/sim.npy", code=1).stderr
+    assert "b/sim.npy: runs/sim.parquet is the run of another file; give this one a name of its own" in told
+    assert Path("runs/sim.parquet").read_bytes() == before
+    fire(*add, *ids, "a/sim.npy")  # the same file again
+    told = fire(*add, *ids, "b/sim.npy", "--name", "sim").stderr
+    assert "note: runs/sim.parquet was the run of another file, which this one replaces" in told
+    assert Path("runs/sim.parquet").read_bytes() != before
+    fire(*add, *ids, "clip.v1.npy", "clip.v2.npy")
+    assert sorted(path.name for path in Path("runs").glob("clip*.parquet")) == [
+        "clip.v1.parquet",
+        "clip.v2.parquet",
+    ]
+    told = fire(*add, *ids, "b/my model.npy", code=1).stderr
+    assert "its run would be called 'my model', with white space" in told
+
+
 def test_docs_that_are_no_items_are_told(fire: Fire, square: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fire("init", "w")
     monkeypatch.chdir(square / "w")

@@ -24,6 +24,7 @@ from fire_toolkit.formats.runs.ranked import (
     ids_of,
     rank_lists,
     rank_rows,
+    run_name,
     run_of_ranked,
 )
 from fire_toolkit.formats.runs.readers import lists_in, read_vectors, recognise
@@ -261,8 +262,7 @@ class _Job:
         notes = refuse_anomalies(ranked.anomalies, queries, docs, allow=request.allow, where=where)
         if n_outside:
             notes += [f"{n_outside:,} positives of the qrels have a query or doc that is not among the ids"]
-        run_id = request.run_id or self.path.name.partition(".")[0]
-        run = run_of_ranked(ranked, run_id, queries, docs, where=where)
+        run = run_of_ranked(ranked, run_name(self.path, request.run_id), queries, docs, where=where)
         return self.finished(run, ranked.anomalies, notes, n_docs=len(docs), positives_outside=n_outside)
 
     def of_lists(self, listed: Listed, *, n_docs: int | None = None) -> Ingested:

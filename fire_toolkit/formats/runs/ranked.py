@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import GOLDEN, Ints, are_firsts, mix_bits, starts_of_groups
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies, are_among
@@ -259,9 +259,28 @@ def run_of_ranked(
     return check_run(pd.DataFrame({**columns, "rank": ranked.rank, "score": ranked.score}), where=where)
 
 
+def run_name(path: Path, run_id: str | None) -> str:
+    """Return the id of a run: the one given, else the name of its file without the ending.
+
+    Raises:
+        UsageError: it holds white space, which no TREC file can carry.
+
+    Examples:
+        >>> run_name(Path("runs/clip.v2.npy"), None), run_name(Path("bm25.run.gz"), None)
+        ('clip.v2', 'bm25')
+    """
+    name = run_id or Path(path.name.removesuffix(".gz")).stem
+    if name.split() != [name]:
+        raise UsageError(
+            f"{path}: its run would be called {name!r}, with white space, which no TREC file can carry; give "
+            "it another name (`add-run --name NAME`, or NAME=FILE where several files are given)"
+        )
+    return name
+
+
 def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
     """Return ranked lists as a Run, ranked by the one rule unless they have ranks."""
-    name = run_id or listed.run_id or path.name.removesuffix(".gz").partition(".")[0]
+    name = run_name(path, run_id or listed.run_id)
     same = np.zeros(len(listed.scored), dtype=np.int8)
     named = listed.scored.assign(run_id=pd.Categorical.from_codes(same, pd.Index([name], dtype="str")))
     return check_run(named, where=str(path)) if listed.has_ranks else rank_run(named, where=str(path))

@@ -15,7 +15,7 @@ from fire_toolkit.formats.runs.hints import line_to_type
 from fire_toolkit.formats.runs.json_runs import with_ids
 from fire_toolkit.formats.runs.matrices import MatrixRun, open_matrix
 from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run, read_native_run
-from fire_toolkit.formats.runs.ranked import run_of_lists
+from fire_toolkit.formats.runs.ranked import run_name, run_of_lists
 from fire_toolkit.formats.runs.readers import find_reader, lists_in
 from fire_toolkit.formats.runs.trec import read_trec_run
 from fire_toolkit.matching.ranking import top
@@ -66,7 +66,7 @@ def read_run(
     lists = read_native_run(path, depth=depth or None) if is_own else lists_in(reader, path, None)
     if lists is None:
         matrix = open_matrix(path, query_ids=query_ids, doc_ids=doc_ids)
-        return replace(matrix, run_id=run_id or path.stem).top(depth)
+        return replace(matrix, run_id=run_name(path, run_id)).top(depth)
     if lists.has_places or (query_ids, doc_ids) != (None, None):
         ids = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
         lists = with_ids(lists, path, *ids)
@@ -95,7 +95,7 @@ def open_run(
         return open_native_run(path, run_id=run_id)
     if reader is not None and reader.read_arrays is not None and lists_in(reader, path, None) is None:
         matrix = open_matrix(path, query_ids=query_ids, doc_ids=doc_ids)
-        matrix = replace(matrix, run_id=run_id or path.stem)
+        matrix = replace(matrix, run_id=run_name(path, run_id))
         can_be_scored = all(map(are_ids, ([matrix.run_id], matrix.query_ids, matrix.doc_ids)))
         return matrix if can_be_scored else matrix.top(None)
     return read_run(path, run_id=run_id, query_ids=query_ids, doc_ids=doc_ids)
