@@ -115,7 +115,9 @@ def release(
     if tables is not None:
         raise click.UsageError("--tables is for --format fire")
     if as_draft:
-        lacking = draft(needed_workspace(_NEEDED).settings)
+        own = needed_workspace(_NEEDED)
+        is_judged = (own.root / "judgments/judgments.csv").is_file()
+        lacking = draft(own.settings, platform=_platform_of(own)[0] if is_judged else "known")
         click.echo(lacking, nl=False)
         say("fill in these lines of fire.toml, where they are empty" if lacking else "nothing is missing")
         return
@@ -264,7 +266,8 @@ class _Release:
 
     def _facts(self, published: Published, given: Given) -> ReleaseFacts:
         before, guideline = self._previous, read_guideline(self._judged_by(published.guideline))
-        answers = self.workspace.settings["release"]
+        answers, queries = self.workspace.settings["release"], self.workspace.path("collection", "queries")
+        made = writer_of(queries) if queries else None
         return ReleaseFacts(
             published,
             with_pseudonyms(workspace_facts(self.workspace, given), published.names),
@@ -273,29 +276,16 @@ class _Release:
             version=self.version,
             date=self.date,
             tool=f"fire-toolkit {__version__}",
-            platform=self._platform,
+            platform=self._platform(),
             item_kind=guideline.item_kind,
             is_composed=guideline.shows_reference,
             previous=release_version(before) or before.name if before else "",
+            has_encoded_ids=bool(made and made.parameters.get("encoded_ids")),
         )
 
-    @property
     def _platform(self) -> str:
-        """Where people judged: as fire.toml says, else as the answers say in the ledger, else in exports.
-
-        Raises:
-            UsageError: fire.toml does not say it, nor do the answers.
-        """
-        if stated := str(self.workspace.setting("release", "platform")).strip():
-            return stated
-        with Store(self.workspace.root / STORE) as store:
-            answered = store.database.select(
-                "select distinct source, coalesce(answer ->> '$.elsewhere', '') from answers order by 1, 2"
-            )
-        if writer_of(self.workspace.root / "judgments/judgments.csv") is None:
-            found, why = "", "was not written by `import` or `pull`"
-        else:  # without a ledger `import` reads exports of Label Studio alone
-            found, why = platform_of(answered or [("", "")]), "came from a table that names no tool"
+        """Return where people judged; a usage error where nothing says it."""
+        found, why = _platform_of(self.workspace)
         if not found:
             raise UsageError(
                 f"judgments/judgments.csv {why}; write into fire.toml, [release] platform (where people "
@@ -350,3 +340,16 @@ def _secrets(folder: Path) -> Iterator[str]:
     if (folder / CONNECTION_FILE).exists():
         stored = json.loads(read_secret(folder / CONNECTION_FILE))
         yield from (str(stored[name]) for name in ("token", "password") if stored.get(name))
+
+
+def _platform_of(workspace: Workspace) -> tuple[str, str]:
+    """Return where people judged, as fire.toml says, else the answers in the ledger; if empty, why."""
+    if stated := str(workspace.setting("release", "platform")).strip():
+        return stated, ""
+    if writer_of(workspace.root / "judgments/judgments.csv") is None:
+        return "", "was not written by `import` or `pull`"
+    with Store(workspace.root / STORE) as store:
+        query = "select distinct source, coalesce(answer ->> '$.elsewhere', '') from answers order by 1, 2"
+        answered = store.database.select(query)
+    # without a ledger `import` reads exports of Label Studio alone
+    return platform_of(answered or [("", "")]), "came from a table that names no tool"

@@ -39,7 +39,8 @@ class Collection:
     """Queries, items and original qrels; groups: columns query_id, doc_id, empty where there are none.
 
     targets: of several positives the one that each query was written for, empty where nothing tells it.
-    qrels are empty for a split whose positives are not published. notes: what was left out or changed.
+    qrels are empty for a split whose positives are not published. notes: what was left out or changed;
+    are_encoded: the ids, which have blanks.
     """
 
     queries: Queries
@@ -48,6 +49,7 @@ class Collection:
     groups: pd.DataFrame
     targets: Qrels
     notes: list[str] = field(default_factory=list)
+    are_encoded: bool = False
 
     @property
     def counts(self) -> dict[str, int]:
@@ -146,6 +148,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
         groups=check_table(_GROUPS, groups[are_in(groups["query_id"], queries["query_id"])]),
         targets=check_qrels(targets, where="targets"),
         notes=notes,
+        are_encoded=are_encoded,
     )
 
 

@@ -18,6 +18,7 @@ ASKED = {
     "study": {name: (what, _WORDS["study"][name]) for name, what in STUDY.items()},
 }
 LICENCES: dict[str, tuple[str, str]] = _WORDS["licences"]  # what each is called, and the address of its text
+_PLATFORM = {"platform": ("where people judged", '"Prolific, with our own page"')}
 ANONYMOUS = "Anonymous authors"
 VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -68,8 +69,10 @@ def check_answers(settings: Mapping[str, Mapping[str, Any]]) -> None:
         raise UsageError(f"[release] files_url = {answers['files_url']!r}, expected a folder that ends in /")
 
 
-def draft(settings: Mapping[str, Mapping[str, Any]]) -> str:
+def draft(settings: Mapping[str, Mapping[str, Any]], *, platform: str = "known") -> str:
     """Return what a release lacks as TOML, a line for each answer: what it asks, and an example.
+
+    platform: where people judged, as the answers say; it is asked for where they do not.
 
     Examples:
         >>> full = {section: dict.fromkeys(asked, "x") for section, asked in ASKED.items()}
@@ -77,8 +80,10 @@ def draft(settings: Mapping[str, Mapping[str, Any]]) -> str:
         [release]
         licence = ""  # an SPDX name, e.g. "CC-BY-4.0"
     """
-    lines = []
-    for section, missing in _missing(settings).items():
+    lines, lacking = list[str](), _missing(settings)
+    if not platform:
+        lacking = {"release": lacking.pop("release", {}) | _PLATFORM} | lacking
+    for section, missing in lacking.items():
         lines.append(f"[{section}]")
         for name, (what, example) in missing.items():
             empty = "[]" if example.startswith("[") else '""'

@@ -121,7 +121,9 @@ def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseud
     run("augment")
     run("score")
     assert "[release] platform (where people judged)" in refused(workspace)
+    assert 'platform = ""  # where people judged' in run("release", "--draft").stdout
     set_in(workspace, platform="A form on paper")
+    assert not run("release", "--draft").stdout
     run(*RELEASE)
     texts = texts_of(workspace / "releases/1.0")
     assert not [name for name, text in texts.items() if "mallory" in text]
@@ -129,6 +131,18 @@ def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseud
     assert json.loads(texts["croissant.json"])["rai:dataAnnotationPlatform"] == "A form on paper"
     found = judgments_from(Path("releases/1.0/judgments.csv"))
     assert (len(found), found["duration_s"].isna().sum()) == (len(judged), 1)
+
+
+def test_the_readme_says_whether_ids_are_encoded(workspace: Path, released: Path) -> None:
+    assert "unquote" not in (released / "README.md").read_text()
+    shutil.move("collection", "own")
+    run("add-collection", "own")
+    at = Path("collection/manifest.json")
+    made = json.loads(at.read_text())
+    assert "encoded_ids" not in made["parameters"]
+    at.write_text(json.dumps(made | {"parameters": {**made["parameters"], "encoded_ids": True}}))
+    run("release", "--version", "1.1")
+    assert "percent-encoded in every file" in Path("releases/1.1/README.md").read_text()
 
 
 def test_every_form_holds_the_corrected_pairs_ids_stay_text_and_nothing_private_is_said(
