@@ -314,10 +314,10 @@ class _Release:
 
     def _judged_by(self, named: str) -> Path | str:
         """Return the guideline that the judgments name, else the workspace's."""
+        if named in list_guidelines():  # before a folder of that name, as everywhere
+            return named
         own = self.workspace.root / named
-        if named and own.is_dir():
-            return own
-        return named if named in list_guidelines() else guideline_name(self.workspace)
+        return own if named and own.is_dir() else guideline_name(self.workspace)
 
     def _people(self, published: Published) -> dict[str, Any]:
         """Return who must not be named, and what the workspace keeps secret."""
