@@ -73,12 +73,11 @@ GROUPS = [
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-@click.group(cls=LazyGroup, groups=GROUPS, context_settings=_CONTEXT)
-@click.version_option(__version__, prog_name="fire-toolkit")
-def main() -> None:
-    """Correct the labels of a retrieval benchmark: pool, judge, resolve, rescore, compare.
+_HELP = """Correct the labels of a retrieval benchmark: pool, judge, resolve, rescore, compare.
 
-    Every command works on plain files; inside a workspace (a folder with a fire.toml, see `init`) it
-    takes what is not given from there. `status` says what is done and what comes next, and
-    `COMMAND --help` what a command does.
-    """
+Every command works on plain files; inside a workspace (a folder with a fire.toml, see `init`) it
+takes what is not given from there. `status` says what is done and what comes next, and
+`COMMAND --help` what a command does.
+"""
+main = LazyGroup(name="main", groups=GROUPS, context_settings=_CONTEXT, help=_HELP)
+click.version_option(__version__, prog_name="fire-toolkit")(main)

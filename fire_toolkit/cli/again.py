@@ -277,7 +277,8 @@ def ask_by(given: Given, strategy: str, annotators: Sequence[str]) -> None:
     found, number = pool(**tables), before.round or 1
     if len(pairs := found.tables["again"]):
         found = pool(**tables | {"asked_before": before._replace(round=number + 1)})
-    keep_files(found, pooled, folder, "pool", {}, is_file=False)
+    known = {name: value for name, value in found.parameters.items() if value is not None}
+    keep_files(found, pooled, folder, "pool", known, is_file=False)
     if len(pairs):
         asked = check_pool(pairs.assign(round=number, stratum="again", inclusion_probability=1.0))
         pooled.values["out"] = given.values["out"]  # what was read for the pool is what the round rests on

@@ -263,21 +263,21 @@ def workspace_lock() -> AbstractContextManager[Any]:
     return hold_workspace(workspace.root, name, report=say)
 
 
-def named(name: str, given: str | Path | None = None, *, beside: Iterable[str] = ()) -> str:
-    """Return for QUERIES or QRELS the file given, else one of a usual name here or beside other files.
+def named(name: str, given: str | Iterable[str] | None, *, beside: Iterable[str] = ()) -> str:
+    """Return for QUERIES, QRELS or RUN... what was given, else what is there, as words of a command.
 
-    Where there is none the name itself is returned; `say_next` says what it stands for.
+    It is looked for under its usual name here and beside other files, runs in the folder `runs`. Where there
+    is nothing the name itself is returned; `say_next` says what it stands for.
     """
-    folders = [Path(), *(Path(file).parent for file in beside)]
-    found = (folder / usual for folder in folders for usual in _USUAL[name])
-    path = Path(given) if given else next((path for path in found if path.is_file()), None)
-    return shlex.quote(str(path)) if path else name
-
-
-def runs_named(given: Iterable[str] = ()) -> str:
-    """Return the runs given, else those in the folder `runs`, as words of a command."""
-    there = sorted(path for path in Path("runs").glob("[!.]*") if not path.name.endswith(".manifest.json"))
-    return " ".join(shlex.quote(str(run)) for run in given or there) or "RUN..."
+    files = [given] if isinstance(given, str) else [*(given or ())]
+    if not files and name in _USUAL:
+        folders = [Path(), *(Path(file).parent for file in beside)]
+        found = (folder / usual for folder in folders for usual in _USUAL[name])
+        files = [str(path) for path in found if path.is_file()][:1]
+    elif not files:
+        there = sorted(Path("runs").glob("[!.]*"))
+        files = [str(path) for path in there if not path.name.endswith(".manifest.json")]
+    return shlex.join(files) or name
 
 
 format_option = click.option(

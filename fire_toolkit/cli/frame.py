@@ -21,7 +21,6 @@ from fire_toolkit.cli.common import (
     format_option,
     json_option,
     named,
-    runs_named,
     say,
     say_next,
     workspace_lock,
@@ -78,27 +77,28 @@ def framed(function: Callable[..., Found]) -> click.Command:
         called = {each.name: value_of(each, options[each.name], values[each.name]) for each in plain}
         if called.get("measures"):
             called["measures"] = measure_names(called["measures"])
-        kept = {
+        known = {
             name: _for_manifest(called[name], each) if isinstance(called[name], tuple) else called[name]
             for name, each in options.items()
-        }
+        } | {each: values[each] for each in tables if each == "clusters"}
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
-            given.tell(f"{own.__name__} ...")
             if hasattr(own, "parts"):
                 _refuse_others(own, called, params)
             called = with_tables(function, given, called)
             result = own(**called, **({"tell": given.tell} if "tell" in hints else {}))
             if not place and values.get("qrels") and given.kind_of_qrels.startswith("corrected"):
                 result = given.renamed(result)
+            known = {key: value for key, value in known.items() if value not in (None, False, [], {})}
+            known |= {"excluded": given.excluded or None} if "exclude" in values else {}
+            known = {key: value for key, value in {**known, **result.parameters}.items() if value is not None}
             if out is None and result.files:
                 stage, out = f"{name} {called[plain[0].name]}", given.out(result.place)
             if out is not None:
-                keep_files(result, given, out, stage, kept, is_file="." in (place or result.place))
+                keep_files(result, given, out, stage, known, is_file="." in (place or result.place))
             else:
                 is_usual = not any(values.get(each) for each in (*tables, "measures") if each != "guideline")
-                kept |= {each: values[each] for each in tables if each == "clusters"}
-                show_tables(result, given, stage, kept, of=called, is_usual=is_usual)
+                show_tables(result, given, stage, known, of=called, is_usual=is_usual)
 
     run.__module__ = own.__module__
     return click.Command(name, params=params, callback=run, help=text)
@@ -194,20 +194,12 @@ def show_tables(
     place = workspace_path(result.place) if is_usual and result.place else None
     if path := Path(out) if out else place:
         table = result.table if result.written is None else result.written
-        known = {**_parameters(result, given, parameters), **given.own.parameters}
+        known = {**parameters, **given.own.parameters}
         given.write(path, {path.name: delimited_bytes(table, nan="nan")}, stage, known, result.counts)
     if out and result.words:
         say(result.words.replace("{out}", str(out)))
     if out or not result.words:
         _say_next(result.next, given, Path(out or "table"), stage)
-
-
-def _parameters(result: Found, given: Given, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a manifest says of how the command was called."""
-    known = {key: value for key, value in parameters.items() if value not in (None, False, [], {})}
-    known |= {"excluded": given.excluded or None} if "exclude" in given.values else {}
-    known |= result.parameters
-    return {key: value for key, value in known.items() if value is not None}
 
 
 def keep_files(
@@ -219,7 +211,6 @@ def keep_files(
     """
     for line in (*(f"note: {note}" for note in result.notes), *result.said):
         say(line)
-    known = _parameters(result, given, parameters)
     folders: dict[Path, dict[str, Any]] = {}
     named = result.named_files(out.name) if is_file else result.files
     for usual, (name, content) in zip(result.files, named.items(), strict=True):
@@ -229,7 +220,7 @@ def keep_files(
     first = next(iter(folders))
     for folder, files in folders.items():
         counts = {**result.counts, **result.trace} if folder == first else {}
-        given.write(out if is_file and folder == first else folder, files, stage, known, counts)
+        given.write(out if is_file and folder == first else folder, files, stage, parameters, counts)
     given.summarise(result.counts, result.words.replace("{out}", str(out)))
     _say_next(result.next, given, out, stage)
 
@@ -240,24 +231,26 @@ def _say_next(following: Next | str, given: Given, out: Path, stage: str) -> Non
         if following:
             say(f"next: {following}")
         return
-    is_usual = not any(given.values.get(each) for each in ("out", "judgments", "labels", "qrels"))
-    if stage in _OF_ANSWERS and is_usual and current_workspace():
+    here, values = current_workspace(), given.values
+    is_usual = not any(values.get(each) for each in ("out", "judgments", "labels", "qrels"))
+    if stage in _OF_ANSWERS and is_usual and here:
         from fire_toolkit.cli.following import say_following  # heavy
 
         say_following(following.command.partition(" ")[0])
         return
-    words = [following.command]
-    words += [] if current_workspace() else [following.outside]
-    words += [following.elsewhere] if given.values["out"] else []
-    line = " ".join(" ".join(words).replace("{given}", "{out}" if given.values["out"] else "").split())
-    line = line.replace("{out}", str(out)).replace("{stem}", str(out).removesuffix(out.suffix))
-    judgments, runs = given.values.get("judgments"), given.values.get("runs", ())
-    for each in ("QUERIES", "QRELS"):
-        if f"{{{each}}}" in line:
-            file = named(each, given.values.get(each.lower()), beside=given.hashes)
-            line = line.replace(f"{{{each}}}", file)
-    if "RUNS}" in line:
-        files = runs_named(runs)
-        line = line.replace("{RUNS}", "" if current_workspace() else files)
-        line = line.replace(" {SAME_RUNS}", f" {files}" if runs else "")
-    say_next(line.replace(" {JUDGMENTS}", f" {judgments}" if judgments else "").rstrip())
+    runs, stem = values.get("runs"), str(out).removesuffix(out.suffix)
+    words = f"{following.command} {'' if here else following.outside} "
+    said = []
+    for word in (words + (following.elsewhere if values["out"] else "")).split():
+        if word in ("{QUERIES}", "{QRELS}"):
+            file = word.strip("{}")
+            said.append(named(file, values.get(file.lower()), beside=given.hashes))
+        elif word in ("{RUNS}", "{SAME_RUNS}"):
+            is_left_out = here if word == "{RUNS}" else not runs
+            said += [] if is_left_out else [named("RUN...", runs)]
+        elif word == "{JUDGMENTS}":
+            said += filter(None, [values.get("judgments")])
+        elif word != "{given}" or values["out"]:
+            word = word.replace("{given}", "{out}").replace("{out}", str(out))
+            said.append(word.replace("{stem}", stem))
+    say_next(" ".join(said))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -53,6 +53,7 @@ _LARGE_BYTES = 4 << 20  # of a file that takes long enough to be named while a c
 _T = TypeVar("_T")
 
 
+@dataclass(eq=False)
 class Given:
     """What a command was given, else has in its workspace, and an account of the files it has read.
 
@@ -62,14 +63,13 @@ class Given:
     read, by run id. tell: the line of progress.
     """
 
-    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
-        self.values = dict(values or {})
-        self.plain: Mapping[str, Any] = {}
-        self.hashes: dict[str, str] = {}
-        self.used: list[Path] = []
-        self._read: list[Path] = []
-        self.run_hashes: dict[str, str] = {}
-        self.tell = Progress()
+    values: dict[str, Any] = field(default_factory=dict)
+    plain: Mapping[str, Any] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+    used: list[Path] = field(default_factory=list)
+    run_hashes: dict[str, str] = field(default_factory=dict)
+    tell: Progress = field(default_factory=Progress)
+    _read: list[Path] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
         """Read the table of this name."""
@@ -181,7 +181,7 @@ class Given:
         Raises:
             FireError: a file would overwrite one that was read, or one that this stage did not write.
         """
-        from fire_toolkit.workspace.manifests import Manifest, check_outputs, manifest_path, write_stage
+        from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
 
         is_folder = out.name not in contents
         folder = out if is_folder else out.parent
@@ -198,10 +198,8 @@ class Given:
         manifest = Manifest(
             stage, __version__, dict(parameters), self.hashes, counts=dict(counts or {}), command=command
         )
-        at = manifest_path(out, is_folder=is_folder)
-        check_outputs([folder / name for name in contents], stage=stage, at=at, inputs=self._read)
         files = {folder / name: as_text(name, content) for name, content in contents.items()}
-        write_stage(files, manifest, at=at)
+        write_stage(files, manifest, at=manifest_path(out, is_folder=is_folder), read=self._read)
 
     @property
     def published(self) -> dict[str, str]:

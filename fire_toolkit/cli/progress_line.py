@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from dataclasses import dataclass, field
 
 import click
 
@@ -12,19 +13,21 @@ _TICK_S = 1.0
 _WIPES = f"{__name__}.wipes"  # where the context keeps what wipes the line that stands
 
 
+@dataclass(eq=False)
 class Progress:
     """One line on a terminal's stderr that each report overwrites; nothing elsewhere.
 
     While a report stands for seconds, the line counts them.
 
-    words: the first report.
+    first: the first report.
     """
 
-    def __init__(self, words: str = "") -> None:
-        self._first = words
-        self._words, self._width, self._since = "", 0, 0.0
-        self._lock = threading.Lock()
-        self._is_over: threading.Event | None = None
+    first: str = ""
+    _words: str = ""
+    _width: int = 0
+    _since: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _is_over: threading.Event | None = None
 
     def __call__(self, words: str) -> None:
         """Show these words."""
@@ -62,8 +65,8 @@ class Progress:
                 self._width = 0
 
     def __enter__(self) -> Progress:
-        if self._first:
-            self(self._first)
+        if self.first:
+            self(self.first)
         return self
 
     __exit__ = clear

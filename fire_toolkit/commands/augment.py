@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import pandas as pd
@@ -16,7 +16,6 @@ from fire_toolkit.evidence.qrels import (
     Augmented,
     augment_qrels,
     change_counts,
-    grade_of_originals,
     highest_grade,
     lift_originals,
     losses,
@@ -29,15 +28,14 @@ from fire_toolkit.inference.background import DROP, Unusable
 from fire_toolkit.inference.votes import Votes, votes_of_labels, words_of_errors
 from fire_toolkit.machines.scores import labels_of_answers
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import Labels, MachineJudgments, Pool, Qrels
+from fire_toolkit.tables import Changes, Labels, MachineJudgments, Pool, Qrels
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.evidence import MOST_ROWS, words_of_machine
-from fire_toolkit.tables.further import DEEP
+from fire_toolkit.tables.further import DEEP, SAMPLE
 from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of, numbers_of
 
-_SHOWN = 5
 _Grades = Annotated[Grades | None, Table("grades_of_workspace", takes="Grades | None", is_told=True)]
 
 
@@ -97,12 +95,18 @@ def augment(
     told = asked or Asked()
     found = None if validity is None else _unusable_among(qrels, validity, unusable)
     original, counted = (qrels, labels) if found is None else (found.counted(qrels), found.counted(labels))
-    grade, source = _grade(original, counted, original_grade, told.highest_grade)
+    grade, source = original_grade, "as --original-grade says"
+    if grade is None and told.highest_grade is not None and highest_grade(original) <= 1:
+        grade, source = told.highest_grade, "the highest of the guideline"
     made, by_machine = augment_qrels(original, counted, policy=policy, original_grade=grade), dict[str, Any]()
+    if grade is None:
+        grade, source = made.original_grade, "the highest in the labels"
     if include_machine:
         made, by_machine = _with_machine(made, machine, grades, include_machine, told)
     takes_out = found is not None and found.policy == DROP
-    augmented, beside, notes, said = _sampled(made.qrels, pool, told, is_whole=not takes_out)
+    augmented, beside, said = made.qrels, dict[str, Any](), list[str]()
+    if told.machine_sample is not None or (pool is not None and {*SAMPLE} <= {*pool}):
+        augmented, beside, said = _sampled(made.qrels, pool, told, is_whole=not takes_out)
     beside |= {"qrels.csv": augmented} if include_machine else {}
     beside |= {} if found is None else {"unusable.csv": found.queries}
     pairs = make_evidence(
@@ -118,26 +122,54 @@ def augment(
         takes_out=takes_out,
     )
     beside[f"evidence.{'csv' if len(pairs) <= MOST_ROWS else 'parquet'}"] = pairs
-    votes = _votes(counted, original, told, found)
-    kinds = change_counts(made.changes)
-    counts = {**kinds, **losses(made.changes), **by_machine}
-    counts |= {} if votes is None else {"label_errors": votes.numbers}
-    words = [f"policy {policy}: {numbers_of(kinds)}", *words_of_shared(counts), *words_of_machine(counts)]
-    if votes is not None:
-        words += [words_of_errors(votes.numbers), *votes.words_of_alarm]
-    words += [f"original positives count at grade {grade}, {source} (--original-grade sets it)"] * bool(grade)
-    words += [*_words_of_losses(counts, policy), *([] if found is None else [found.words])]
-    counts |= {} if found is None else {"unusable": len(found.queries)}
+    votes = _votes(counted, original, told, found) if {*DESIGN} <= {*labels} else None
     return Found(
         files={"qrels.txt": augmented, "changes.csv": made.changes, **beside},
         of_first=("qrels.csv", "evidence.csv", "evidence.parquet"),
-        notes=notes,
         said=said,
-        parameters=_parameters(told, grade, source, found),
-        counts={"policy": policy, **counts},
-        words="\n".join(words),
+        **_account(made.changes, policy, told, found, votes, by_machine, grade, source),
         next=Next("score", elsewhere="--qrels {QRELS} --augmented {out} {RUNS}"),
     )
+
+
+def _account(
+    changes: Changes,
+    policy: str,
+    told: Asked,
+    found: Unusable | None,
+    votes: Votes | None,
+    by_machine: Mapping[str, Any],
+    grade: int | None,
+    source: str,
+) -> dict[str, Any]:
+    """Return what became of pairs and how far labels err, as `Found` has it: counted and in sentences.
+
+    Its parameters are what scores know of the whole, beside the options.
+    """
+    kinds, (lost, words_of_lost) = change_counts(changes), losses(changes, policy)
+    counts = {"policy": policy, **kinds, **lost, **by_machine}
+    words = [f"policy {policy}: {numbers_of(kinds)}", *words_of_shared(counts)]
+    words += words_of_machine(counts) if by_machine else []
+    if votes is not None:
+        counts["label_errors"] = votes.numbers
+        words += [words_of_errors(votes.numbers), *votes.words_of_alarm]
+    words += [f"original positives count at grade {grade}, {source} (--original-grade sets it)"] * bool(grade)
+    words += words_of_lost
+    if found is not None:
+        counts["unusable"], words = len(found.queries), [*words, found.words]
+    parameters = {
+        "original_grade": grade or None,
+        "original_grade_from": source if grade else None,
+        "highest_grade": told.highest_grade,
+        "backbone": told.backbone or None,
+        **({"unusable": None} if found is None else found.parameters),
+        **({} if told.settled is None else told.settled.parameters),
+        "include_machine": None,  # which is counted
+    }
+    notes = []
+    if told.settled is not None and (n_open := told.settled.open_queries):
+        notes = [f"{n_of(n_open, 'query')} not settled yet for {told.settled.measure}: pool again"]
+    return {"notes": notes, "parameters": parameters, "counts": counts, "words": "\n".join(words)}
 
 
 def _unusable_among(qrels: Qrels, validity: QueryLabels, policy: str) -> Unusable:
@@ -156,35 +188,6 @@ def _unusable_among(qrels: Qrels, validity: QueryLabels, policy: str) -> Unusabl
     return Unusable(policy, unusable, len(queries), len(own))
 
 
-def _grade(
-    original: Qrels, labels: Labels, wanted: int | None, highest: int | None
-) -> tuple[int | None, str]:
-    """Return the grade at which original positives count beside the labels, and where it is from.
-
-    None where that is 1, or where the original qrels have grades of their own.
-    """
-    if wanted is not None:
-        return wanted, "as --original-grade says"
-    if highest_grade(original) > 1:
-        return None, ""
-    if highest is not None:
-        return highest, "the highest of the guideline"
-    return grade_of_originals(original, labels), "the highest in the labels"
-
-
-def _parameters(told: Asked, grade: int | None, source: str, found: Unusable | None) -> dict[str, Any]:
-    """Return what the manifest says beside the options: what scores know of the whole."""
-    return {
-        "original_grade": grade or None,
-        "original_grade_from": source if grade else None,
-        "highest_grade": told.highest_grade,
-        "backbone": told.backbone or None,
-        **({"unusable": None} if found is None else found.parameters),
-        **({} if told.settled is None else told.settled.parameters),
-        "include_machine": None,  # which is counted
-    }
-
-
 def _with_machine(
     made: Augmented, machine: MachineJudgments | None, grades: Grades | None, judge: str, told: Asked
 ) -> tuple[Augmented, dict[str, Any]]:
@@ -201,32 +204,26 @@ def _with_machine(
 
 def _sampled(
     qrels: Qrels, pool: Pool | None, told: Asked, *, is_whole: bool
-) -> tuple[Qrels, dict[str, Any], list[str], list[str]]:
-    """Return augmented qrels as their pool's design has them, the files beside them, notes and warnings.
+) -> tuple[Qrels, dict[str, Any], list[str]]:
+    """Return augmented qrels as the sample of their pool has them, the files beside them, and warnings.
 
-    Where the pool is a sample, the qrels get its strata, and beside them stand the same as CSV with the
-    inclusion probabilities, and which queries were judged deep. is_whole: whether all queries count.
+    The qrels get its strata, and beside them stand the same as CSV with the inclusion probabilities, and
+    which queries were judged deep. is_whole: whether all queries count.
 
     Raises:
         UsageError: queries are dropped from a sample, whose estimates need all of them.
     """
-    is_sample = pool is not None and "stratum" in pool and "inclusion_probability" in pool
-    if (is_sample or told.machine_sample is not None) and not is_whole:
+    if not is_whole:
         raise UsageError(
             "the pool is a sample, and estimates from it need all of its queries; take --unusable flag, "
             "which gives scores with and without the unusable ones"
         )
-    notes: list[str] = []
-    if told.settled is not None and (n_open := told.settled.open_queries):
-        notes = [f"{n_of(n_open, 'query')} not settled yet for {told.settled.measure}: pool again"]
-    if told.machine_sample is not None:  # apart, as other labels stand beside it
-        return qrels, {"machine_sample.csv": told.machine_sample}, notes, []
-    if pool is None or not is_sample:
-        return qrels, {}, notes, []
+    if pool is None or told.machine_sample is not None:  # apart, as other labels stand beside it
+        return qrels, {"machine_sample.csv": told.machine_sample}, []
     marked = mark_sample(qrels, pool, told.undrawn)
     beside: dict[str, Any] = {"qrels.csv": marked}
     beside |= {} if told.query_design is None else {"query_design.csv": told.query_design}
-    return marked, beside, notes, _words_of_open(pool[pair_rows(pool, qrels) < 0], told.disputes)
+    return marked, beside, _words_of_open(pool[pair_rows(pool, qrels) < 0], told.disputes)
 
 
 def _words_of_open(missing: pd.DataFrame, disputes: pd.DataFrame | None) -> list[str]:
@@ -242,24 +239,8 @@ def _words_of_open(missing: pd.DataFrame, disputes: pd.DataFrame | None) -> list
     ]
 
 
-def _votes(labels: Labels, original: Qrels, told: Asked, found: Unusable | None) -> Votes | None:
+def _votes(labels: Labels, original: Qrels, told: Asked, found: Unusable | None) -> Votes:
     """Return the votes of labels that hold a design, for what they say of errors."""
-    if not {*DESIGN} <= {*labels}:
-        return None
     disputes = told.disputes if told.disputes is None or found is None else found.counted(told.disputes)
     tables: dict[str, Any] = {"disputes": disputes, "sources": told.sources}
     return votes_of_labels(labels, original, **tables, is_settled=told.settled is not None)
-
-
-def _words_of_losses(counts: Mapping[str, Any], policy: str) -> Iterator[str]:
-    """Yield what labels took from the original qrels: grades, and the only positives of queries."""
-    if counts["lowered"]:
-        effect = "stands" if policy == "override" else "does not count under this policy"
-        n = f"{counts['lowered']:,} of the confirmed"
-        yield f"{n} have a lower grade than in the original qrels, which {effect}"
-    if lost := counts["queries_without_positive"]:
-        named = ", ".join(lost[:_SHOWN]) + (", …" if len(lost) > _SHOWN else "")
-        yield (
-            f"warning: {n_of(len(lost), 'query')} lost the only positive, so no run can find anything for "
-            f"them: {named} (the manifest names all); have those pairs judged again, or take policy union"
-        )

@@ -20,6 +20,7 @@ POLICIES = ("union", "override", "drop")
 MACHINE = "machine"  # source machine:JUDGE: a label of no person
 SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
 SHARED = "shared"
+_SHOWN = 5  # queries that lost the only positive
 
 
 class _Augmented(NamedTuple):
@@ -319,24 +320,35 @@ def words_of_shared(counts: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def losses(changes: Changes) -> dict[str, Any]:
-    """Return what labels took from the original qrels.
+def losses(changes: Changes, policy: str) -> tuple[dict[str, Any], list[str]]:
+    """Return what labels took from the original qrels, and sentences on it.
 
     Returns:
         lowered: how many original positives were labelled positive, but with a lower grade than before: they
         count as confirmed, and their grade falls under policy override alone. queries_without_positive: those
-        that had a positive and have none any more, in ascending order.
+        that had a positive and have none any more, in ascending order. And a sentence on each that there is.
 
     Examples:
         >>> losses(check_changes(pd.DataFrame({
         ...     "query_id": ["q", "r", "r"], "doc_id": list("aab"), "original_relevance": [1, 2, 1],
         ...     "label_relevance": [0, 1, None], "relevance": [None, 2, 1],
-        ...     "source": ["rejected", "confirmed", "original"]})))
+        ...     "source": ["rejected", "confirmed", "original"]})), "drop")[0]
         {'lowered': 1, 'queries_without_positive': ['q']}
     """
     is_lower = changes["label_relevance"] < changes["original_relevance"]
     had, has = (
         set(changes.loc[changes[name] >= 1, "query_id"]) for name in ("original_relevance", "relevance")
     )
-    n_lowered = int((is_lower & (changes["source"] == "confirmed")).sum())
-    return {"lowered": n_lowered, "queries_without_positive": sorted(had - has)}
+    n_lowered, lost = int((is_lower & (changes["source"] == "confirmed")).sum()), sorted(had - has)
+    words = []
+    if n_lowered:
+        effect = "stands" if policy == "override" else "does not count under this policy"
+        n = f"{n_lowered:,} of the confirmed"
+        words = [f"{n} have a lower grade than in the original qrels, which {effect}"]
+    if lost:
+        named = ", ".join(lost[:_SHOWN]) + (", …" if len(lost) > _SHOWN else "")
+        words.append(
+            f"warning: {n_of(len(lost), 'query')} lost the only positive, so no run can find anything for "
+            f"them: {named} (the manifest names all); have those pairs judged again, or take policy union"
+        )
+    return {"lowered": n_lowered, "queries_without_positive": lost}, words

@@ -109,24 +109,50 @@ def manifest_at(path: Path) -> Manifest | None:
     return read_manifest(path, content) if is_ours else None
 
 
-def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Path) -> None:
+def write_stage(
+    texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Path, read: Iterable[Path] = ()
+) -> None:
     """Write a stage's files and its manifest as one change.
 
-    Files of the same manifest that an earlier run wrote and this one does not are removed.
+    An existing file is replaced where a manifest in its folder says that the same stage wrote it. Files of
+    the same manifest that an earlier run wrote and this one does not are removed.
 
     Args:
         texts: path → content; all in the folder of the manifest.
         manifest: without outputs: their hashes are filled in here.
         at: the manifest's path.
+        read: what was read to make them.
 
     Raises:
-        FireError: the folder cannot be made or written, or the disk is full; the old files stand.
+        FireError: it would overwrite somebody's own file, or what was read; the folder cannot be made or
+            written, or the disk is full; the old files stand.
     """
-    earlier = manifest_at(at) or _EMPTY
+    finish_interrupted(at.parent)
+    earlier, stage = manifest_at(at), manifest.stage
+    own, inputs = _SAME.get(stage, stage), {path.resolve() for path in read}
+    if earlier and _SAME.get(earlier.stage, earlier.stage) != own:
+        raise FireError(
+            f"{at}: `fire-toolkit {earlier.stage}` wrote here ({', '.join(list(earlier.outputs)[:3])}); "
+            f"`{stage}` does not overwrite it; choose another --out"
+        )
+    for path in [*texts, *([] if earlier else [at])]:
+        if path.resolve() in inputs:
+            raise FireError(
+                f"{path}: `fire-toolkit {stage}` reads this file and would overwrite it; choose another file"
+            )
+        if not path.exists() or (earlier and path.name in earlier.outputs):
+            continue
+        beside = [each for at in sorted(path.parent.glob(f"*{MANIFEST}")) if (each := manifest_at(at))]
+        written = [each.outputs.get(path.name) for each in beside if _SAME.get(each.stage, each.stage) == own]
+        if not path.is_file() or not any(written) or sha256_of(path) not in written:
+            raise FireError(
+                f"{path}: already exists, and `fire-toolkit {stage}` did not write it; choose another --out, "
+                "or move the file away first"
+            )
     contents = {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()}
     outputs = {path.name: hashlib.sha256(content).hexdigest() for path, content in sorted(contents.items())}
     write_files(contents | {at: replace(manifest, outputs=outputs).as_bytes()})
-    for name in earlier.outputs.keys() - outputs.keys():
+    for name in (earlier or _EMPTY).outputs.keys() - outputs.keys():
         at.with_name(name).unlink(missing_ok=True)
 
 
@@ -283,45 +309,6 @@ def _refuse_others(out: Path, stage: str) -> None:
     for path in sorted(out.rglob("*")):
         if not path.is_dir() and path.relative_to(out).as_posix() not in {MANIFEST, *manifest.outputs}:
             raise FireError(f"{path}: was not written by `{stage}`, which would delete it; move it elsewhere")
-
-
-def check_outputs(
-    paths: Iterable[Path], *, stage: str, at: Path | None = None, inputs: Iterable[Path] = ()
-) -> None:
-    """Raise `FireError` where writing these files would overwrite somebody's own, or what was read.
-
-    An existing file may be replaced where a manifest in its folder says that the same stage wrote it.
-
-    Args:
-        paths: the files to be written, all in one folder.
-        stage: who writes them.
-        at: their manifest, whose earlier files go where they are not written again.
-        inputs: what was read to make them.
-    """
-    wanted, read = list(paths), {path.resolve() for path in inputs}
-    for folder in dict.fromkeys(path.parent for path in [*wanted, *([at] if at else [])]):
-        finish_interrupted(folder)
-    earlier = manifest_at(at) if at else None
-    own = _SAME.get(stage, stage)
-    if earlier and _SAME.get(earlier.stage, earlier.stage) != own:
-        raise FireError(
-            f"{at}: `fire-toolkit {earlier.stage}` wrote here ({', '.join(list(earlier.outputs)[:3])}); "
-            f"`{stage}` does not overwrite it; choose another --out"
-        )
-    for path in [*wanted, *([at] if at and not earlier else [])]:
-        if path.resolve() in read:
-            raise FireError(
-                f"{path}: `fire-toolkit {stage}` reads this file and would overwrite it; choose another file"
-            )
-        if not path.exists() or (earlier and path.name in earlier.outputs):
-            continue
-        beside = [each for at in sorted(path.parent.glob(f"*{MANIFEST}")) if (each := manifest_at(at))]
-        written = [each.outputs.get(path.name) for each in beside if _SAME.get(each.stage, each.stage) == own]
-        if not path.is_file() or not any(written) or sha256_of(path) not in written:
-            raise FireError(
-                f"{path}: already exists, and `fire-toolkit {stage}` did not write it; choose another --out, "
-                "or move the file away first"
-            )
 
 
 def verify(path: Path) -> str:

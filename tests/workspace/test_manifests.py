@@ -16,7 +16,6 @@ from fire_toolkit.files import sha256_of
 from fire_toolkit.workspace import manifests as storage
 from fire_toolkit.workspace.manifests import (
     Manifest,
-    check_outputs,
     finish_interrupted,
     manifest_path,
     read_manifest,
@@ -162,14 +161,14 @@ def test_a_manifest_of_somebody_is_left_alone(tmp_path: Path, text: str, place: 
     (folder / place).write_text(text)
     assert writer_of(folder / "own.csv") is None
     assert verify(folder / "own.csv") == sha256_of(folder / "own.csv")
-    check_outputs([folder / "new.csv"], stage="pool")
+    write_stage({folder / "new.csv": ""}, Manifest("pool", "1", {}, {}), at=folder / "new.csv.manifest.json")
     assert (folder / place).read_text() == text
 
 
 def test_a_manifest_of_somebody_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"name": "my data"}')
     with pytest.raises(FireError, match=r"manifest\.json: already exists, and `fire-toolkit pool` did not"):
-        check_outputs([tmp_path / "a.csv"], stage="pool", at=tmp_path / "manifest.json")
+        write_stage({tmp_path / "a.csv": ""}, Manifest("pool", "1", {}, {}), at=tmp_path / "manifest.json")
 
 
 @pytest.mark.parametrize("name", ["../victim", "", "a" * 300, "half \ud800", "nul\0"])

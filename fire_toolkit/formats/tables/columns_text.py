@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda texts: texts) -> Texts:
-    """Return a column's fields as text, each as `field_text` returns it.
+    """Return a column's fields as text: floats with the fewest digits that read back equal, none if missing.
 
     Args:
         values: any column. Text and whole numbers are converted at once, of categories, other numbers and
@@ -45,17 +45,11 @@ def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda tex
         codes, distinct = values.astype("Int8").fillna(2).to_numpy(), [False, True, None]
     else:
         codes, distinct = np.arange(len(values)), list(values)
-    texts = pa.array([field_text(value, nan) for value in distinct], pa.large_string())
-    return marked(texts).take(pa.array(codes))
-
-
-def field_text(value: Any, nan: str = "") -> str:
-    """Return one field: floats with the fewest digits that read back equal; a missing value is empty."""
-    if value is None or value is pd.NA:
-        return ""
-    if isinstance(value, float):
-        return nan if math.isnan(value) else repr(float(value))
-    return str(value)
+    texts = ["" if value is None or value is pd.NA else str(value) for value in distinct]
+    for place, value in enumerate(distinct):
+        if isinstance(value, float):
+            texts[place] = nan if math.isnan(value) else repr(float(value))
+    return marked(pa.array(texts, pa.large_string())).take(pa.array(codes))
 
 
 def changed(texts: Texts, change: Callable[[str], str]) -> Texts:

@@ -67,7 +67,10 @@ def read_delimited(
     raw = read_bytes(path).removeprefix(BOM)
     if b'"' in raw:
         _note_needless_quotes(raw, path)
-    mark = delimiter_of(_first_line(raw, path))
+    first = raw[: raw.find(b"\n") + 1] or raw
+    if b"\0" in raw or not (raw.isascii() or _is_utf8(raw)) or not first.strip():
+        text_of(raw, path)  # refuses it, unless all that is wrong is an empty first line
+    mark = delimiter_of(first.decode())
     is_quoted = b'"' in raw and (mark != "\t" or _OPENING.search(raw) is not None)
     _, header, start = next(_rows(raw, mark, path, is_quoted=is_quoted))
     header = [name.strip() for name in header]
@@ -95,15 +98,8 @@ def delimiter_of(header: str) -> str:
     return next((mark for mark in ("\t", ",", ";") if mark in header), ",")
 
 
-def _first_line(raw: bytes, path: str | Path) -> str:
-    """Return the first line; refuse what `text_of` refuses, without making a text of all bytes."""
-    first = raw[: raw.find(b"\n") + 1] or raw
-    if b"\0" in raw or not (raw.isascii() or _is_utf8(raw)) or not first.strip():
-        text_of(raw, path)
-    return first.decode()
-
-
 def _is_utf8(raw: bytes) -> bool:
+    """Whether bytes are text in UTF-8, without making a text of them."""
     ends = pa.array([0, len(raw)], pa.int64()).buffers()[1]
     whole = pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(raw)])
     try:
