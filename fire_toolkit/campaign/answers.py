@@ -15,6 +15,7 @@ from typing import Any, NewType, NoReturn
 
 import msgspec
 import pandas as pd
+import pyarrow as pa
 from msgspec import UNSET
 
 from fire_toolkit.campaign.answer_types import (
@@ -34,13 +35,13 @@ from fire_toolkit.campaign.answer_types import (
     described,
     kind_of,
 )
-from fire_toolkit.campaign.page_json import PAGE, split_pages
+from fire_toolkit.campaign.page_json import is_page, split_pages
 from fire_toolkit.campaign.task_json import PAIR_ID, round_of
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import BOM, text_of
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
-from fire_toolkit.resolution.judgments import utc_time
+from fire_toolkit.resolution.judgments import utc_times
 from fire_toolkit.tables.checks import are_ids, is_id
 
 API = "api"
@@ -72,13 +73,13 @@ def read_export(content: bytes, *, where: str) -> Answers:
     Raises:
         FormatError: as `text_of`, `parse_export` and `read_answers`.
     """
-    text = text_of(content.removeprefix(BOM), where)
+    raw = content.removeprefix(BOM)
     try:
-        if f'"{PAGE}' not in text:
-            return _table(_of_tasks(TASKS.decode(text)))
+        if b"\0" not in raw and (raw.isascii() or raw.decode()):
+            return _table(_of_tasks(TASKS.decode(raw), has_pages=True))
     except (*UNDECODED, Fault):
         pass  # not as nearly all exports are: read as plain JSON, which names what is wrong
-    return read_answers(parse_export(text, where=where), where=where)
+    return read_answers(parse_export(text_of(raw, where), where=where), where=where)
 
 
 def parse_export(text: str, *, where: str) -> object:
@@ -127,10 +128,15 @@ def read_answers(export: object, *, where: str) -> Answers:
         return _table(given)
 
 
-def _of_tasks(tasks: Sequence[Task]) -> list[_Given]:
-    """Return the answers of tasks, whose keys of pairs are read at once."""
-    keys = [task.data.pair_id for task in tasks if isinstance(task.data, Data)]
+def _of_tasks(tasks: Sequence[Task], *, has_pages: bool = False) -> list[_Given]:
+    """Return the answers of tasks, whose keys of pairs are read at once.
+
+    has_pages: pages may be among them, and are refused.
+    """
+    keys = [task.data.pair_id for task in tasks if type(task.data) is Data]
     known = split_pair_ids(key for key in keys if isinstance(key, str))
+    if has_pages and any(is_page(key) for key in keys if key not in known):
+        raise Fault(": a page of several captions")
     if not are_ids([value for pair in known.values() for value in pair]):
         known = {}
     return [given for task in tasks for given in _entries(task, known)]
@@ -167,16 +173,17 @@ def _parts(task: Any) -> Iterator[tuple[str, object]]:
 
 def _entries(task: Task, known: Mapping[str, tuple[str, str]]) -> list[_Given]:
     """Return a task's annotations, then its drafts, with what the task says of them."""
-    if type(task.id) is int:
-        _number(task.id, "id")
+    number, content, project = task.id, task.data, task.project
+    if type(number) is int and not LEAST <= number < MAX_ID:
+        raise Fault(TOO_LONG)
     if task.annotations is UNSET:
         _refuse_other_form(task)
-    if not isinstance(task.data, Data):
+    if type(content) is not Data:
         raise Fault(": data is nothing, expected an object")
-    pair, asked = _pair(task.data, known), round_of(task.meta)
-    given: list[_Given] = [(pair, asked, task.project, entry) for entry in task.annotations or ()]
+    pair, asked = _pair(content, known), round_of(task.meta) if task.meta else 1
+    given: list[_Given] = [(pair, asked, project, entry) for entry in task.annotations or ()]
     drafts = [Draft(id=draft) if isinstance(draft, int) else draft for draft in task.drafts or ()]
-    return given + [(pair, asked, None, draft) for draft in drafts]
+    return given + [(pair, asked, None, draft) for draft in drafts] if drafts else given
 
 
 def _refuse_other_form(task: Task) -> NoReturn:
@@ -207,8 +214,12 @@ def _pair(content: Data, known: Mapping[str, tuple[str, str]]) -> tuple[str, str
 
 def _table(given: Sequence[_Given]) -> Answers:
     columns = _columns(given)
-    typed = {name: pd.Series(each, dtype=_NUMBERS.get(name, "str")) for name, each in columns.items()}
-    return Answers(pd.DataFrame(typed))
+    texts = {
+        name: pa.array(each, pa.large_string()) for name, each in columns.items() if name not in _NUMBERS
+    }
+    typed = {name: pd.Series(columns[name], dtype=dtype) for name, dtype in _NUMBERS.items()}
+    typed |= {name: pd.Series(pd.array(each, dtype="str")) for name, each in texts.items()}
+    return Answers(pd.DataFrame(typed)[list(columns)])
 
 
 def _columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
@@ -223,7 +234,8 @@ def answer_columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
     """Return annotations and drafts as the columns of Answers, but for whose they are and from where."""
     pairs, rounds, _, entries = zip(*given, strict=True) if given else ((), (), (), ())
     answered = [_answered(entry) for entry in entries]
-    created = [_time(entry.created_at, "created_at") for entry in entries]
+    created = _times([entry.created_at for entry in entries], "created_at")
+    changed = _times([entry.updated_at for entry in entries], "updated_at")
     names = ("label", "reason", "flags", "comment", "origin", "controls")
     return {
         "query_id": [query_id for query_id, _ in pairs],
@@ -231,10 +243,7 @@ def answer_columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
         "number": [_number(entry.id, "id") for entry in entries],
         **{name: [found[place] for found in answered] for place, name in enumerate(names)},
         "created_at": created,
-        "changed_at": [
-            made if entry.updated_at == entry.created_at else _time(entry.updated_at, "updated_at") or made
-            for entry, made in zip(entries, created, strict=True)
-        ],
+        "changed_at": [last or made for last, made in zip(changed, created, strict=True)],
         "duration_s": [_seconds(entry.lead_time) for entry in entries],
         "round": list(rounds),
     }
@@ -287,6 +296,8 @@ def _of_one_label(
 
 def _is_edited(entry: Annotation | Draft) -> bool:
     """Whether an answer was last changed by another account than its annotator's."""
+    if isinstance(entry, Annotation) and entry.updated_by == entry.completed_by:
+        return False
     editor, author = _user(entry.updated_by), _author(entry)
     return bool(editor and author and author != editor)
 
@@ -337,11 +348,12 @@ _one_line = lru_cache(1 << 8)(one_line)
 _spelled = lru_cache(1 << 12)(str)
 
 
-def _time(text: str | None, key: str) -> str:
-    moment = utc_time(text) if text else ""
-    if text and moment is None:
+def _times(texts: Sequence[str | None], key: str) -> list[str]:
+    found = utc_times([text or "" for text in texts])
+    if None in found:
+        text = texts[found.index(None)] or ""
         raise Fault(f": {key} is {text[:40]!r}, expected a time as in ISO 8601")
-    return moment or ""
+    return found  # type: ignore[return-value]
 
 
 def _seconds(value: float | None) -> float:

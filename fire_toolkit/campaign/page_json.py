@@ -32,6 +32,11 @@ class Part:
     position: int
 
 
+def is_page(key: object) -> bool:
+    """Whether a task's key is that of a page."""
+    return isinstance(key, str) and key.startswith(PAGE)
+
+
 def key_words(key: str) -> str:
     """Return what a task's key means: query and doc, or the page.
 
@@ -39,7 +44,7 @@ def key_words(key: str) -> str:
         >>> key_words("q1|video7"), key_words("page:0123")
         ('q1 video7', 'page:0123')
     """
-    return key if key.startswith(PAGE) else " ".join(split_pair_id(key))
+    return key if is_page(key) else " ".join(split_pair_id(key))
 
 
 def split_pages(tasks: Iterable[Any]) -> Iterator[Any]:
@@ -64,7 +69,7 @@ def _captions_of(task: object) -> list[str]:
     data = task.get("data") if isinstance(task, dict) else None
     key = data.get(PAIR_ID) if isinstance(data, dict) else None
     captions = data.get(CAPTIONS) if isinstance(data, dict) else None
-    if not isinstance(key, str) or not key.startswith(PAGE) or not isinstance(captions, list):
+    if not is_page(key) or not isinstance(captions, list):
         return []
     pairs = [caption.get(PAIR_ID) if isinstance(caption, dict) else None for caption in captions]
     named = [pair for pair in pairs if isinstance(pair, str)]
