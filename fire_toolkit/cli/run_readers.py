@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,12 @@ import click
 
 from fire_toolkit.cli.common import named_files, say
 from fire_toolkit.cli.given import TABLES, Given, reads
-from fire_toolkit.errors import FormatError, OptionError
+from fire_toolkit.errors import FormatError, OptionError, UsageError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.collections import own_item_rule_of
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
-from fire_toolkit.formats.runs.matrices import open_matrix, refuse_whole_matrix
-from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
+from fire_toolkit.formats.runs.matrices import MatrixRun
+from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of, whole_run
 from fire_toolkit.formats.tables.table_files import has_columns, read_queries
 from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
@@ -120,15 +119,23 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
         raise click.UsageError(f"{len(files)} files; expected one matrix, or two runs (t2i, then i2t)")
     if len(files) == 1:
         name, path = _split_name(files[0], [str(each) for each in named_files("runs", "files")])
-        matrix = open_matrix(given.use(path), **ids)
+        matrix = open_run(given.use(path), run_id=name, **ids)
+        if not isinstance(matrix, MatrixRun):
+            raise FormatError(f"{path}: no matrix; give two runs, one for each direction")
         say_order(ids.values())
-        return [replace(matrix, run_id=name or matrix.run_id)]
+        return [matrix]
     turned: dict[str, Any] = dict(
         zip(ids, [*ids.values()][::-1], strict=True)
     )  # its queries are the docs of the way there
-    there = _runs(given, files[:1], read_run)
-    refuse_whole_matrix(given.use(_split_name(files[1], [])[1]), **turned)
-    return [*there, *_runs(given, files[1:], partial(read_run, **turned))]
+    there, (back,) = _runs(given, files[:1], read_run), _runs(given, files[1:], partial(open_run, **turned))
+    if isinstance(back, MatrixRun) and back.stored and back.may_be_turned:
+        shape = " × ".join(map(str, back.stored.shape))
+        raise UsageError(
+            f"{back.path}: {shape}, which may be texts × items, a matrix of another model; one matrix "
+            "gives both directions, so score each model alone; a matrix of the way back has items as rows, "
+            "and where it is square, its ids in the file (query_ids, doc_ids)"
+        )
+    return [*there, whole_run(back)]
 
 
 @reads

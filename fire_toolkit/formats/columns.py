@@ -7,7 +7,6 @@ the first that is there is taken, and names such as `query` are texts.
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -53,7 +52,6 @@ GUESSED = {
 _WORD, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"[0-9]+")
 _OF_NO_USE = {"id", "url", "name", "file", "path"}  # words that many roles have
 _LONGEST = 40
-_OF_RUNS = {"query_id": GUESSED["query"], "doc_id": GUESSED["doc"], "score": SCORE}
 
 
 def find_name(names: Sequence[str], wanted: Sequence[str]) -> str | None:
@@ -91,10 +89,8 @@ def are_pairs(names: Sequence[str]) -> bool:
     return both or find_name(names, OWN["query_id"]) is not None
 
 
-def needed_column(names: Sequence[str], role: str, where: str, *, line: str = "") -> str:
+def needed_column(names: Sequence[str], role: str, where: str) -> str:
     """Return the column of the `query_id` or the `doc_id` of pairs.
-
-    line: what to type where it is not clear which it is, if anything can be typed.
 
     Raises:
         FormatError: there is none, or there are several.
@@ -102,7 +98,7 @@ def needed_column(names: Sequence[str], role: str, where: str, *, line: str = ""
     found = pair_columns(names, role)
     if len(found) != 1:
         problem = f"columns {' and '.join(found)} may each be the {role}" if found else f"no {role}"
-        raise FormatError(f"{where}: {problem}; found {', '.join(names[:12]) or 'nothing'}{line}")
+        raise FormatError(f"{where}: {problem}; found {', '.join(names[:12]) or 'nothing'}")
     return found[0]
 
 
@@ -112,48 +108,10 @@ def said_of_pair(query: str, doc: str) -> tuple[str, ...]:
     return () if is_own else (f"columns {query} as query_id, {doc} as doc_id",)
 
 
-def renamed(fields: Sequence[str], mark: str, path: Path) -> str:
-    """Return the line that gives a table of ranked lists the names that are read, by the best guesses.
-
-    Examples:
-        >>> renamed(["question", "clip", "sim"], ",", Path("run.csv"))
-        "; if the best guess is right, type sed -i '1s/.*/query_id,doc_id,score/' run.csv"
-        >>> renamed(["0.5", "q1", "d1"], ",", Path("run.csv"))
-        ''
-    """
-    if not are_names(fields) or len(fields) < len(_OF_RUNS):
-        return ""
-    known = {role: name for role in _IDS if (name := pair_column(fields, role))}
-    known |= {"rank": name} if (name := find_name(fields, RANK)) else {}
-    roles = {name: role for role, name in guessed_columns(fields, _OF_RUNS, known).items()}
-    line = mark.join(roles.get(name, name) for name in fields).replace("\t", "\\t").replace("/", "\\/")
-    return _typed(f"1s/.*/{line}/", path)
-
-
-def headed(fields: Sequence[str], below: Sequence[str], mark: str, path: Path) -> str:
-    """Return the line that puts names above a table of ranked lists without a header, by the best guess.
-
-    below: the fields of the second line; whole numbers that rise within a query are ranks.
-
-    Examples:
-        >>> headed(["188714", "1000052", "1"], ["188714", "1000084", "2"], "\\t", Path("run.tsv"))
-        "; if the best guess is right, type sed -i '1i query_id\\\\tdoc_id\\\\trank' run.tsv"
-        >>> headed(["q1", "v1", "0.5"], [], ",", Path("run.csv"))
-        "; if the best guess is right, type sed -i '1i query_id,doc_id,score' run.csv"
-    """
-    ids, numbers = fields[:2], fields[2:]
-    is_run = 1 <= len(numbers) <= 2 and all(map(is_number, numbers)) and ids[1] not in ("", "0", "Q0")
-    are_ids = ids[0] and all(each.isdigit() or not is_number(each) for each in ids)  # no row of a matrix
-    if not is_run or not are_ids or (len(numbers) == 2 and not numbers[0].isdigit()):
-        return ""
-    later = float(below[2]) if len(below) > 2 and below[0] == ids[0] and is_number(below[2]) else math.inf
-    names = ("rank", "score") if len(numbers) == 2 else ("score",)
-    names = ("rank",) if len(numbers) == 1 and numbers[0].isdigit() and later > int(numbers[0]) else names
-    return _line_above(("query_id", "doc_id", *names), mark, path)
-
-
 def headed_captions(fields: Sequence[str], mark: str, path: Path) -> str:
     """Return the line that puts names above a table of captions without a header, by the best guess.
+
+    There is none for gzip, which it would damage.
 
     Examples:
         >>> headed_captions(["v1", "a dog runs"], ",", Path("f.csv"))
@@ -163,19 +121,10 @@ def headed_captions(fields: Sequence[str], mark: str, path: Path) -> str:
     if len(fields) - len(ids) != 1 or not 1 <= len(ids) <= 2:
         return ""
     names = iter(("query_id", "doc_id")[-len(ids) :])
-    return _line_above([next(names) if each in ids else "text" for each in fields], mark, path)
-
-
-def _line_above(names: Sequence[str], mark: str, path: Path) -> str:
-    line = mark.join(names).replace("\t", "\\t")
-    return _typed(f"1i {line}", path)
-
-
-def _typed(change: str, path: Path) -> str:
-    """Return the line that changes a file of text; none for gzip, which it would damage."""
-    is_packed = path.is_file() and start_of(path)[1]
-    line = shlex.join(["sed", "-i", change, str(path)])
-    return "; unpack it with gunzip first" if is_packed else f"; if the best guess is right, type {line}"
+    header = mark.join(next(names) if each in ids else "text" for each in fields).replace("\t", "\\t")
+    if path.is_file() and start_of(path)[1]:
+        return "; unpack it with gunzip first"
+    return f"; if the best guess is right, type {shlex.join(['sed', '-i', f'1i {header}', str(path)])}"
 
 
 def is_number(field: str) -> bool:

@@ -48,7 +48,7 @@ def test_a_distance_is_the_better_the_lower_it_is() -> None:
     assert list(result.run["score"]) == [np.float32(0.9) - np.float32(1), -0.5, -0.25, -0.5]
 
 
-@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i1", ">i4"])
+@pytest.mark.parametrize("kind", ["i1", "u8", ">i4"])
 def test_places_may_be_whole_numbers_of_any_type(kind: str) -> None:
     assert lists_of(read(ids=IDS.astype(kind))) == FOUND
 
@@ -82,15 +82,17 @@ def test_a_list_that_ends_in_the_tie_of_the_last_doc_kept_is_told() -> None:
     [
         ({"ids": np.where(IDS == 5, 6, IDS)}, "row 1, column 0: place 6, but 6 doc ids; expected places"),
         ({"ids": np.where(IDS == 5, -2, IDS)}, "row 1, column 0: place -2"),
-        ({"ids": np.where(IDS == 5, 3, IDS)}, "row 1: place 3 twice (d), expected each doc once"),
-        ({"ids": np.where(IDS == 3, -1, IDS)}, "row 1: -1 before a doc"),
+        (
+            {"ids": np.where(IDS == 5, 3, IDS)},
+            "row 1, column 1: place 3 a second time, expected each doc once",
+        ),
+        ({"ids": np.where(IDS == 3, -1, IDS)}, "row 1, column 1: -1 before a doc"),
         ({"kind": "distance"}, "every list is in the other order: give --scores similarity"),
         ({"scores": SCORES[:, ::-1]}, "expected a finite similarity"),
-        ({"scores": np.where(IDS == 4, 0.75, SCORES)}, "row 0: 0.5 is followed by 0.75"),
+        ({"scores": np.where(IDS == 4, 0.75, SCORES)}, "row 0, column 1: 0.5 is followed by 0.75"),
         ({"scores": np.where(IDS == 4, np.nan, SCORES)}, "row 0, column 2: nan, expected a finite"),
         ({"scores": SCORES[:, :3]}, "ids of shape (2, 4) and scores of shape (2, 3), expected one shape"),
-        ({"ids": IDS + 0.5}, "holds fractions, expected places of docs"),
-        ({"ids": (IDS + 2**24).astype("f4")}, "as float32, in which numbers from 16777216 on are rounded"),
+        ({"ids": IDS + 0.5}, "holds float64, expected places of docs, whole numbers"),
         ({"ids": IDS[:0], "scores": SCORES[:0]}, "ids of shape (0, 4) and scores of shape (0, 4), expected"),
         ({"query_ids": ["q0"]}, "2 rows, but 1 query ids"),
     ],

@@ -22,6 +22,7 @@ from small_world import make_run as make_small
 from examples import examples
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.formats.runs import native
+from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.native import open_native_run, run_bytes
 from fire_toolkit.formats.runs.read import open_run, read_run
@@ -111,10 +112,10 @@ def test_trecvid_orders_by_seqnum_and_names_topics_as_its_qrels_do(tmp_path: Pat
     assert_comes_back(*(ingest(GOLDEN / "avs.xml", Request(run_id="r")).run for _ in range(2)), tmp_path)
 
 
-def test_circo_ids_are_text_of_their_numbers_or_places_in_the_ids_given() -> None:
+def test_circo_ids_are_text_of_their_numbers_or_places_in_the_ids_given(tmp_path: Path) -> None:
     run, named = (
         ingest(GOLDEN / "circo.json", ids).run
-        for ids in (Request(), Request(query_ids=QUERIES, doc_ids=[str(n) for n in range(101)]))
+        for ids in (Request(), Request(query_ids=IdFile(put(tmp_path / "ids.json", QUERIES), "query_id")))
     )
     assert list(run["query_id"]) == ["0", "0", "0", "1"]
     assert list(named["query_id"]) == [*["007"] * 3, "q:1|x"]

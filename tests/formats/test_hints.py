@@ -60,24 +60,13 @@ def test_what_is_not_the_file_is_told_by_both_commands(content: Any, said: str) 
 
 @cases("line", "said")
 def test_a_first_line_tells_what_was_expected(line: str, said: str) -> None:
-    refused(said, recognise, put("f", line))
+    for reading in (recognise, read_run):
+        refused(said, reading, put("f", line))
 
 
 def line_to_type(reading: Callable[[Path], object], path: Path) -> str:
     """Return the line that a refusal tells to type."""
     return refused("", reading, path).partition("; if the best guess is right, type ")[2]
-
-
-@cases("text", "header")
-def test_a_table_without_a_header_is_refused_with_the_line_that_makes_it_one(text: str, header: str) -> None:
-    path = put("f", text)
-    for reading in (recognise, read_run):
-        line = line_to_type(reading, path)
-        assert line == f"sed -i '1i {header}' {path}"
-    subprocess.run(shlex.split(line), check=True)
-    run = read_run(path)
-    assert run["rank"].tolist() == [1, 2]
-    assert run["query_id"].iloc[0] == text[: len(run["query_id"].iloc[0])]
 
 
 @cases("header", "query", "doc")
@@ -153,10 +142,8 @@ def test_a_frame_whose_docs_have_usual_names_is_a_matrix() -> None:
 
 
 def test_a_packed_file_is_never_told_to_be_changed_by_sed() -> None:
-    texts = ("188714\t1000052\t1\n", "sentence_id,clip,video,score\n", "question,thing,score\n")
-    for text, reading in (*((text, read_run) for text in texts), ("v1,a dog runs\nv2,a man\n", collection)):
-        path = put("f.gz", gzip.compress(text.encode()))
-        assert "sed" not in refused("unpack it with gunzip first", reading, path)
+    path = put("f.gz", gzip.compress(b"v1,a dog runs\nv2,a man\n"))
+    assert "sed" not in refused("unpack it with gunzip first", collection, path)
 
 
 def test_fashioniq_s_own_predictions_are_candidates_numbered_as_in_the_benchmark() -> None:

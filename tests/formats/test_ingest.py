@@ -20,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("here")
 # Rows as queries: the diagonal is first in rows 0 and 1 (R@1 50); columns as queries: in 0, 1 and 2 (75).
 SQUARE = np.array([[9, 1, 2, 3], [1, 9, 2, 3], [1, 2, 3, 8], [7, 6, 2, 1]], dtype=np.float32)
 QUERIES, DOCS = ["q0", "q1", "q2", "q3"], ["d0", "d1", "d2", "d3"]
-OTHER = "; read as queries-columns it gives"
 
 
 def ids_of(n: int) -> dict[str, list[str]]:
@@ -69,11 +68,10 @@ def test_a_logged_score_tells_a_square_matrix(logged: str, side: str) -> None:
         ),
         ("R@10=100", None, "both readings give R@10=100"),
         ("", None, "rows gives R@1 50; queries-columns gives R@1 75; give --orient"),
-        ("R@1=50.5", "queries-rows", "does not give the logged score: R@1 50, logged 50.5"),
         (
-            "R@1=75.0",
+            "R@1=50.5",
             "queries-rows",
-            f"R@1 50, logged 75; check the ids' order ... {OTHER} R@1 75, logged 75",
+            "does not give the logged score: R@1 50, logged 50.5; check the ids' order",
         ),
     ],
 )

@@ -17,7 +17,7 @@ from examples import examples
 from fire_toolkit.errors import FileNote, FireError
 from fire_toolkit.formats.arrays import matrix
 from fire_toolkit.formats.arrays.matrix import blocks_of, by_rows
-from fire_toolkit.formats.runs.matrices import MatrixRun, open_matrix
+from fire_toolkit.formats.runs.matrices import MatrixRun
 from fire_toolkit.formats.runs.ranked import Ranked, rank_rows
 from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.matching.ties import TIE_RULES
@@ -131,7 +131,9 @@ def test_a_file_that_says_its_columns_are_queries_is_not_read_the_other_way() ->
             read(path)
     assert read_run(path)["doc_id"].tolist() == ["d2", "d1", "d2", "d1"]  # q1: 1 and 4; q2: 2 and 3
     put(path, {**sims, "orientation": "sideways"})
-    refused("m.npz: orientation 'sideways' in the file", read_run, path)
+    refused(
+        "m.npz: orientation 'sideways', but shape 2 × 2 with 2 query ids and 2 doc ids fits", read_run, path
+    )
     put(path, {**sims, "orientation": "queries-rows"})
     assert read_run(path)["doc_id"].tolist() == ["d2", "d1", "d1", "d2"]
 
@@ -161,7 +163,7 @@ def test_matrices_of_other_ids_and_qrels_by_turns_are_scored_as_alone() -> None:
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_matrix_is_cut_by_ids_in_their_own_order_whichever_way_it_lies(order: Any) -> None:
     sims = np.asarray(np.arange(6.0).reshape(3, 2), order=order)
-    both = open_matrix(put("m.npz", {"sims": sims, "query_ids": ["t1", "t2", "t3"], "doc_ids": ["a", "b"]}))
+    both = open_run(put("m.npz", {"sims": sims, "query_ids": ["t1", "t2", "t3"], "doc_ids": ["a", "b"]}))
     no_pairs = [pd.DataFrame(columns=["query_id", "doc_id"], dtype="str")]
     ((forth, back),) = both.both_ways([(["t3", "t1"], ["b"])], no_pairs, depth=9)
     assert dict(zip(forth["query_id"], forth["score"], strict=True)) == {"t1": 1.0, "t3": 5.0}

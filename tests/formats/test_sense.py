@@ -162,16 +162,9 @@ def test_an_option_that_the_file_makes_useless_is_refused(option: str, add: Add)
 
 
 def test_numbers_that_are_ids_and_places_are_not_guessed(add: Add) -> None:
-    """Refused where a file of ids was asked for, also beside a run that needs it; else ids, and said."""
     put("ids.txt", "\n".join(str(n) for n in reversed(range(N))))
     told = "places.json: --doc-ids: its doc_ids may be ids of the list of ids or places in it, which only you"
     assert told in add("places.json", "--doc-ids", "ids.txt", code=1).stderr
-    put("bare.npy", SIMS)
-    put("bare.query_ids.txt", "\n".join(map(str, range(N))))
-    put("qrels.txt", "".join(f"{n} 0 {n} 1\n" for n in range(N)))
-    put("fire.toml", '[runs]\ndoc_ids = "ids.txt"\n')
-    said = run("pool", "bare.npy", "places.json", "--out", "pool", "--qrels", "qrels.txt")
-    assert "places in it; taken as ids\n" in said.stderr
 
 
 def test_a_files_own_ids_come_before_those_of_the_workspace_and_what_lies_beside(add: Add) -> None:

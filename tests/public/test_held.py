@@ -147,7 +147,7 @@ def matrix(sims: Any, queries: str = "12", docs: str = "abc", **more: Any) -> Ca
     return lambda: fire.run(sims, "clip", query_ids=[*queries], doc_ids=[*docs], **more)
 
 
-TURNED = "sims is 3 × 2, but there are 2 query ids and 3 doc ids; expected queries × docs: give sims.T"
+TURNED = "shape 3 × 2 with 2 query ids and 3 doc ids fits queries-columns only"
 NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give allow=nan"
 
 
@@ -165,8 +165,8 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
         (lambda: fire.run({"q": {1.5: 1.0}}, "m"), "1.5, expected an id: text or a whole number"),
         (lambda: fire.run({"q": {" padded": 1.0}}, "m"), " padded"),
         (matrix(np.zeros((3, 2))), TURNED),
-        (matrix(np.zeros(3)), "sims is 3, but there are 2 query ids"),
-        (matrix([["x", "y", "z"]] * 2), "expected real numbers"),
+        (matrix(np.zeros(3)), "no array of numbers with two or three axes: sims (float64 of shape (3,))"),
+        (matrix([["x", "y", "z"]] * 2), "no array of numbers with two or three axes: sims (<U1"),
         (matrix([[np.nan, 1, 2], [1, 2, 3]]), NAN),
         (matrix({}), "sims"),
         (matrix(np.eye(2), "77", "ab"), "'7' is given twice"),

@@ -1,9 +1,10 @@
-"""The ids of a matrix's axes, read from files and checked against its shape."""
+"""The ids of a matrix's axes and of places in lists: read from files, and given to what has none."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,22 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import part_ids
 from fire_toolkit.errors import FormatError, StaleError, UsageError
-from fire_toolkit.files import STDIN, opened, read_text
+from fire_toolkit.files import STDIN, read_text, start_of
 from fire_toolkit.formats.arrays.containers import tree_of
 from fire_toolkit.formats.arrays.matrix import Stored
 from fire_toolkit.formats.collections.lists import column_of, ids_of_lines
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_texts
+from fire_toolkit.formats.runs.listed import Listed, coded
 from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC
 from fire_toolkit.formats.tables.delimited import delimiter_of
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import writer_of
 
 _NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
+_PLACE = re.compile("0|[1-9][0-9]{0,14}")
 
 
 def read_ids(path: str | Path, column: str) -> list[str]:
@@ -83,6 +87,7 @@ class IdFile:
 
 
 Given = str | Path | IdFile | None  # ids of an axis: a file, or none
+Ids = Sequence[str] | IdFile | None
 
 
 def _refuse_sorted(path: Path) -> None:
@@ -98,15 +103,10 @@ def _refuse_sorted(path: Path) -> None:
 
 def _values(path: Path, column: str) -> Any:
     """Return what a file of ids holds, as a list."""
-    start = b"" if str(path) == STDIN or not path.is_file() else _start(path)
+    start = b"" if str(path) == STDIN or not path.is_file() else start_of(path)[0]
     if (tree := tree_of(start, path)) is not None:
-        if (
-            isinstance(tree, dict)
-            and len(tree) == 1
-            and isinstance(only := next(iter(tree.values())), Stored)
-        ):
-            tree = only  # an array alone, whatever it is called
-        tree = tree.values() if isinstance(tree, Stored) else tree
+        only = next(iter(tree.values())) if isinstance(tree, dict) and len(tree) == 1 else tree
+        tree = only.values() if isinstance(only, Stored) else tree  # an array alone, whatever it is called
         return _under_a_name(tree, Source(path), column)
     if start.startswith(PARQUET_MAGIC):
         return _in_a_collection(Source(path), column)
@@ -115,11 +115,6 @@ def _values(path: Path, column: str) -> Any:
         found = source.records is None
         return _under_a_name(source.json, source, column) if found else _in_a_collection(source, column)
     return _in_lines([line.strip() for line in source.lines], source, column)
-
-
-def _start(path: Path) -> bytes:
-    with opened(path) as stream:
-        return stream.read(128)
 
 
 def _under_a_name(values: Any, source: Source, column: str) -> Any:
@@ -177,7 +172,7 @@ def id_file_for(path: Path, column: str, given: Given) -> IdFile | None:
 
 
 def axes_of(
-    path: Path, own: Sequence[Sequence[str] | None], given: Sequence[Sequence[str] | IdFile | None]
+    path: Path, own: Sequence[Sequence[str] | None], given: Sequence[Ids]
 ) -> tuple[list[str], list[str]]:
     """Return the ids of queries and docs: those in the file of predictions, else those given.
 
@@ -219,3 +214,61 @@ def axes_of(
             "DOCS.doc_ids.txt beside DOCS.npy), or save all in an .npz, the ids as query_ids and doc_ids"
         )
     return axes[0], axes[1]
+
+
+def with_ids(listed: Listed, path: Path, given: Sequence[Ids]) -> Listed:
+    """Return lists with ids in the place of places.
+
+    Args:
+        listed: the lists of a file.
+        path: the file.
+        given: the ids of queries, then of docs. In lists that have ids, these must be places in a file of
+            ids that the user gave.
+
+    Raises:
+        FormatError: the file has places, and not one list for each query, or a place beyond the docs.
+        UsageError: the user gave ids, and those of the file are no places, or could be either.
+    """
+    if not listed.has_places:
+        for column, file in zip(PAIR, given, strict=True):
+            if isinstance(file, IdFile) and file.is_asked:
+                listed = _in_places_of(listed, path, column, file)
+        return listed
+    axes = queries, docs = axes_of(path, (None, None), given)
+    n_lists, highest = (int(listed.scored[name].max()) + (name == "query_id") for name in PAIR)
+    if n_lists != len(queries):
+        raise FormatError(
+            f"{path}: {n_lists} lists, but {len(queries)} query ids; expected a list for each query"
+        )
+    if highest >= len(docs):
+        raise FormatError(
+            f"{path}: place {highest}, but {len(docs)} doc ids; expected places from 0 to {len(docs) - 1}"
+        )
+    ids = {name: coded(listed.scored[name].to_numpy(), own) for name, own in zip(PAIR, axes, strict=True)}
+    return replace(listed, scored=listed.scored.assign(**ids), has_places=False)
+
+
+def _in_places_of(listed: Listed, path: Path, column: str, file: IdFile) -> Listed:
+    """Return lists whose ids of one column are places in a list of ids, with the ids there."""
+    ids, values = file.ids, listed.scored[column].astype("str")
+    known = set(ids)
+    found = values.unique().tolist()
+    strange = next((each for each in found if not _PLACE.fullmatch(each) or int(each) >= len(ids)), None)
+    are_ids, problem = known.issuperset(found), ""
+    if len(known) < len(ids):
+        problem = "cannot be places in a list that names one twice"
+    elif strange is not None:
+        unknown = f"hold {strange[:40]!r}, neither an id of that list nor a place in it"
+        what = "are ids already" if are_ids else unknown
+        problem = f"{what} (places are 0 to {len(ids) - 1}); leave it out"
+    elif are_ids and any(ids[int(each)] != each for each in found):
+        problem = (
+            "may be ids of the list of ids or places in it, which only you can tell: leave it out where they "
+            "are ids; where they are places, save the file with ids"
+        )
+    if problem:
+        raise UsageError(f"{path}: {file.option}: its {column}s {problem}")
+    file.users.append(path)
+    named = coded(values.astype("int64").to_numpy(), ids)
+    note = f"{column}s are places from 0, named by the list of {column}s"
+    return replace(listed, scored=listed.scored.assign(**{column: named}), notes=(*listed.notes, note))

@@ -10,17 +10,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.formats.arrays.matrix import BFLOAT16, Array, Stored, as_floats
+from fire_toolkit.formats.arrays.matrix import Array, Stored, as_floats
 from fire_toolkit.formats.columns import find_name, pair_column
 from fire_toolkit.formats.ids import id_texts
-from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.listed import Listed, coded
 from fire_toolkit.formats.runs.named_arrays import Arrays, described
 from fire_toolkit.formats.runs.parquet_files import is_list, whole_table
 from fire_toolkit.formats.runs.readers import recognise
@@ -72,14 +71,9 @@ def candidate_lists(
         raise FormatError(
             f"{found.where}: {len(found.places):,} rows, but {len(queries):,} query ids; expected a row each"
         )
-    _check_places(found, docs)
-    scores = -found.values if kind == DISTANCE else found.values
-    is_real = found.places != PADDING
-    _check_values(found, scores, is_real, kind)
+    scores, is_real = -found.values if kind == DISTANCE else found.values, found.places != PADDING
+    _check(found, scores, kind, len(docs))
     row, column = np.nonzero(is_real)
-    query = pd.Categorical.from_codes(row, pd.Index(list(queries), dtype="str"))
-    doc = pd.Categorical.from_codes(found.places[row, column], pd.Index(list(docs), dtype="str"))
-    scored = pd.DataFrame({"query_id": query, "doc_id": doc, "score": scores[row, column]})
     lengths, n_listed = is_real.sum(axis=1), scores.shape[1]
     n_padding, n_short = int((~is_real).sum()), int((lengths < depth).sum())
     is_full = (lengths == n_listed) & (n_listed > depth) & (n_listed < len(docs))
@@ -94,50 +88,45 @@ def candidate_lists(
             "which docs of that score lie beyond is not known: ask the index for more docs than --depth"
         )
     counts = {"cells_of_padding": n_padding, "short_lists": n_short, "open_ties": n_open}
-    return Listed(scored, notes=tuple(notes)), counts
+    ids = {"query_id": coded(row, queries), "doc_id": coded(found.places[row, column], docs)}
+    return Listed(pd.DataFrame({**ids, "score": scores[row, column]}), notes=tuple(notes)), counts
 
 
-def _first(cells: Array) -> tuple[int, int]:
-    """Return row and column of the first cell that is true."""
-    return divmod(int(np.argmax(cells)), cells.shape[1])
-
-
-def _check_places(found: Candidates, docs: Sequence[str]) -> None:
-    places, n_docs = found.places, len(docs)
-    if (is_strange := (places < PADDING) | (places >= n_docs)).any():
-        row, column = _first(is_strange)
-        raise FormatError(
-            f"{found.where}: row {row}, column {column}: place {places[row, column]}, but {n_docs:,} doc "
-            f"ids; expected places from 0 to {n_docs - 1}, or -1 for padding; ids that are not places go "
-            "into Parquet as text"
-        )
-    ordered = np.sort(places, axis=1)
-    if (is_twice := (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PADDING)).any():
-        row, column = _first(is_twice)
-        place = ordered[row, column]
-        raise FormatError(
-            f"{found.where}: row {row}: place {place} twice ({docs[place]}), expected each doc once"
-        )
-
-
-def _check_values(found: Candidates, scores: Array, is_real: Array, kind: str) -> None:
-    if (is_odd := is_real & ~np.isfinite(scores)).any():
-        row, column = _first(is_odd)
-        value = found.values[row, column]
-        raise TableError(f"{found.where}: row {row}, column {column}: {value}, expected a finite {kind}")
-    after = is_real[:, 1:]
-    if (is_gap := after & ~is_real[:, :-1]).any():
-        row = _first(is_gap)[0]
-        raise FormatError(f"{found.where}: row {row}: -1 before a doc, expected padding at the end of a list")
-    if (is_worse := (scores[:, 1:] > scores[:, :-1]) & after).any():
-        row, column = _first(is_worse)
-        first, second = found.values[row, column : column + 2]
-        is_turned = not ((scores[:, 1:] < scores[:, :-1]) & after).any()
-        advice = f"; every list is in the other order: give --scores {KINDS[1 - KINDS.index(kind)]}"
-        raise TableError(
-            f"{found.where}: row {row}: {first} is followed by {second}, expected each {kind} to be "
-            f"{'at least' if kind == DISTANCE else 'at most'} the one before it{advice if is_turned else ''}"
-        )
+def _check(found: Candidates, scores: Array, kind: str, n_docs: int) -> None:
+    """Refuse lists that no search gives, by the first cell of the first kind of fault."""
+    places, is_real, after = found.places, found.places != PADDING, found.places[:, 1:] != PADDING
+    order = np.argsort(places, axis=1, kind="stable")
+    is_twice = np.zeros(places.shape, dtype=bool)
+    equal = np.diff(np.take_along_axis(places, order, axis=1), axis=1) == 0
+    np.put_along_axis(is_twice, order[:, 1:], equal, axis=1)
+    is_worse, is_better = (scores[:, 1:] > scores[:, :-1]) & after, (scores[:, 1:] < scores[:, :-1]) & after
+    other, most = KINDS[1 - KINDS.index(kind)], "at least" if kind == DISTANCE else "at most"
+    advice = "" if is_better.any() else f"; every list is in the other order: give --scores {other}"
+    for error, is_wrong, said in (
+        (
+            FormatError,
+            (places < PADDING) | (places >= n_docs),
+            f"place {{place}}, but {n_docs:,} doc ids; expected places from 0 to {n_docs - 1}, or -1 for "
+            "padding; ids that are not places go into Parquet as text",
+        ),
+        (FormatError, is_twice & is_real, "place {place} a second time, expected each doc once"),
+        (TableError, is_real & ~np.isfinite(scores), f"{{value}}, expected a finite {kind}"),
+        (
+            FormatError,
+            after & ~is_real[:, :-1],
+            "-1 before a doc, expected padding at the end of a list",
+        ),
+        (
+            TableError,
+            is_worse,
+            f"{{value}} is followed by {{next}}, expected each {kind} to be {most} the one before it{advice}",
+        ),
+    ):
+        if is_wrong.any():
+            row, column = divmod(int(np.argmax(is_wrong)), is_wrong.shape[1])
+            value, following = found.values[row, column], found.values[row, (column + 1) % is_real.shape[1]]
+            told = said.format(place=places[row, column], value=value, next=following)
+            raise error(f"{found.where}: row {row}, column {column}: {told}")
 
 
 def read_candidates(path: Path) -> Candidates:
@@ -153,7 +142,7 @@ def read_candidates(path: Path) -> Candidates:
         raise FormatError(f"{path}: {reader.what}, expected {_EXPECTED}")
     found = reader.read_arrays(path)
     places, values = _chosen(found, path)
-    ids, numbers = _whole(places), as_floats(values.matrix(), values.where)
+    ids, numbers = _whole(places.matrix(), places.where), as_floats(values.matrix(), values.where)
     ids[(ids == 0) & np.isnan(numbers)] = PADDING  # as usearch pads
     return Candidates(str(path), ids, numbers, found.query_ids, found.doc_ids)
 
@@ -181,38 +170,16 @@ def _chosen(found: Arrays, path: Path) -> tuple[Stored, Stored]:
     return places[0], values[0]
 
 
-def _whole(stored: Stored) -> Ints:
-    """Return places of docs.
-
-    Raises:
-        FormatError: they are no whole numbers.
-    """
-    values = stored.matrix()
-    if values.dtype.kind != "f" and values.dtype.names is None:
-        return _with_padding(values)  # no float64 holds the padding of int64
-    rows = as_floats(values, stored.where)
-    dtype = None if values.dtype.names == BFLOAT16.names else values.dtype
-    if not np.array_equal(rows, np.trunc(rows)):
-        raise FormatError(
-            f"{stored.where}: holds fractions, expected places of docs, which are whole numbers"
-        )
-    most = 2.0 ** (8 if dtype is None else 1 + np.finfo(dtype).nmant)
-    if np.abs(rows).max(initial=0) >= most:
-        raise FormatError(
-            f"{stored.where}: places up to {rows.max():.0f} as {dtype or 'bfloat16'}, in which numbers "
-            f"from {most:.0f} on are rounded; save whole numbers (int64)"
-        )
-    return rows.astype(np.int64)
-
-
-def _with_padding(ids: Array) -> Ints:
-    """Return places in int64; the largest number of their type stands for none, as in cuVS."""
-    limit = np.iinfo(ids.dtype).max if ids.dtype.itemsize >= 4 else None
-    return np.where(ids == limit, PADDING, ids.astype(np.int64)) if limit else ids.astype(np.int64)
+def _whole(values: Array, where: str) -> Ints:
+    """Return places of docs in int64; the largest number of a type stands for none, as in cuVS."""
+    if values.dtype.kind not in "iu":
+        raise FormatError(f"{where}: holds {values.dtype}, expected places of docs, whole numbers (int64)")
+    limit = np.iinfo(values.dtype).max if values.dtype.itemsize >= 4 else None
+    return np.where(values == limit, PADDING, values.astype(np.int64))
 
 
 def _from_parquet(path: Path) -> Candidates:
-    """Return Parquet with two lists for each query, ids and scores."""
+    """Return Parquet with two lists for each query, ids (text, or places) and scores."""
     import pyarrow as pa
 
     table = whole_table(path)
@@ -223,36 +190,26 @@ def _from_parquet(path: Path) -> Candidates:
             f"{path}: columns {', '.join(table.column_names[:12])}; expected ids and scores, each a list a "
             "row; a row for each doc found (query_id, doc_id, score) is a run's table: leave --scores out"
         )
-    ids, values = table[ids_name].combine_chunks(), table[values_name].combine_chunks()
-    lengths, others = (np.asarray(pa.compute.list_value_length(each).fill_null(0)) for each in (ids, values))
+    columns = [table[name].combine_chunks() for name in (ids_name, values_name)]
+    lengths, others = (np.asarray(pa.compute.list_value_length(each).fill_null(0)) for each in columns)
     if not np.array_equal(lengths, others) or not len(lengths) or not lengths.max():
         raise FormatError(
             f"{path}: the lists of {ids_name} and {values_name} differ in length, or are all empty"
         )
-    docs, places = _places_of(ids.flatten(), f"{path}: {ids_name}")
-    numbers = values.flatten()
+    (ids, numbers), docs = (each.flatten() for each in columns), None
+    where = f"{path}: {ids_name}"
+    if pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type):
+        codes = ids.dictionary_encode()
+        docs, ids = id_texts(codes.dictionary.to_pylist(), where), codes.indices
+    if ids.null_count or not pa.types.is_integer(ids.type):
+        problem = f"{ids.null_count:,} ids are missing" if ids.null_count else f"holds {ids.type}"
+        raise FormatError(f"{where}: {problem}, expected places of docs, -1 for padding, or ids as text")
     if not (pa.types.is_floating(numbers.type) or pa.types.is_integer(numbers.type)):
         raise FormatError(f"{path}: {values_name} holds {numbers.type}, expected numbers")
     is_real = np.arange(lengths.max()) < lengths[:, None]
-    matrix, scores = np.full(is_real.shape, PADDING, dtype=np.int64), np.full(is_real.shape, np.nan)
-    matrix[is_real] = places
-    scores[is_real] = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+    places, values = np.full(is_real.shape, PADDING), np.full(is_real.shape, np.nan)
+    places[is_real] = _whole(ids.to_numpy(zero_copy_only=False), where)
+    values[is_real] = numbers.to_numpy(zero_copy_only=False)
     query = pair_column(table.column_names, "query_id")
     queries = None if query is None else id_texts(table[query].to_pylist(), f"{path}: column {query}")
-    return Candidates(str(path), matrix, scores, queries, docs)
-
-
-def _places_of(values: Any, where: str) -> tuple[list[str] | None, Ints]:
-    """Return the docs that text ids name, each once, and their places; whole numbers are places."""
-    import pyarrow as pa
-
-    if values.null_count:
-        raise FormatError(f"{where}: {values.null_count:,} ids are missing, expected -1 for padding")
-    if pa.types.is_integer(values.type):
-        return None, _with_padding(values.to_numpy(zero_copy_only=False))
-    if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
-        raise FormatError(
-            f"{where}: holds {values.type}, expected whole numbers (places of docs) or text (ids)"
-        )
-    coded = values.dictionary_encode()
-    return id_texts(coded.dictionary.to_pylist(), where), np.asarray(coded.indices, dtype=np.int64)
+    return Candidates(str(path), places, values, queries, docs)

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.formats.arrays.matrix import Array, Stored
+from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.ids import id_texts
-from fire_toolkit.formats.runs.axis_ids import axes_of
 from fire_toolkit.formats.runs.ingest import Request, ingest_arrays
-from fire_toolkit.formats.runs.named_arrays import Arrays
+from fire_toolkit.formats.runs.named_arrays import arrays_in
 from fire_toolkit.formats.runs.ranked import QUERIES_ROWS
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.tables import Qrels, Run
@@ -66,24 +65,13 @@ def run_from_matrix(
     """
     if depth < 1:
         raise UsageError(f"run_from_matrix: depth is {depth}, expected 1 or more")
-    values = _array(sims)
-    given = id_texts(query_ids, "query_ids"), id_texts(doc_ids, "doc_ids")
-    axes = axes_of(_WHERE, (None, None), given)
-    queries, docs = axes
-    if values.shape != (len(queries), len(docs)) or not values.size:
-        shape = " × ".join(map(str, values.shape)) or "of a single number"
-        turned = values.shape == (len(docs), len(queries)) and values.size
-        raise FormatError(
-            f"run_from_matrix: sims is {shape}, but there are {len(queries):,} query ids and {len(docs):,} "
-            f"doc ids; expected queries × docs{': give sims.T' if turned else ''}"
-        )
-    _refuse_other_labels(sims, axes)
-    request = Request(
-        run_id=run_id, qrels=qrels, depth=depth, allow=parse_allowances(allow), orientation=QUERIES_ROWS
-    )
-    stored = Stored("sims", values.shape, values.dtype, lambda: values)
+    ids = [id_texts(query_ids, "query_ids"), id_texts(doc_ids, "doc_ids")]
+    arrays = arrays_in({"sims": _array(sims)}, _WHERE)
+    _refuse_other_labels(sims, ids)
+    given: Any = {"query_ids": ids[0], "doc_ids": ids[1], "orientation": QUERIES_ROWS}
+    request = Request(run_id=run_id, qrels=qrels, depth=depth, allow=parse_allowances(allow), **given)
     try:
-        return ingest_arrays(Arrays({"sims": stored}, queries, docs), _WHERE, request).run
+        return ingest_arrays(arrays, _WHERE, request).run
     except TableError as error:
         raise TableError(str(error).replace("--allow ", "allow=")) from None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterable
 
 from fire_toolkit.files import BOM
-from fire_toolkit.formats.columns import headed, is_number, renamed
+from fire_toolkit.formats.columns import is_number
 
 _LFS = b"version https://git-lfs"
 _WEB = (b"<!doctype html", b"<html")
@@ -36,19 +36,25 @@ def not_the_file(start: bytes) -> str | None:
     return None
 
 
-def not_a_run(start: bytes, path: Path) -> str | None:
-    """Return why a file with this beginning is not a run, and what was expected; None if unknown.
+def not_a_run(start: bytes, known: Iterable[str]) -> str | None:
+    """Return why a file with this beginning is not a run, and what was expected; None of words and blanks.
+
+    known: what the formats are called.
 
     Examples:
-        >>> not_a_run(b"q Q0 d 1 0.5\\n", Path("q.run"))
-        '5 fields on the first line, expected 6 (query_id Q0 doc_id rank score run_id)'
+        >>> not_a_run(b"0.25,0.5\\n", [])
+        '2 numbers on the first line: a matrix is not read as text; save it with numpy.save'
     """
-    mark, fields, _ = _first_lines(start)
-    if not fields:
+    line = start.removeprefix(BOM).split(b"\n", 1)[0].decode("utf-8", errors="replace").strip()
+    most = max(_MARKS, key=line.count)
+    mark = most if most in line else None
+    fields = [each.strip() for each in line.split(mark)]
+    if mark is None and len(fields) in range(3, 8) and not all(map(is_number, fields)):
         return None
-    line = line_to_type(start, path)
-    is_row = len(fields) > 1 and all(map(is_number, fields)) and any("." in field for field in fields)
-    if is_row and not line:
+    if not line.replace("\t", " ").isprintable() or len(fields) == 1:
+        shown = repr(start[:24].decode("utf-8", errors="replace"))
+        return f"begins with {shown}, which is not a known format; expected {'; '.join(known)}"
+    if all(map(is_number, fields)) and any("." in field for field in fields):
         return (
             f"{len(fields)} numbers on the first line: a matrix is not read as text; save it with numpy.save"
         )
@@ -56,27 +62,6 @@ def not_a_run(start: bytes, path: Path) -> str | None:
         shown = ", ".join(fields[:_SHOWN]) + (", ..." if len(fields) > _SHOWN else "")
         return (
             f"{_MARKS[mark]} between {len(fields)} fields on the first line ({shown}), expected CSV or TSV "
-            f"with a header that names query_id, doc_id and score{line}"
+            "with a header that names query_id, doc_id and score"
         )
-    if 3 <= len(fields) <= 7:
-        return f"{len(fields)} fields on the first line, expected 6 (query_id Q0 doc_id rank score run_id)"
     return None
-
-
-def line_to_type(start: bytes, path: Path) -> str:
-    """Return the line that gives a table of ranked lists a header that is read; empty where none is known."""
-    mark, fields, below = _first_lines(start)
-    return (renamed(fields, mark, path) or headed(fields, below, mark, path)) if mark and fields else ""
-
-
-def _first_lines(start: bytes) -> tuple[str, list[str], list[str]]:
-    """Return what separates fields, empty for blanks, and the fields of the first two lines of text."""
-    lines = [
-        line.decode("utf-8", errors="replace").strip() for line in start.removeprefix(BOM).split(b"\n", 2)
-    ]
-    if b"\0" in start or not lines[0].replace("\t", " ").isprintable():
-        return "", [], []
-    most = max(_MARKS, key=lines[0].count)
-    mark = most if most in lines[0] else ""
-    first, below = ([each.strip() for each in line.split(mark or None)] for line in (*lines[:2], "")[:2])
-    return mark, first, below

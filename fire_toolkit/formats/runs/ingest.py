@@ -10,24 +10,20 @@ from typing import Any
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array, Stored, blocks_of
-from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of
+from fire_toolkit.formats.runs.axis_ids import Ids, axes_of, with_ids
 from fire_toolkit.formats.runs.candidates import Candidates, candidate_lists, read_candidates
 from fire_toolkit.formats.runs.embeddings import COSINE, products
-from fire_toolkit.formats.runs.json_runs import with_ids
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrices import Axes, readings_of
 from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.runs.ranked import (
-    QUERIES_COLUMNS,
-    QUERIES_ROWS,
     Ranked,
-    ids_of,
     rank_lists,
     rank_rows,
     run_name,
     run_of_ranked,
 )
-from fire_toolkit.formats.runs.readers import lists_in, read_vectors, recognise
+from fire_toolkit.formats.runs.readers import read_vectors, recognise
 from fire_toolkit.formats.runs.score_anomalies import (
     Kept,
     ScoreAnomalies,
@@ -64,8 +60,8 @@ class Request:
 
     run_id: str | None = None
     key: str | None = None
-    query_ids: Sequence[str] | IdFile | None = None
-    doc_ids: Sequence[str] | IdFile | None = None
+    query_ids: Ids = None
+    doc_ids: Ids = None
     orientation: str | None = None
     expected: Sequence[Expectation] = ()
     qrels: Qrels | None = None
@@ -110,24 +106,15 @@ def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingest
         return job.of_candidates(read_candidates(path), request.candidates)
     if other is not None:
         return job.of_vectors([read_vectors(path), read_vectors(other)], (path, other))
-    if (lists := lists_in(reader, path, request.key)) is not None:
-        return job.of_lists(with_ids(lists, path, request.query_ids, request.doc_ids, is_needed=True))
-    if reader.read_arrays is None:
-        raise FormatError(f"{path}: {reader.what} holds no predictions")
-    return ingest_arrays(reader.read_arrays(path), path, request, job.about)
+    found = reader.read(path, request.key)
+    if isinstance(found, Listed):
+        return job.of_lists(with_ids(found, path, (request.query_ids, request.doc_ids)))
+    return job.of_arrays(found)
 
 
-def ingest_arrays(
-    arrays: Arrays, path: Path, request: Request, about: Mapping[str, Any] | None = None
-) -> Ingested:
-    """Return the run in arrays, a matrix or vectors of both sides; as for `ingest`, which says `about` first.
-
-    `path` is what they are called in errors.
-    """
-    job = _Job(path, request, dict(about or {}))
-    if request.key is None and vector_names(arrays) is not None:
-        return job.of_vectors([arrays, arrays])
-    return job.of_matrix(arrays)
+def ingest_arrays(arrays: Arrays, path: Path, request: Request) -> Ingested:
+    """Return the run in arrays, as `ingest` does; `path` is what they are called in errors."""
+    return _Job(path, request, {}).of_arrays(arrays)
 
 
 @dataclass
@@ -151,6 +138,12 @@ class _Job:
         self.about |= {"scores": kind, "candidates": length, **counts}
         return self.of_lists(listed, n_docs=len(docs))
 
+    def of_arrays(self, arrays: Arrays) -> Ingested:
+        """Return what arrays hold: the vectors of both sides, or the matrix that was asked for."""
+        if self.request.key is None and vector_names(arrays) is not None:
+            return self.of_vectors([arrays, arrays])
+        return self.of_matrix(arrays)
+
     def of_vectors(self, arrays: Sequence[Arrays], files: Sequence[Path] = ()) -> Ingested:
         """Return the products of query vectors and doc vectors; files: where there is one for each side."""
         sides = zip(arrays, files, strict=bool(files))
@@ -164,8 +157,7 @@ class _Job:
                 f"{len(axes[0])} query ids and {len(axes[1])} doc ids; expected query vectors, then doc "
                 "vectors, one for each id"
             )
-        self.request = replace(self.request, mask=None)
-        self.about |= {"vectors": list(names), "similarity": self.request.similarity or COSINE}
+        self.about |= {"vectors": names, "similarity": self.request.similarity or COSINE}
         rank = partial(self.request.rank_vectors, queries, docs, self.request.similarity)
         return self.ranked(rank, len(axes[0]), axes)
 
@@ -174,75 +166,57 @@ class _Job:
         path, request = self.path, self.request
         axes, mask = self.axes(arrays.query_ids, arrays.doc_ids), request.mask
         mask = arrays.mask if mask is None else mask
-        self.request = replace(request, mask=mask)
-        name, readings = readings_of(arrays, path, axes, key=request.key, mask=mask)
+        wanted = request.orientation or arrays.orientation
+        name, readings = readings_of(arrays, path, axes, key=request.key, mask=mask, wanted=wanted)
         self.about |= {"array": name, "shape": list(arrays.matrices[name].shape)}
         if others := {other: own for other, own in arrays.matrices.items() if other != name}:
             self.about["other_arrays"] = described(replace(arrays, matrices=others))
-        wanted = request.orientation or arrays.orientation
-        if wanted is not None and wanted not in readings:
-            problem = f"{wanted}, but the shape fits {next(iter(readings))} only"
-            if wanted not in (QUERIES_ROWS, QUERIES_COLUMNS):
-                problem = f"{wanted!r}, expected one of {QUERIES_ROWS}, {QUERIES_COLUMNS}"
-            raise FormatError(f"{path}: orientation {problem}")
-        if wanted is None and len(readings) > 1:
-            return self.by_expectation(readings, axes)
         said = "the shape" if wanted is None else "given" if request.orientation else "said by the file"
-        chosen = wanted or next(iter(readings))
-        self.about |= {"orientation": chosen, "orientation_from": said}
-        values = readings[chosen]
-        try:
-            rank = partial(rank_rows, blocks_of(values, str(path), request.on_read))
-            return self.ranked(rank, len(values), axes)
-        except UsageError as error:
-            if len(readings) < 2 or not request.expected or request.qrels is None:
-                raise
-            other = next(name for name in readings if name != chosen)
-            found = self.read_as(other, readings[other], axes)[1]
-            words = describe_expectations(request.expected, found)
-            raise UsageError(f"{error}; read as {other} it gives {words}") from None
+        if len(readings) > 1:
+            return self.by_expectation(readings, axes)
+        ((orientation, values),) = readings.items()
+        self.about |= {"orientation": orientation, "orientation_from": said}
+        rank = partial(rank_rows, blocks_of(values, str(path), request.on_read), mask=mask)
+        return self.ranked(rank, len(values), axes)
 
     def by_expectation(self, readings: Mapping[str, Array], axes: Axes) -> Ingested:
         """Return the reading of a square matrix that gives the logged scores, the only one of the two."""
-        shape, logged = " × ".join(map(str, self.about["shape"])), self.request.expected
+        shape, logged, qrels = (
+            " × ".join(map(str, self.about["shape"])),
+            self.request.expected,
+            self.request.qrels,
+        )
         square = (
             f"{self.path}: {shape} is square: its shape does not tell whether queries are rows or columns"
         )
-        if self.request.qrels is None:
+        if qrels is None:
             raise UsageError(
                 f"{square}; give --orientation queries-rows or queries-columns, or "
                 "--expect with a logged score (R@1=46.1) and --qrels"
             )
-        both = {name: self.read_as(name, values, axes) for name, values in readings.items()}
-        words = "; ".join(
-            f"{name} gives "
-            + ", ".join(f"{e.name} {e.rescaled(v):.4g}" for e, v in zip(logged or [_R1], found, strict=True))
-            for name, (_, found) in both.items()
-        )
-        agreeing = [result for result, found in both.values() if logged and _agree(logged, found)]
+        agreeing, words = list[Ingested](), list[str]()
+        for name, values in readings.items():
+            about = {**self.about, "orientation": name, "orientation_from": "the logged score"}
+            job = _Job(self.path, replace(self.request, expected=()), about)
+            result = job.ranked(partial(rank_rows, blocks_of(values, str(self.path))), len(values), axes)
+            found = found_scores(self.request.kept.scored(result.run), qrels, logged or [_R1])
+            pairs = zip(logged or [_R1], found, strict=True)
+            words.append(f"{name} gives {', '.join(f'{e.name} {e.rescaled(v):.4g}' for e, v in pairs)}")
+            if logged and _agree(logged, found):
+                result.report["reproduced"] = describe_expectations(logged, found)
+                agreeing.append(result)
+        both = "; ".join(words)
         if len(agreeing) == 1:
-            agreeing[0].notes.append(f"the logged score is reproduced by one reading: {words}")
+            agreeing[0].notes.append(f"the logged score is reproduced by one reading: {both}")
             return agreeing[0]
-        problem = f"{words}; give --orientation, or --expect with the score that the model's log printed"
+        problem = f"{both}; give --orientation, or --expect with the score that the model's log printed"
         if logged:
             which = "both readings give" if agreeing else "neither reading gives"
             problem = (
-                f"{which} {', '.join(f'{e.name}={e.value:g}' for e in logged)}: {words}; check the ids' "
+                f"{which} {', '.join(f'{e.name}={e.value:g}' for e in logged)}: {both}; check the ids' "
                 "order, the split and the checkpoint, or give another logged score"
             )
         raise UsageError(f"{square}: {problem}")
-
-    def read_as(self, orientation: str, values: Array, axes: Axes) -> tuple[Ingested, list[float]]:
-        """Return one reading of a matrix, and its scores by the measures expected (R@1 where none is)."""
-        expected, qrels = self.request.expected, self.request.qrels
-        about = {**self.about, "orientation": orientation, "orientation_from": "the logged score"}
-        job = _Job(self.path, replace(self.request, expected=()), about)
-        result = job.ranked(partial(rank_rows, blocks_of(values, str(self.path))), len(values), axes)
-        assert qrels is not None
-        found = found_scores(self.request.kept.scored(result.run), qrels, expected or [_R1])
-        if expected:
-            result.report["reproduced"] = describe_expectations(expected, found)
-        return result, found
 
     def ranked(self, rank: Callable[..., Ranked], n_rows: int, axes: Axes) -> Ingested:
         """Return rows of queries as a run; rank: as `rank_rows`, which has its rows."""
@@ -252,7 +226,6 @@ class _Job:
             where=where,
             n_rows=n_rows,
             n_queries=len(queries),
-            mask=request.mask,
             docs=docs,
             depth=request.depth,
             positives=positives,
@@ -263,12 +236,13 @@ class _Job:
         if n_outside:
             notes += [f"{n_outside:,} positives of the qrels have a query or doc that is not among the ids"]
         run = run_of_ranked(ranked, run_name(self.path, request.run_id), queries, docs, where=where)
-        return self.finished(run, ranked.anomalies, notes, n_docs=len(docs), positives_outside=n_outside)
+        self.about["positives_outside"] = n_outside
+        return self.finished(run, ranked.anomalies, notes, n_docs=len(docs))
 
     def of_lists(self, listed: Listed, *, n_docs: int | None = None) -> Ingested:
         """Return the run of ranked lists; n_docs: of how many docs a vector search gave them."""
         request, is_search = self.request, n_docs is not None
-        run, anomalies = rank_lists(
+        run, anomalies, (queries, docs) = rank_lists(
             listed,
             self.path,
             run_id=request.run_id,
@@ -278,14 +252,11 @@ class _Job:
             spare=request.kept.spare,
             may_flood=is_search,
         )
-        queries, docs = ids_of(listed)
         allowed = refuse_anomalies(anomalies, queries, docs, allow=request.allow, where=str(self.path))
         notes = [*allowed, *listed.notes] if is_search else [*listed.notes, *allowed]
         return self.finished(run, anomalies, notes, n_docs=n_docs or len(docs))
 
-    def finished(
-        self, run: Run, anomalies: ScoreAnomalies, notes: list[str], *, n_docs: int, **more: int
-    ) -> Ingested:
+    def finished(self, run: Run, anomalies: ScoreAnomalies, notes: list[str], *, n_docs: int) -> Ingested:
         """Return a ranked run without what it need not keep, after a look at the logged scores."""
         request, about = self.request, self.about
         positives = positive_pairs(request.qrels)
@@ -305,7 +276,6 @@ class _Job:
             notes = [*notes, f"the logged score is reproduced: {words}"]
             about["reproduced"] = words
         about |= {
-            **more,
             "queries": len(run["query_id"].cat.categories),
             "docs": len(run["doc_id"].cat.categories),
             "rows": len(run),

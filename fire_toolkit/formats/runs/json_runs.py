@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,9 +23,8 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.errors import FileNote, FormatError, UsageError
+from fire_toolkit.errors import FormatError
 from fire_toolkit.files import BOM, read_text
-from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.columns import (
     RANK,
     RUN,
@@ -38,18 +36,20 @@ from fire_toolkit.formats.columns import (
     said_of_pair,
 )
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
 from fire_toolkit.syntax import parse_json
+from fire_toolkit.tables.columns import PAIR
 
 _META = ("mteb_model_meta", "version", "metric", "comment", "team", "name")
 _LISTS = ("docs", "doc_ids", "results", "ranking", "ranked", "retrieved", "hits")
 _MOST_LEVELS = 8
 _CANDIDATE = "candidate"  # of FashionIQ, whose entries have no id
+_PLACE = re.compile("[0-9]{1,15}")
 NUMBERED = (
     "entries have no ids: each is its candidate and its number among those of that candidate, as in the "
     "benchmark's own file, in whose order they must stand"
 )
+_Ranking = tuple[Sequence[Any], Sequence[Any] | None]  # docs, and their scores; without, they are best first
 
 
 def is_json(start: bytes, path: Path) -> bool:
@@ -62,6 +62,12 @@ def is_jsonl(start: bytes, path: Path) -> bool:
     first, _, rest = start.removeprefix(BOM).lstrip().partition(b"\n")
     ends = {b"{": b"}", b"[": b"]"}
     return first.rstrip()[-1:] == ends.get(first[:1]) and rest.lstrip()[:1] == first[:1]
+
+
+def is_index_list(start: bytes, path: Path) -> bool:
+    """Whether the first line is two or more whole numbers between commas."""
+    fields = start.removeprefix(BOM).split(b"\n", 1)[0].strip().split(b",")
+    return len(fields) > 1 and all(field.strip().isdigit() for field in fields)
 
 
 def read_json(path: Path, key: str | None = None) -> Listed:
@@ -77,8 +83,31 @@ def read_json(path: Path, key: str | None = None) -> Listed:
 
 def read_jsonl(path: Path, key: str | None = None) -> Listed:
     """Return the records of a JSON Lines file as ranked lists; see `read_json`."""
-    lines = ((n, line) for n, line in enumerate(read_text(path).split("\n"), start=1) if line.strip())
-    return listed_of([parse_json(line, str(path), line=n) for n, line in lines], str(path), key)
+    return listed_of([parse_json(line, str(path), line=n) for n, line in _lines(path)], str(path), key)
+
+
+def read_index_list(path: Path, key: str | None = None) -> Listed:
+    """Return lines of places as lists of places.
+
+    Raises:
+        FormatError: a line has another length, or a field that is not a whole number; names the line.
+    """
+    lists, width = dict[str, list[int]](), 0
+    for number, line in _lines(path):
+        fields = [field.strip() for field in line.split(",")]
+        width = width or len(fields)
+        if len(fields) != width or not all(map(_PLACE.fullmatch, fields)):
+            raise FormatError(
+                f"{path}:{number}: {line[:40]!r}, expected {width} whole numbers, as on the first line: "
+                "places of docs, best first"
+            )
+        lists[f"{path}:{number}"] = [int(field) for field in fields]
+    return _of_places(lists, str(path))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    lines = enumerate(read_text(path).split("\n"), start=1)
+    return ((number, line) for number, line in lines if line.strip())
 
 
 def listed_of(value: Any, where: str, key: str | None) -> Listed:
@@ -99,50 +128,50 @@ def listed_of(value: Any, where: str, key: str | None) -> Listed:
         names = ", ".join(map(repr, list(runs)[:8]))
         raise FormatError(f"{where}: {problem}; choose one with --key: {names}")
     chosen = runs[key]
-    if _are_places(chosen):
-        return from_places({f"{where}: list {n}": places for n, places in enumerate(chosen, start=1)}, where)
-    return _of_records(chosen, where) if isinstance(chosen, list) else _of_lists(chosen, where)
+    if isinstance(chosen, dict):
+        return _of_lists(chosen, where)
+    if isinstance(chosen[0], list):
+        return _of_places({f"{where}: list {n}": each for n, each in enumerate(chosen, start=1)}, where)
+    return _of_records(chosen, where)
 
 
 def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield what may be a run, with the path of keys to it."""
+    """Yield what may be a run, with the path of keys to it: rankings by query, records or lists of places."""
     if isinstance(value, list):
         if (value and all(isinstance(item, dict) for item in value)) or (not path and _are_places(value)):
             yield path, value
     elif isinstance(value, dict):
         inner = {name: item for name, item in value.items() if path or name not in _META}
-        if inner and all(_is_ranking(item) for item in inner.values()):
-            yield path, inner
+        lists = {query: _ranking(item) for query, item in inner.items()}
+        if inner and all(lists.values()):
+            yield path, lists
         elif path.count("/") < _MOST_LEVELS:
             for name, item in inner.items():
                 yield from _runs(item, f"{path}/{name}" if path else name)
 
 
-def _is_ranking(item: Any) -> bool:
-    """Whether a value is `{doc: score}`, `[doc, ...]`, `[[doc, score], ...]` or a list of such records."""
+def _ranking(item: Any) -> _Ranking | None:
+    """Return `{doc: score}`, `[doc, ...]`, `[[doc, score], ...]` or such records as a ranking, else None."""
     if isinstance(item, dict):
-        return all(_is_number(score) for score in item.values())
-    return isinstance(item, list) and (
-        all(isinstance(doc, str | int) for doc in item) or _pairs_of(item) is not None
-    )
-
-
-def _pairs_of(item: list[Any]) -> list[tuple[Any, Any]] | None:
-    """Return the docs and scores of a list that has both, None of another."""
+        return (list(item), list(item.values())) if all(map(_is_number, item.values())) else None
+    if not isinstance(item, list):
+        return None
+    if all(isinstance(doc, str | int) for doc in item):
+        return item, None
     names = list(item[0]) if isinstance(item[0], dict) else []
     doc, score = pair_column(names, "doc_id"), find_name(names, SCORE)
     is_own = pair_columns(names, "query_id") in ([], ["key"])  # or each names its query: they are a run's
     if doc and score and is_own and all(isinstance(each, dict) and {doc, score} <= {*each} for each in item):
-        return [(each[doc], each[score]) for each in item]
+        return [each[doc] for each in item], [each[score] for each in item]
     is_pair = all(isinstance(each, list | tuple) and len(each) == 2 for each in item)
-    if is_pair and all(isinstance(doc, str) and _is_number(score) for doc, score in item):
-        return [(doc, score) for doc, score in item]
+    if is_pair and all(isinstance(each, str) and _is_number(value) for each, value in item):
+        return [each for each, _ in item], [value for _, value in item]
     return None
 
 
-def _are_places(value: Any) -> bool:
+def _are_places(value: list[Any]) -> bool:
     """Whether a value is lists of whole numbers from 0, one for each query."""
-    lists = value if isinstance(value, list) and all(isinstance(item, list) for item in value) else []
+    lists = value if all(isinstance(item, list) for item in value) else []
     return any(lists) and all(type(place) is int and place >= 0 for item in lists for place in item)
 
 
@@ -159,20 +188,19 @@ def _oddity(value: Any) -> str:
     return ""
 
 
-def _of_lists(lists: dict[str, Any], where: str) -> Listed:
+def _of_lists(lists: Mapping[str, _Ranking], where: str) -> Listed:
     """Return the docs of each query, with scores or best first."""
     queries, docs, scores, is_order = list[str](), list[str](), list[float](), False
-    for query, ranked in lists.items():
+    for query, (ranked, values) in lists.items():
         at, n = f"{where}: query {query}", len(ranked)
-        pairs = list(ranked.items()) if isinstance(ranked, dict) else _pairs_of(ranked) if ranked else []
-        is_order = is_order or pairs is None
         queries += [query] * n
-        docs += (id_text(doc, at) for doc, _ in pairs or zip(ranked, ranked, strict=True))
-        scores += range(-1, -1 - n, -1) if pairs is None else (as_score(score, at) for _, score in pairs)
+        docs += (id_text(doc, at) for doc in ranked)
+        scores += range(-1, -1 - n, -1) if values is None else (_score(value, at) for value in values)
+        is_order = is_order or (values is None and n > 0)
     return from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,) if is_order else ())
 
 
-def as_score(value: Any, where: str) -> float:
+def _score(value: Any, where: str) -> float:
     """Return a JSON number as a score; NaN and infinities pass, to be counted later."""
     if not _is_number(value):
         raise FormatError(f"{where}: score {str(value)[:40]!r}, expected a number")
@@ -188,33 +216,32 @@ def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
     if not pair_columns(names, "query_id") and _CANDIDATE in names:
         return replace(_of_records(_numbered(records, where), where), notes=(FROM_RANKS, NUMBERED))
     query, docs = needed_column(names, "query_id", where), pair_columns(names, "doc_id")
-    are_lists = not docs or any(name in names for name in _LISTS)
-    doc = "" if are_lists else needed_column(names, "doc_id", where)
     score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
-    are_lists = are_lists or isinstance(records[0].get(doc), list | dict)
+    are_lists = not docs or any(name in names for name in _LISTS)
+    are_lists = are_lists or isinstance(records[0].get(docs[0]), list | dict)
+    doc = "" if are_lists else needed_column(names, "doc_id", where)
     if not are_lists and score is None and rank is None:
         raise FormatError(f"{where}: records with {', '.join(names)}; expected score or rank among them")
-    lists, rows = dict[str, Any](), list[tuple[str, str, float]]()
+    lists, rows = dict[str, _Ranking](), list[tuple[str, str, float]]()
     for number, record in enumerate(records, start=1):
         at = f"{where}: record {number}"
         query_id = id_text(_field(record, query, at), at)
         if not are_lists:
-            value = as_score(_field(record, score or rank, at), at)
+            value = _score(_field(record, score or rank, at), at)
             rows.append((query_id, id_text(_field(record, doc, at), at), value if score else -value))
             continue
-        content = next((record[name] for name in (*_LISTS, *docs) if name in record), None)
-        if query_id in lists or not _is_ranking(content):
+        found = _ranking(next((record[name] for name in (*_LISTS, *docs) if name in record), None))
+        if query_id in lists or found is None:
             problem = "appears twice" if query_id in lists else f"has no list ({', '.join(_LISTS[:3])})"
             raise FormatError(f"{at}: query {query_id!r} {problem}, expected one list of docs for each query")
-        lists[query_id] = content
+        lists[query_id] = found
     if are_lists:
         return _of_lists(lists, where)
     runs = sorted({str(record.get(run, "")) for record in records}) if run else [""]
     if len(runs) > 1:
         raise FormatError(f"{where}: {len(runs)} run ids in one file ({', '.join(runs[:3])}), expected one")
-    columns = zip(*rows, strict=True)
     notes = *said_of_pair(query, doc), *(() if score else (FROM_RANKS,))
-    return from_columns(*columns, where=where, run_id=runs[0] or None, notes=notes)
+    return from_columns(*zip(*rows, strict=True), where=where, run_id=runs[0] or None, notes=notes)
 
 
 def _numbered(records: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:
@@ -234,131 +261,19 @@ def _field(record: dict[str, Any], name: str | None, where: str) -> Any:
     return record[name]
 
 
-_EITHER = "may be ids of the list of ids or places in it"
-_DO = "leave it out where they are ids; where they are places, save the file with ids"
-_PLACE = re.compile("[0-9]{1,15}")
-
-
-def is_index_list(start: bytes, path: Path) -> bool:
-    """Whether the first line is two or more whole numbers between commas."""
-    fields = start.removeprefix(BOM).split(b"\n", 1)[0].strip().split(b",")
-    return len(fields) > 1 and all(field.strip().isdigit() for field in fields)
-
-
-def read_index_list(path: Path, key: str | None = None) -> Listed:
-    """Return the lists with places as ids, to be named by `with_ids`.
-
-    Raises:
-        FormatError: a line has another length, or a field that is not a whole number; names the line.
-    """
-    lines = [(n, line) for n, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
-    width, lists = len(lines[0][1].split(",")), dict[str, list[int]]()
-    for number, line in lines:
-        fields = [field.strip() for field in line.split(",")]
-        if len(fields) != width or not all(_PLACE.fullmatch(field) for field in fields):
-            raise FormatError(
-                f"{path}:{number}: {line[:40]!r}, expected {width} whole numbers, as on the first line: "
-                "places of docs, best first"
-            )
-        lists[f"{path}:{number}"] = [int(field) for field in fields]
-    return from_places(lists, str(path))
-
-
-def from_places(lists: Mapping[str, Sequence[int]], where: str) -> Listed:
-    """Return lists of places, one for each query in the order of the ids, with places as ids.
+def _of_places(lists: Mapping[str, Sequence[int]], where: str) -> Listed:
+    """Return lists of places, one for each query in the order of the ids.
 
     lists: where a list stands (for messages), and its places, best first; lengths may differ.
 
     Raises:
-        FormatError: a list is empty or holds a place twice, or there is none.
+        FormatError: a list is empty or holds a place twice.
     """
     for at, places in lists.items():
         if not places or len(set(places)) < len(places):
             problem = "a doc appears twice" if places else "an empty list"
             raise FormatError(f"{at}: {problem}, expected {len(places) or 'some'} different places of docs")
-    queries = [str(row) for row, places in enumerate(lists.values()) for _ in places]
-    docs = [str(place) for places in lists.values() for place in places]
-    scores = [float(-rank) for places in lists.values() for rank in range(1, len(places) + 1)]
-    return from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,), has_places=True)
-
-
-def with_ids(
-    listed: Listed, path: Path, *given: Sequence[str] | IdFile | None, is_needed: bool = False
-) -> Listed:
-    """Return lists with ids in the place of places; `is_needed` as for `_named_where_places`.
-
-    Raises:
-        FormatError: the file has places, and not one line for each query, or a place beyond the docs.
-    """
-    if not listed.has_places:
-        return _named_where_places(listed, path, *given, is_needed=is_needed)
-    queries, docs = axes_of(path, (None, None), given)
-    rows, places = (listed.scored[name].astype("int64").to_numpy() for name in ("query_id", "doc_id"))
-    n_lines, highest = int(rows.max()) + 1, int(places.max())
-    if n_lines != len(queries):
-        raise FormatError(
-            f"{path}: {n_lines} lists, but {len(queries)} query ids; expected a list for each query"
-        )
-    if highest >= len(docs):
-        raise FormatError(
-            f"{path}: place {highest}, but {len(docs)} doc ids; expected places from 0 to {len(docs) - 1}"
-        )
-    ids = {"query_id": _texts(queries)[rows], "doc_id": _texts(docs)[places]}
-    return replace(listed, scored=listed.scored.assign(**ids), has_places=False)
-
-
-def _named_where_places(
-    listed: Listed, path: Path, *given: Sequence[str] | IdFile | None, is_needed: bool = False
-) -> Listed:
-    """Return lists whose queries or docs are places from 0 with the ids at those places; ids stay.
-
-    Values that could be ids in the list or places in it are taken as ids, with a `FileNote`, unless the user
-    gave the list.
-
-    Args:
-        listed: the lists of a file that may hold ids or places.
-        path: the file.
-        given: the ids of queries, then of docs, in which places are looked up; a collection's are not.
-        is_needed: whether ids that the user gave must be of use.
-
-    Raises:
-        UsageError: the user gave ids, and the values could be ids or places, or the ids are of no use.
-    """
-    for column, file in zip(("query_id", "doc_id"), given, strict=True):
-        if file is None or (isinstance(file, IdFile) and file.note is not None):
-            continue
-        ids = file.ids if isinstance(file, IdFile) else file
-        option = file.option if isinstance(file, IdFile) and file.is_asked else None
-        values = listed.scored[column].astype("str")
-        problem = _no_places(values.unique().tolist(), ids)
-        if problem is None:
-            named = listed.scored.assign(**{column: _texts(ids)[values.astype("int64").to_numpy()]})
-            note = f"{column}s are places from 0, named by the list of {column}s"
-            listed = replace(listed, scored=named, notes=(*listed.notes, note))
-            if isinstance(file, IdFile):
-                file.users.append(path)
-        elif option and problem is _EITHER:
-            raise UsageError(f"{path}: {option}: its {column}s {problem}, which only you can tell: {_DO}")
-        elif option and is_needed:
-            raise UsageError(f"{path}: {option} does not help: its {column}s {problem}")
-        elif problem is _EITHER:
-            warnings.warn(f"{path}: its {column}s {problem}; taken as ids", FileNote, stacklevel=2)
-    return listed
-
-
-def _texts(ids: Sequence[str]) -> Array:
-    return pd.Series(list(ids), dtype="str").to_numpy()
-
-
-def _no_places(found: Sequence[str], given: Sequence[str]) -> str | None:
-    """Return why ids are not places in a list, or None where they are."""
-    known = set(given)
-    if len(known) < len(given):
-        return "cannot be places in a list that names one twice"
-    are_own = all(value in known for value in found)
-    for value in found:
-        if not _PLACE.fullmatch(value) or value != str(int(value)) or int(value) >= len(given):
-            unknown = f"hold {value[:40]!r}, neither an id of that list nor a place in it"
-            what = "are ids already" if are_own else unknown
-            return f"{what} (places are 0 to {len(given) - 1}); leave it out"
-    return _EITHER if are_own and any(given[int(value)] != value for value in found) else None
+    rows = [
+        (row, place, -rank) for row, own in enumerate(lists.values()) for rank, place in enumerate(own, 1)
+    ]
+    return Listed(pd.DataFrame(rows, columns=[*PAIR, "score"]), notes=(FROM_RANKS,), has_places=True)

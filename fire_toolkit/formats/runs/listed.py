@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype, is_string_dtype
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.columns import RANK, RUN, SCORE, find_name, needed_column, said_of_pair
@@ -23,7 +22,7 @@ class Listed:
 
     scored: columns query_id, doc_id, score (or, when `has_ranks`, also rank, which then holds).
     run_id: the run's id, if the file names one. notes: what a user must know (scores made from ranks).
-    has_places: the ids are places from 0 in lists of ids that another file has.
+    has_places: the ids are places from 0 in lists of ids that another file has, as whole numbers.
     """
 
     scored: pd.DataFrame
@@ -31,21 +30,6 @@ class Listed:
     notes: tuple[str, ...] = ()
     has_ranks: bool = False
     has_places: bool = False
-
-    def __post_init__(self) -> None:
-        ids = [self.scored.get(name) for name in ("query_id", "doc_id")]
-        numbers = [self.scored.get(name) for name in ("score", "rank")[: 1 + self.has_ranks]]
-        are_texts = all(column is not None and is_string_dtype(_values_of(column)) for column in ids)
-        are_numbers = all(column is not None and is_numeric_dtype(column) for column in numbers)
-        if not (are_texts and are_numbers):
-            found = ", ".join(f"{name} ({kind})" for name, kind in self.scored.dtypes.items())
-            raise TypeError(
-                f"ranked lists with columns {found}; expected texts query_id, doc_id, a number score"
-            )
-
-
-def _values_of(column: pd.Series) -> Any:
-    return column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
 
 
 def from_columns(
@@ -56,7 +40,6 @@ def from_columns(
     where: str,
     run_id: str | None = None,
     notes: tuple[str, ...] = (),
-    has_places: bool = False,
 ) -> Listed:
     """Return parallel lists as Listed.
 
@@ -69,21 +52,23 @@ def from_columns(
         ids = {"query_id": pd.Series(query_ids, dtype="str"), "doc_id": pd.Series(doc_ids, dtype="str")}
     except UnicodeEncodeError:
         raise FormatError(f"{where}: an id contains half a character (an unpaired surrogate)") from None
-    scored = pd.DataFrame({**ids, "score": pd.Series(scores, dtype="float64")})
-    return Listed(scored, run_id, notes, has_places=has_places)
+    return Listed(pd.DataFrame({**ids, "score": pd.Series(scores, dtype="float64")}), run_id, notes)
 
 
-def listed_table(table: pd.DataFrame, where: str, key: str | None, *, line: str = "") -> Listed:
+def coded(codes: Any, ids: Sequence[str]) -> pd.Categorical:
+    """Return the ids that codes stand for, as a column."""
+    return pd.Categorical.from_codes(codes, pd.Index(list(ids), dtype="str"), validate=False)
+
+
+def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     """Return a frame with columns of usual names as ranked lists; with a score, a rank is not used.
-
-    line: what to type where it is not clear which column is what.
 
     Raises:
         FormatError: no query or doc, or several columns that could be; no score and no rank, one that is not
             a number (with its row), several runs and no `key`, which names one.
     """
     names = [str(name) for name in table.columns]
-    query, doc = (needed_column(names, role, where, line=line) for role in ("query_id", "doc_id"))
+    query, doc = (needed_column(names, role, where) for role in ("query_id", "doc_id"))
     score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
     if score is None and rank is None:
         raise FormatError(f"{where}: columns {', '.join(names)}; expected score or rank among them")

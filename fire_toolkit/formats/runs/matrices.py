@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import ranges_of
-from fire_toolkit.errors import FileNote, FormatError, UsageError
+from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.formats.arrays.matrix import Array, Stored, blocks_of, by_rows
-from fire_toolkit.formats.runs.axis_ids import Given, IdFile, axes_of, id_file_for
+from fire_toolkit.formats.runs.axis_ids import Ids, axes_of
 from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix
 from fire_toolkit.formats.runs.ranked import (
     NO_PAIRS,
@@ -25,7 +25,6 @@ from fire_toolkit.formats.runs.ranked import (
     rank_rows,
     run_of_ranked,
 )
-from fire_toolkit.formats.runs.readers import find_reader
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, indexed
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
@@ -45,6 +44,7 @@ def readings_of(
     *,
     key: str | None = None,
     mask: Array | None = None,
+    wanted: str | None = None,
     may_be_padded: bool = True,
 ) -> tuple[str, dict[str, Array]]:
     """Return the name of the matrix among arrays, and it as rows of queries, by each orientation that fits.
@@ -55,6 +55,7 @@ def readings_of(
         axes: the ids of queries and docs.
         key: which array; None chooses by names and shapes.
         mask: which rows are no padding.
+        wanted: the orientation that is known, which is then the only one.
         may_be_padded: whether there may be more rows than queries.
 
     Raises:
@@ -68,6 +69,8 @@ def readings_of(
         fits[QUERIES_ROWS] = rows
     if values.shape == (n_docs, n_queries) and mask is None:
         fits[QUERIES_COLUMNS] = values.T
+    shape = " × ".join(map(str, values.shape))
+    ids = f"{n_queries} query ids and {n_docs} doc ids"
     if not fits or not values.size:
         expected = "queries × docs"
         if may_be_padded:
@@ -75,11 +78,11 @@ def readings_of(
                 f"{n_queries} × {n_docs}, or {n_docs} × {n_queries}, or more rows of padding; if these are "
                 "vectors, give query vectors and doc vectors with --similarity"
             )
-        raise FormatError(
-            f"{path}: shape {' × '.join(map(str, values.shape))}, but {n_queries} query ids and {n_docs} doc "
-            f"ids; expected {expected}"
-        )
-    return name, fits
+        raise FormatError(f"{path}: shape {shape}, but {ids}; expected {expected}")
+    if wanted is not None and wanted not in fits:
+        fit = " and ".join(fits)
+        raise FormatError(f"{path}: orientation {wanted!r}, but shape {shape} with {ids} fits {fit} only")
+    return name, fits if wanted is None else {wanted: fits[wanted]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +91,9 @@ class MatrixRun(Shown):
 
     If the docs at a query's lowest score are a flood, they are not docs of the run, as in `rank_rows`.
     own_items: the doc of each query that is left out of its ranking; tell: told of them when it is scored.
-    stored, is_turned: where the values lie, and whether columns are queries there. rows: which of its rows a
-    part has, from one up to another.
+    stored, is_turned: where the values lie, and whether columns are queries there. may_be_turned: whether its
+    columns are or may be queries, and the file does not say. rows: which of its rows a part has, from one up
+    to another.
     """
 
     path: Path
@@ -101,6 +105,7 @@ class MatrixRun(Shown):
     tell: Tell | None = None
     stored: Stored | None = None
     is_turned: bool = False
+    may_be_turned: bool = False
     rows: tuple[int | None, int | None] = (None, None)
 
     def without_own_items(self, own_items: OwnItems, tell: Tell) -> MatrixRun:
@@ -213,56 +218,22 @@ class MatrixRun(Shown):
         )
 
 
-def open_matrix(path: Path, *, query_ids: Given = None, doc_ids: Given = None) -> MatrixRun:
-    """Return the matrix in a file as a run of its name; ids as for `read_run`.
+def matrix_run(arrays: Arrays, path: Path, run_id: str, ids: Sequence[Ids]) -> MatrixRun:
+    """Return the matrix among arrays of a file as a run; ids: those of queries and docs.
 
     Raises:
-        FormatError: the file holds no matrix, or no ids that fit it.
+        FormatError: there is no matrix, or there are no ids that fit it.
         UsageError: ids were given, and the file has others of its own.
 
     Warns:
         FileNote: the matrix lies the other way round, as its shape shows or the file says; it is turned.
     """
-    reader = find_reader(path)
-    if reader is None or reader.read_arrays is None:
-        what = f"{reader.what} holds no matrix" if reader else "no matrix"
-        raise FormatError(f"{path}: {what}; give two runs, one for each direction")
-    arrays = reader.read_arrays(path)
-    (queries, docs), name, readings = _read_whole(arrays, path, query_ids, doc_ids)
-    wanted = arrays.orientation or next(iter(readings))
-    if wanted not in readings:
-        raise FormatError(f"{path}: orientation {wanted!r} in the file, which its shape does not fit")
-    if is_turned := wanted == QUERIES_COLUMNS:
+    axes = axes_of(path, (arrays.query_ids, arrays.doc_ids), ids)
+    name, readings = readings_of(arrays, path, axes, wanted=arrays.orientation, may_be_padded=False)
+    orientation, values = next(iter(readings.items()))
+    if is_turned := orientation == QUERIES_COLUMNS:
         how = "the file says" if arrays.orientation else "the shape shows"
         warnings.warn(f"{path}: columns are queries, as {how}", FileNote, stacklevel=2)
-    lies: Any = {"stored": arrays.matrices[name], "is_turned": is_turned}
-    return MatrixRun(path, path.stem, readings[wanted], queries, docs, **lies)
-
-
-def refuse_whole_matrix(path: Path, *, query_ids: IdFile | None, doc_ids: IdFile | None) -> None:
-    """Raise UsageError for a matrix that is given as the way back and may be a model's own, texts × items.
-
-    A matrix of the way back has a row for each of its queries, the items; query_ids: the file of these.
-    Ids in the file tell; a shape that fits both ways does not.
-    """
-    reader = find_reader(path) if path.is_file() else None
-    arrays = reader.read_arrays(path) if reader and reader.read_arrays else None
-    if arrays is None or arrays.query_ids is not None or arrays.orientation is not None:
-        return
-    _, name, readings = _read_whole(arrays, path, query_ids, doc_ids)
-    if QUERIES_COLUMNS in readings:
-        shape = " × ".join(map(str, arrays.matrices[name].shape))
-        raise UsageError(
-            f"{path}: {shape}, which may be texts × items, a matrix of another model; one matrix gives both "
-            "directions, so score each model alone; a matrix of the way back has items as rows, and where it "
-            "is square, its ids in the file (query_ids, doc_ids)"
-        )
-
-
-def _read_whole(
-    arrays: Arrays, path: Path, query_ids: Given, doc_ids: Given
-) -> tuple[Axes, str, dict[str, Array]]:
-    """Return the ids of a file's matrix without padding, its name, and its readings."""
-    files = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
-    axes = axes_of(path, (arrays.query_ids, arrays.doc_ids), files)
-    return axes, *readings_of(arrays, path, axes, may_be_padded=False)
+    is_unsaid = arrays.query_ids is None and arrays.orientation is None
+    lies: Any = {"is_turned": is_turned, "may_be_turned": is_unsaid and QUERIES_COLUMNS in readings}
+    return MatrixRun(path, run_id, values, *axes, stored=arrays.matrices[name], **lies)

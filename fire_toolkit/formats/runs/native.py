@@ -25,8 +25,10 @@ from fire_toolkit.arrays import are_among, ranges_of, starts_of_lists
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, guarded, open_parquet
+from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
+from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run
 from fire_toolkit.tables.checks import are_ids
@@ -157,6 +159,25 @@ class NativeRunFile(Shown):
         if self.tell is not None:
             self.tell(left_out)
 
+    def top(self, depth: int | None) -> Run:
+        """Return the docs of each query at ranks up to `depth`, all without one, as a table."""
+        run = run_of_lists(self.lists(depth), self.path, run_id=self.run_id)
+        return top(run, depth) if depth else run
+
+    def lists(self, depth: int | None = None) -> Listed:
+        """Return the docs at ranks up to `depth`, and the first of each query; all without one."""
+        blocks = [block if depth is None else _top(block, depth) for block in self._blocks()]
+        queries = pd.Index([], dtype="str").append([block.queries for block in blocks])
+        lengths = np.concatenate([np.empty(0, dtype=np.int64), *(block.lengths for block in blocks)])
+        docs = [pd.Categorical.from_codes(block.doc, block.docs, validate=False) for block in blocks]
+        scored = {
+            "query_id": pd.Categorical.from_codes(np.repeat(np.arange(len(lengths)), lengths), queries),
+            "doc_id": union_categoricals(docs) if docs else pd.Categorical(pd.Index([], dtype="str")),
+            "rank": np.concatenate([np.empty(0, dtype=np.int64), *(block.rank for block in blocks)]),
+            "score": np.concatenate([np.empty(0), *(block.score for block in blocks)]),
+        }
+        return Listed(pd.DataFrame(scored, copy=False), self.run_id, has_ranks=True)
+
     def parts(self, most: int) -> list[tuple[NativeRunFile, list[str]]]:
         """Return at most so many parts that another process can read, with their queries; none of no run.
 
@@ -212,32 +233,13 @@ def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
     return NativeRunFile(path, run_id or about["run_id"])
 
 
-def read_native_run(path: Path, key: str | None = None, *, depth: int | None = None) -> Listed:
-    """Return the run in the toolkit's own file, with its ranks, which are checked to the end.
-
-    Args:
-        path: the file.
-        key: not used.
-        depth: keep the docs at ranks up to this, and the first of each query; None keeps all.
+def read_native_run(path: Path, key: str | None = None) -> Listed:
+    """Return the run in the toolkit's own file, with its ranks, checked to the end; no key is used.
 
     Raises:
         FormatError: as for `open_native_run` and `NativeRunFile.blocks`.
     """
-    run = open_native_run(path)
-    blocks = [block if depth is None else _top(block, depth) for block in run.blocks()]
-    queries = pd.Index([], dtype="str").append([block.queries for block in blocks])
-    lengths = np.concatenate([np.empty(0, dtype=np.int64), *(block.lengths for block in blocks)])
-    docs = [pd.Categorical.from_codes(block.doc, block.docs, validate=False) for block in blocks]
-    scored = pd.DataFrame(
-        {
-            "query_id": pd.Categorical.from_codes(np.repeat(np.arange(len(lengths)), lengths), queries),
-            "doc_id": union_categoricals(docs) if docs else pd.Categorical(pd.Index([], dtype="str")),
-            "rank": np.concatenate([np.empty(0, dtype=np.int64), *(block.rank for block in blocks)]),
-            "score": np.concatenate([np.empty(0), *(block.score for block in blocks)]),
-        },
-        copy=False,
-    )
-    return Listed(scored, run.run_id, has_ranks=True)
+    return open_native_run(path).lists()
 
 
 def _top(block: RunBlock, depth: int) -> RunBlock:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +18,11 @@ import pandas as pd
 from fire_toolkit.arrays import GOLDEN, Ints, are_firsts, mix_bits, starts_of_groups
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array
-from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.listed import Listed, coded
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies, are_among
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
 from fire_toolkit.tables import Run, check_run
+from fire_toolkit.tables.columns import PAIR
 
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
 IndexPairs = tuple[Ints, Ints]  # queries and docs, by index
@@ -247,15 +247,8 @@ def run_of_ranked(
 ) -> Run:
     """Return ranked indices as a Run of the ids at those indices."""
     same = np.zeros(len(ranked.query), dtype=np.int8)
-    ids: dict[str, tuple[Any, Sequence[str]]] = {
-        "run_id": (same, [run_id]),
-        "query_id": (ranked.query, queries),
-        "doc_id": (ranked.doc, docs),
-    }
-    columns: dict[str, Any] = {
-        name: pd.Categorical.from_codes(codes, pd.Index(list(known), dtype="str"), validate=False)
-        for name, (codes, known) in ids.items()
-    }
+    columns = {"run_id": coded(same, [run_id])}
+    columns |= {"query_id": coded(ranked.query, queries), "doc_id": coded(ranked.doc, docs)}
     return check_run(pd.DataFrame({**columns, "rank": ranked.rank, "score": ranked.score}), where=where)
 
 
@@ -280,10 +273,9 @@ def run_name(path: Path, run_id: str | None) -> str:
 
 def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
     """Return ranked lists as a Run, ranked by the one rule unless they have ranks."""
-    name = run_name(path, run_id or listed.run_id)
-    same = np.zeros(len(listed.scored), dtype=np.int8)
-    named = listed.scored.assign(run_id=pd.Categorical.from_codes(same, pd.Index([name], dtype="str")))
-    return check_run(named, where=str(path)) if listed.has_ranks else rank_run(named, where=str(path))
+    name = coded(np.zeros(len(listed.scored), dtype=np.int8), [run_name(path, run_id or listed.run_id)])
+    make = check_run if listed.has_ranks else rank_run
+    return make(listed.scored.assign(run_id=name), where=str(path))
 
 
 def rank_lists(
@@ -296,8 +288,8 @@ def rank_lists(
     others: pd.DataFrame,
     spare: int = 0,
     may_flood: bool = False,
-) -> tuple[Run, ScoreAnomalies]:
-    """Return the lists' top `depth`, their positives below it, and anomalies.
+) -> tuple[Run, ScoreAnomalies, list[list[str]]]:
+    """Return the lists' top `depth`, their positives below it, anomalies, and the ids that these refer to.
 
     Pairs whose score is NaN or infinite, and the lowest score of flooded queries, are left out and counted.
 
@@ -311,33 +303,17 @@ def rank_lists(
         spare: 1 to keep one doc below the top too, 0 otherwise.
         may_flood: whether many docs may share the lowest score, as in a list that is cut within a tie.
     """
-    anomalies = ScoreAnomalies()
+    anomalies, pairs = ScoreAnomalies(), listed.scored[PAIR]
+    ids = [sorted(map(str, pairs[name].unique())) for name in PAIR]
     score = np.asarray(listed.scored["score"], dtype=np.float64)
 
-    def example(place: int) -> tuple[int, int]:
-        names = zip(ids_of(listed), ("query_id", "doc_id"), strict=True)
-        query, doc = (ids.index(str(listed.scored[name].iloc[place])) for ids, name in names)
+    def example(row: int) -> tuple[int, int]:
+        query, doc = (own.index(str(each)) for own, each in zip(ids, pairs.iloc[row], strict=True))
         return query, doc
 
     count_missing(score, anomalies, example)
     run = run_of_lists(replace(listed, scored=listed.scored[np.isfinite(score)]), path, run_id=run_id)
-    is_flood = _are_floods(run, anomalies, may_flood=may_flood)
-    run = Run(run[~is_flood].reset_index(drop=True))
-    is_positive = are_among(run, positives)
-    query, doc = (np.asarray(run[name].cat.codes, dtype=np.int64) for name in ("query_id", "doc_id"))
-    rank, score = run["rank"].to_numpy(), np.asarray(run["score"] + 0.0, dtype=np.float64)
-    is_equal = ~are_firsts(query, score)  # to the one before it
-    anomalies.tied_in_top = len(np.unique(query[is_equal & (rank <= depth)]))
-    anomalies.tied_at_cut = int(np.sum(is_equal & (rank == depth + 1)))
-    is_tied = is_equal | np.append(is_equal[1:], False)[: len(run)]
-    anomalies.tied_positives = int(np.sum(is_tied & is_positive))
-    _count_duplicates(Ranked(query, doc, rank, score, anomalies), depth)
-    is_kept = (rank <= depth + spare) | is_positive | are_among(run, others)
-    return check_run(run[is_kept], where=str(path)), anomalies
 
-
-def _are_floods(run: Run, anomalies: ScoreAnomalies, *, may_flood: bool) -> npt.NDArray[np.bool_]:
-    """Count constant and flooded queries; return which rows are a flood."""
     query, score = run["query_id"].array.codes, run["score"].to_numpy()
     n_queries = len(run["query_id"].cat.categories)
     low, high = np.full(n_queries, np.inf), np.full(n_queries, -np.inf)
@@ -346,9 +322,16 @@ def _are_floods(run: Run, anomalies: ScoreAnomalies, *, may_flood: bool) -> npt.
     n_docs, at_low = (np.bincount(rows, minlength=n_queries) for rows in (query, query[score == low[query]]))
     at_low = np.where((low < high) & may_flood, 0, at_low)
     is_flooded = _count_shapes(anomalies, low, high, at_low, n_docs, 0)
-    return np.asarray(is_flooded[query] & (score == low[query]))
+    run = Run(run[~(is_flooded[query] & (score == low[query]))].reset_index(drop=True))
 
-
-def ids_of(listed: Listed) -> tuple[list[str], list[str]]:
-    """Return the sorted ids of queries and docs, which the examples of anomalies refer to."""
-    return tuple(sorted(map(str, listed.scored[name].unique())) for name in ("query_id", "doc_id"))  # type: ignore[return-value]
+    is_positive = are_among(run, positives)
+    query, doc = (np.asarray(run[name].cat.codes, dtype=np.int64) for name in PAIR)
+    rank, score = run["rank"].to_numpy(), np.asarray(run["score"] + 0.0, dtype=np.float64)
+    is_equal = ~are_firsts(query, score)  # to the one before it
+    anomalies.tied_in_top = len(np.unique(query[is_equal & (rank <= depth)]))
+    anomalies.tied_at_cut = int(np.sum(is_equal & (rank == depth + 1)))
+    is_tied = is_equal | np.append(is_equal[1:], False)[: len(run)]
+    anomalies.tied_positives = int(np.sum(is_tied & is_positive))
+    _count_duplicates(Ranked(query, doc, rank, score, anomalies), depth)
+    is_kept = (rank <= depth + spare) | is_positive | are_among(run, others)
+    return check_run(run[is_kept], where=str(path)), anomalies, ids

@@ -8,15 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.errors import FormatError
-from fire_toolkit.files import STDIN, start_of
-from fire_toolkit.formats.runs.axis_ids import Given, id_file_for
-from fire_toolkit.formats.runs.hints import line_to_type
-from fire_toolkit.formats.runs.json_runs import with_ids
-from fire_toolkit.formats.runs.matrices import MatrixRun, open_matrix
-from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run, read_native_run
+from fire_toolkit.files import STDIN
+from fire_toolkit.formats.runs.axis_ids import Given, id_file_for, with_ids
+from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.matrices import MatrixRun, matrix_run
+from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run
 from fire_toolkit.formats.runs.ranked import run_name, run_of_lists
-from fire_toolkit.formats.runs.readers import find_reader, lists_in
+from fire_toolkit.formats.runs.readers import recognise
 from fire_toolkit.formats.runs.trec import read_trec_run
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.tables import Run
@@ -55,23 +53,7 @@ def read_run(
           run_id query_id doc_id  rank  score
         0      a        q     d1     1    2.0
     """
-    reader = None if str(path) == STDIN else find_reader(Path(path))
-    if reader is None and str(path) != STDIN and (line := line_to_type(start_of(Path(path))[0], Path(path))):
-        raise FormatError(f"{path}: no header that names query_id, doc_id and score{line}")
-    if reader is None or reader.name == "trec":  # what nobody knows is told what is wrong with it as TREC
-        run = read_trec_run(path, run_id=run_id)
-        return top(run, depth) if depth else run
-    path = Path(path)
-    is_own = reader.name == "run"
-    lists = read_native_run(path, depth=depth or None) if is_own else lists_in(reader, path, None)
-    if lists is None:
-        matrix = open_matrix(path, query_ids=query_ids, doc_ids=doc_ids)
-        return replace(matrix, run_id=run_name(path, run_id)).top(depth)
-    if lists.has_places or (query_ids, doc_ids) != (None, None):
-        ids = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
-        lists = with_ids(lists, path, *ids)
-    run = run_of_lists(lists, path, run_id=run_id)
-    return top(run, depth) if depth else run
+    return whole_run(open_run(path, run_id=run_id, query_ids=query_ids, doc_ids=doc_ids), depth)
 
 
 def open_run(
@@ -89,16 +71,25 @@ def open_run(
         >>> run_id_of(open_run(file))
         'a'
     """
+    if str(path) == STDIN or (reader := recognise(Path(path))).name == "trec":
+        return read_trec_run(path, run_id=run_id)
     path = Path(path)
-    reader = find_reader(path) if path.is_file() else None
-    if reader is not None and reader.name == "run":
+    if reader.name == "run":
         return open_native_run(path, run_id=run_id)
-    if reader is not None and reader.read_arrays is not None and lists_in(reader, path, None) is None:
-        matrix = open_matrix(path, query_ids=query_ids, doc_ids=doc_ids)
-        matrix = replace(matrix, run_id=run_name(path, run_id))
-        can_be_scored = all(map(are_ids, ([matrix.run_id], matrix.query_ids, matrix.doc_ids)))
-        return matrix if can_be_scored else matrix.top(None)
-    return read_run(path, run_id=run_id, query_ids=query_ids, doc_ids=doc_ids)
+    found = reader.read(path)
+    ids = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
+    if isinstance(found, Listed):
+        return run_of_lists(with_ids(found, path, ids), path, run_id=run_id)
+    matrix = matrix_run(found, path, run_name(path, run_id), ids)
+    can_be_scored = all(map(are_ids, ([matrix.run_id], matrix.query_ids, matrix.doc_ids)))
+    return matrix if can_be_scored else matrix.top(None)
+
+
+def whole_run(run: Run | NativeRunFile | MatrixRun, depth: int | None = None) -> Run:
+    """Return one run as a table, of each query at most `depth` docs."""
+    if not isinstance(run, pd.DataFrame):
+        return run.top(depth or None)
+    return top(run, depth) if depth else run
 
 
 def run_id_of(run: Run | NativeRunFile | MatrixRun) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fire_toolkit.formats.runs.json_runs import listed_of
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.named_arrays import Arrays
 
@@ -29,3 +30,11 @@ class RunReader:
     sniff: Callable[[bytes, Path], bool]
     read_lists: Callable[[Path, str | None], Listed] | None = None
     read_arrays: Callable[[Path], Arrays] | None = None
+
+    def read(self, path: Path, key: str | None = None) -> Listed | Arrays:
+        """Return what is in a file: ranked lists, also those in a file of objects, or arrays."""
+        if self.read_arrays is None:
+            assert self.read_lists is not None, "a format is read as lists or as arrays"
+            return self.read_lists(path, key)
+        arrays = self.read_arrays(path)
+        return arrays if arrays.lists is None else listed_of(arrays.lists, str(path), key)

@@ -15,7 +15,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import BOM, start_of
 from fire_toolkit.formats.arrays.containers import FORMATS, container_of, tree_of
 from fire_toolkit.formats.arrays.matrix import Array, Stored
-from fire_toolkit.formats.columns import pair_columns, renamed
+from fire_toolkit.formats.columns import pair_columns
 from fire_toolkit.formats.runs import json_runs, native, trec
 from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
 from fire_toolkit.formats.runs.listed import Listed, listed_table
@@ -36,18 +36,13 @@ def is_table(start: bytes, path: Path) -> bool:
 
 def read_table(path: Path, key: str | None = None) -> Listed:
     """Return a CSV or TSV file as ranked lists; see `listed_table`."""
-    table = read_delimited(path)
-    mark = delimiter_of(
-        start_of(path)[0].removeprefix(BOM).split(b"\n", 1)[0].decode("utf-8", errors="replace")
-    )
-    return listed_table(table, str(path), key, line=renamed(list(table.columns), mark, path))
+    return listed_table(read_delimited(path), str(path), key)
 
 
 def _sniff(name: str) -> Callable[[bytes, Path], bool]:
     return lambda start, path: container_of(start, path) == name
 
 
-_OF_OBJECTS = ("pickle", "npy")
 _NATIVE = "Parquet with fire_toolkit.run in its metadata"
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
 for _reader in (
@@ -83,50 +78,26 @@ for _reader in (
     READERS.add(_reader.name, _reader)
 
 
-def find_reader(path: Path) -> RunReader | None:
-    """Return the reader of a file's format, or None if no reader recognises it.
-
-    Raises:
-        FormatError: the file cannot be opened, is empty, is damaged gzip, has arrays within gzip, or is known
-            to be something else.
-    """
-    start, is_packed = start_of(path)
-    reader = next((known for known in READERS.one_by_one() if known.sniff(start, path)), None)
-    if reader is None and (other := not_the_file(start)):
-        raise FormatError(f"{path}: {other}")
-    if reader is not None and is_packed and reader.read_arrays is not None:
-        raise FormatError(f"{path}: {reader.what} within gzip; unpack it with gunzip first")
-    return reader
-
-
 def recognise(path: Path) -> RunReader:
     """Return the reader of a file's format, by its content; the suffix does not matter.
 
+    Lines of words that are of no format are TREC text, whose reader says what is wrong with them.
+
     Raises:
-        FormatError: there is no such file, or no reader knows it.
+        FormatError: the file cannot be opened, is empty, is damaged gzip, has arrays within gzip, or is of no
+            known format.
     """
-    reader = find_reader(path)
-    if reader is None:
-        start, _ = start_of(path)
-        shown = repr(start[:24].decode("utf-8", errors="replace"))
-        known = "; ".join(known.what for known in READERS.values())
-        unknown = f"begins with {shown}, which is not a known format; expected {known}"
-        guess = not_a_run(start, path) or unknown
-        raise FormatError(f"{path}: {guess}")
+    start, is_packed = start_of(path)
+    reader = next((known for known in READERS.one_by_one() if known.sniff(start, path)), None)
+    problem = (
+        None if reader else not_the_file(start) or not_a_run(start, (each.what for each in READERS.values()))
+    )
+    if problem:
+        raise FormatError(f"{path}: {problem}")
+    reader = reader or READERS["trec"]
+    if is_packed and reader.read_arrays is not None:
+        raise FormatError(f"{path}: {reader.what} within gzip; unpack it with gunzip first")
     return reader
-
-
-def lists_in(reader: RunReader, path: Path, key: str | None) -> Listed | None:
-    """Return the ranked lists in a file; None where it holds arrays.
-
-    Raises:
-        FormatError: as its reader.
-    """
-    if reader.read_lists is not None:
-        return reader.read_lists(path, key)
-    may_have = reader.name in _OF_OBJECTS and reader.read_arrays is not None
-    lists = reader.read_arrays(path).lists if may_have and reader.read_arrays else None
-    return None if lists is None else json_runs.listed_of(lists, str(path), key)
 
 
 def read_vectors(path: Path) -> Arrays:
