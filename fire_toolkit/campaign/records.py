@@ -151,23 +151,25 @@ def _read_round(store: Store, number: int) -> Round:
         "select carrier, captions from rounds where number = ? order by rowid desc limit 1", [number]
     )
     where = f"{store.database.path}: round {number}"
-    asked = store.table("select * from asked where round = ? order by rowid", [number])
-    asked = asked.drop_duplicates("pair_id", keep="last").sort_values("position", ignore_index=True)
+    last = "select max(rowid) from asked where round = ? group by pair_id"
+    asked = store.table(f"select * from asked where rowid in ({last}) order by position", [number])
     controls = store.table("select query_id, doc_id, relevance from controls where round = ?", [number])
     hands = store.table(
-        "select annotator_id, pair_id, kind, batch, is_there from hands where round = ? "
-        "order by batch, position, rowid",
+        "select annotator_id, pair_id, kind, batch, is_there, row_number() over "
+        "(partition by annotator_id order by batch, position, rowid) as position from hands where round = ? "
+        "order by batch, hands.position, rowid",
         [number],
-    ).astype({"batch": "int64", "is_there": "bool"})
-    hands["position"] = hands.groupby("annotator_id").cumcount() + 1
+    )
+    is_there = hands["is_there"].to_numpy(dtype=bool)
+    is_as_drawn = is_there.all() and not hands["batch"].any()
     return Round(
         number,
         _tasks(asked, where),
-        check_assignments(hands.loc[hands["is_there"], list(ASSIGNMENTS.names)], where=where),
+        check_assignments(hands if is_there.all() else hands[is_there], where=where),
         check_qrels(controls, where=where),
         carrier,
         n_captions,
-        None if hands["is_there"].all() and not hands["batch"].any() else hands,
+        None if is_as_drawn else hands.assign(is_there=is_there),
     )
 
 
