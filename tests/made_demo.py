@@ -117,6 +117,9 @@ def test_each_model_beats_chance_and_none_is_perfect(world, similarities):
         assert 0.1 < correct_at(matrix, original, 1) < 0.6
         assert 0.25 < correct_at(matrix, truth, 1) < 0.9
         assert correct_at(matrix, original, 1) < correct_at(matrix, truth, 1)
+    is_first = {name: correct_at(each, original, 1) for name, each in similarities.items()}
+    assert 0.45 < is_first["seen-before"] < 0.6
+    assert is_first["seen-before"] > is_first["fused"]
 
 
 def test_the_change_of_order_that_it_tells_of_holds(made, printed, world, similarities):

@@ -9,7 +9,7 @@ import fire_toolkit as fire
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import list_measures
 
-RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
+RUNS = ("runs/fused.run", "runs/shape-contour.run")
 EXAMPLES = [definition.example for definition in list_measures()]
 BOTH = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 MEASURES = [word for name in EXAMPLES for word in ("-m", name)]
