@@ -72,9 +72,7 @@ def compose() -> dict[str, Any]:
     return dict(yaml.safe_load((DEPLOY / "compose.yaml").read_text()))
 
 
-def test_compose_names_what_is_there_and_has_the_settings_of_our_own_server(
-    compose: dict[str, Any],
-) -> None:
+def test_compose_names_what_is_there_and_has_the_settings_of_our_own_server(compose: dict[str, Any]) -> None:
     services = compose["services"]
     for service in services.values():
         assert set(service.get("depends_on", ())) <= set(services)

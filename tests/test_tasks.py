@@ -156,9 +156,7 @@ def test_values_out_of_range_are_usage_errors(wrong: dict[str, float]) -> None:
 
 @settings(max_examples=examples(20))
 @given(st.integers(0, 9), st.floats(0, 1), st.randoms(use_true_random=False))
-def test_tasks_rest_on_no_row_order_nor_on_what_the_pool_knows(
-    seed: int, overlap: float, random: Random
-) -> None:
+def test_tasks_rest_on_no_order_nor_on_what_the_pool_knows(seed: int, overlap: float, random: Random) -> None:
     pool, queries = pool_of(4, 5), queries_of(4)
     knowing = pool.assign(
         best_rank=[random.randint(1, 10) for _ in range(20)],
@@ -244,9 +242,7 @@ def test_a_part_that_ends_before_it_begins_is_refused(end_s: float) -> None:
 
 
 @given(st.lists(st.tuples(IDS, IDS), max_size=5), st.lists(st.text("Ab0-_+/|=é\x1f", max_size=30)), st.data())
-def test_keys_read_at_once_are_those_read_one_by_one(
-    pairs: list[tuple[str, str]], odd: list[str], data: st.DataObject
-) -> None:
+def test_many_keys_are_read_alike(pairs: list[tuple[str, str]], odd: list[str], data: st.DataObject) -> None:
     keys = [pair_id(*pair) for pair in pairs]
     cut = [key[: data.draw(st.integers(0, len(key)))] + data.draw(st.sampled_from("Aw_")) for key in keys]
     found = split_pair_ids([*keys, *cut, *odd])

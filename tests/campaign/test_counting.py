@@ -79,9 +79,7 @@ def bytes_of(found: ImportResult) -> tuple[bytes, bytes, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("seed", some(range(12), 1))
-def test_what_was_counted_and_what_is_new_give_the_judgments_of_all_counted_anew(
-    tmp_path: Path, seed: int
-) -> None:
+def test_counted_and_new_answers_give_the_judgments_of_all_counted_anew(tmp_path: Path, seed: int) -> None:
     chance, path = random.Random(seed), tmp_path / "campaign.sqlite"
     step(path, chance)
     for _ in range(20):

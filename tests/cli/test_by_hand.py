@@ -267,9 +267,7 @@ def test_a_copy_of_the_record_brings_nothing_new_one_of_others_is_refused(hand: 
 
 
 @pytest.mark.parametrize("renamed", [False, True])
-def test_a_corrected_label_wins_by_any_clock(
-    hand: Path, monkeypatch: pytest.MonkeyPatch, renamed: bool
-) -> None:
+def test_a_correction_wins_by_any_clock(hand: Path, monkeypatch: pytest.MonkeyPatch, renamed: bool) -> None:
     """The clock was two hours ahead when the first file was read."""
     hour = 12
     monkeypatch.setattr(store, "time_now", lambda: f"2026-11-01T{hour}:00:00.000000Z")
@@ -290,9 +288,7 @@ def test_a_corrected_label_wins_by_any_clock(
     assert {row["query_id"]: row["label"] for row in judgments(hand)} == meant
 
 
-def test_answers_without_a_time_are_corrected_by_any_clock(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_untimed_answers_are_corrected_by_any_clock(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hour = 12
     monkeypatch.setattr(store, "time_now", lambda: f"2026-11-01T{hour}:00:00.000000Z")
     run("init")
@@ -424,9 +420,7 @@ def test_status_says_how_far_everybody_is_and_doctor_that_no_server_is_needed(ha
         assert "damaged" in run(command, code=1).output
 
 
-def test_disputes_go_to_others_and_a_round_cut_short_is_given_out_again(
-    judged: Path,
-) -> None:
+def test_disputes_go_to_others_and_a_round_cut_short_is_given_out_again(judged: Path) -> None:
     """In a campaign `tasks` would give half of them to those who disagreed: `next-round` asks others."""
     disputes = "".join(f"{query},{doc}\n" for query, doc in pairs_in(judged / "labels/disputes.csv"))
     (judged / "again.csv").write_text(f"query_id,doc_id\n{disputes}")
@@ -498,7 +492,7 @@ def test_disputes_go_whole_elsewhere(judged: Path, server: FakeServer, carrier: 
     assert given(judged, 2) == asked
 
 
-def test_disputes_of_a_server_go_by_the_carrier_named_until_they_are_sent(
+def test_server_disputes_take_any_carrier(
     hand: Path, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("push", *ALL)
@@ -636,9 +630,7 @@ class People:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(N_SEQUENCES))
-def test_whatever_happens_on_the_way_the_judgments_are_what_people_mean(
-    hand: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_judgments_are_what_people_mean(hand: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Work, old exports that turn up, and imports of which some are killed at any renaming or flushing."""
     chance = random.Random(seed)
     people = People(hand, chance)

@@ -203,9 +203,7 @@ def test_the_next_round_asks_what_is_wanted_of_those_who_have_not_seen_it(judged
     ("what", "words"),
     [("unmarked", "project 1 (1/A02) has lost its mark"), ("deleted", "project 1 (1/A02) was deleted")],
 )
-def test_a_project_that_is_gone_before_its_first_pull_is_missed_by_all(
-    server: FakeServer, workspace: Path, what: str, words: str
-) -> None:
+def test_a_project_gone_early_is_missed(server: FakeServer, workspace: Path, what: str, words: str) -> None:
     push_all()
     run("pull")
     project = server.projects[1]
@@ -254,9 +252,7 @@ def test_a_dry_run_sends_nothing_and_registered_people_are_asked(server: FakeSer
     assert as_json("push")["projects"] == 2
 
 
-def test_hours_are_those_measured_a_pull_asks_for_changes_and_finds_a_deleted_task(
-    server: FakeServer, judged: Path
-) -> None:
+def test_hours_are_measured_and_a_pull_of_changes_finds_a_deletion(server: FakeServer, judged: Path) -> None:
     assert "12 tasks, 0.0 hours at 6.0 s a judgment" in run("push", "--dry-run").stderr
     run("pull")
     queries = [r.url.params.get("query", "") for r in server.requests if r.url.path == "/api/tasks/"]

@@ -105,9 +105,7 @@ def test_the_corrected_score_comes_first_where_fourth_votes_show_no_dependence(f
         ("no", "fourth votes say that votes err alike on some pairs; `next-round --ask audit`"),
     ],
 )
-def test_as_labelled_comes_first_where_nobody_knows_or_votes_err_alike(
-    fire: Fire, folder: Path, fourth: str, why: str
-) -> None:
+def test_labels_come_first_where_votes_may_err_alike(fire: Fire, folder: Path, fourth: str, why: str) -> None:
     voted(fire, folder, fourth=fourth)
     told = fire("score", *GIVEN, "-m", "C@5")
     lines = told.stdout.splitlines()[2:]
@@ -153,9 +151,7 @@ def test_labels_without_a_design_say_nothing_of_corrections(fire: Fire, voted_al
     assert [row["qrels"] for row in found] == ["original", "augmented", "delta"] * 2
 
 
-def test_the_grid_has_the_corrected_differences_which_a_policy_that_doubts_originals_has_not(
-    fire: Fire, voted_all: Path
-) -> None:
+def test_the_grid_has_corrected_differences_and_a_doubting_policy_none(fire: Fire, voted_all: Path) -> None:
     queries = "".join(f"q{n:03d},caption {n}\n" for n in range(N))
     (voted_all / "queries.csv").write_text(f"query_id,text\n{queries}")
     given = (*GIVEN, "-m", "C@5")

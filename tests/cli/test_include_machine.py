@@ -80,9 +80,7 @@ def test_every_table_says_so(words: str, released: Path, monkeypatch: pytest.Mon
     assert MARK in " ".join(run(*words.split()).output.split())
 
 
-def test_so_do_a_report_and_all_texts_of_a_release(
-    released: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_so_do_reports_and_releases(released: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(released)
     run("report", "html", "--out", tmp_path / "report.html")
     folder = released / "releases/1.0"

@@ -60,9 +60,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_file_of_somebodys_own_is_not_overwritten_and_a_second_run_replaces_the_first(
-    ready: Fire, folder: Path, name: str
-) -> None:
+def test_own_files_stay_and_a_second_run_replaces_the_first(ready: Fire, folder: Path, name: str) -> None:
     words, place, written = CASES[name]
     there = folder / place
     own = there / written if not there.suffix else folder / written

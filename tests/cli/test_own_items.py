@@ -305,9 +305,7 @@ def test_a_run_in_a_workspace_scores_as_the_matrix_does(workspace: Composed) -> 
     assert "has no known rank: m0" in score(*files, *MEASURES)[1]
 
 
-def test_subsets_are_scored_in_a_workspace_and_a_logged_score_is_met(
-    workspace: Composed,
-) -> None:
+def test_subsets_are_scored_in_a_workspace_and_a_logged_score_is_met(workspace: Composed) -> None:
     expected = {}
     for name, sims in workspace.sims.items():
         group = sims[workspace.rows[:, None], workspace.members[:, 1:]]  # without the reference

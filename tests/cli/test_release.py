@@ -145,9 +145,7 @@ def test_the_readme_says_whether_ids_are_encoded(workspace: Path, released: Path
     assert "percent-encoded in every file" in Path("releases/1.1/README.md").read_text()
 
 
-def test_every_form_holds_the_corrected_pairs_ids_stay_text_and_nothing_private_is_said(
-    released: Path, workspace: Path
-) -> None:
+def test_every_form_holds_corrected_pairs_text_ids_nothing_private(released: Path, workspace: Path) -> None:
     for name in ("qrels.txt", "qrels/test.tsv", "qrels.json"):
         assert pairs_of(released / name) == CORRECTED, name
     assert pairs_of(released / "qrels.original.txt") == ORIGINAL
@@ -387,9 +385,7 @@ def datasets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("datasets")
-def test_ap_follows_from_the_runs_of_a_release_also_by_the_script_beside_it(
-    workspace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ap_follows_from_the_runs_by_the_script(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(*RELEASE, "--include-runs", 1)
     folder = workspace / "releases/1.0"
     # Of equal scores the greater id stands first: b before a.
@@ -492,9 +488,7 @@ def test_augment_takes_the_original_qrels_of_a_release_and_names_them(
         ("annotator_id,time", "w1,", ""),
     ],
 )
-def test_the_platform_is_where_answers_are_from(
-    workspace: Path, header: str, more: str, platform: str
-) -> None:
+def test_platforms_are_where_answers_are_from(workspace: Path, header: str, more: str, platform: str) -> None:
     Path("theirs.csv").write_text(f"{header},q,d,said\n{more},1,c,relevant\n")
     run("import", "theirs.csv", "--columns", "query=q,doc=d,label=said")
     follow("import", *CHAIN)

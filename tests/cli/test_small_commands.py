@@ -56,9 +56,7 @@ def test_measures_are_listed_and_explained_however_they_are_named(fire: Fire) ->
     assert fire("measures", "ndcg_cut_10").stdout == fire("measures", "nDCG@10").stdout
 
 
-def test_the_live_demo_takes_no_folder_of_the_other_and_needs_pyav(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_live_demo_needs_pyav_and_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".fire-demo").write_text("")
     result = run("demo", "--live", "--out", tmp_path / "other", code=1)

@@ -61,7 +61,7 @@ def test_with_the_unanswered_copies_gone_all_is_well(fire: Fire, site: Path, ser
     assert "0 tasks added" in fire("push").output
 
 
-def test_twins_with_answers_doubled_tasks_and_a_server_out_of_reach_are_said(
+def test_answered_twins_doubled_tasks_and_silence_are_said(
     fire: Fire, site: Path, server: FakeServer
 ) -> None:
     """Of two projects that with answers stays, though it is the younger one; answers in both count."""

@@ -153,9 +153,7 @@ def test_people_of_another_campaign_with_a_name_here_are_others(sites: Sites, tm
     assert {row[2] for row in judged(other)} == {"A1"}
 
 
-def test_another_campaign_is_taken_up_and_answers_on_its_page_are_asked_for(
-    sites: Sites, tmp_path: Path
-) -> None:
+def test_a_campaign_is_taken_up_and_answers_on_its_page_asked_for(sites: Sites, tmp_path: Path) -> None:
     fill_in(sites[0], "A1", 5)
     empty = begin_workspace(tmp_path / "empty", N_PAIRS)
     merge(empty, sites[0])

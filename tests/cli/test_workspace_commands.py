@@ -103,9 +103,7 @@ def test_status_says_what_is_stale_and_why(fire: Fire, workspace: Path) -> None:
     assert "next: fire-toolkit pool" in told.stderr
 
 
-def test_a_setting_counts_the_command_line_wins_and_a_changed_output_is_refused(
-    fire: Fire, workspace: Path
-) -> None:
+def test_options_win_over_settings_and_changed_output_is_refused(fire: Fire, workspace: Path) -> None:
     (workspace / "fire.toml").write_text("[pool]\ndepth = 1\n")
     for words, depth in (([], 1), (["--depth", 2], 2)):
         fire("pool", *words)

@@ -279,9 +279,7 @@ def test_columns_are_needed_and_a_workspace(
 
 
 @pytest.mark.slow
-def test_trec_2011_from_its_raw_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trec2011_crowd: Path
-) -> None:
+def test_trec_2011_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trec2011_crowd: Path) -> None:
     """17,395 labels by 445 workers on 2,165 pairs (its README); alpha is krippendorff's of the raw file."""
     raw = trec2011_crowd / "trec11_vuurens.labels.csv"
     fire("init", tmp_path / "own")

@@ -296,9 +296,7 @@ IDS = "query=caption_id,doc=video_id"
         ),
     ],
 )
-def test_a_tool_that_is_known_is_named_at_once_with_the_line_to_type(
-    name: str, record: Row, tool: str, line: str
-) -> None:
+def test_a_known_tool_is_named_with_the_line_to_type(name: str, record: Row, tool: str, line: str) -> None:
     error = fire("import", save(name, [record]), code=1).stderr
     assert f"{name}: is this {tool} with judgments made elsewhere" in error
     assert f"type --columns '{line} --label VALUE=LABEL" in error

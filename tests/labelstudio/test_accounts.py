@@ -99,9 +99,7 @@ def accounts(server: Server, tmp_path: Path) -> Accounts:
     return Accounts(connection, tmp_path / ".fire/private")
 
 
-def test_added_accounts_can_log_in_with_what_is_shown_and_are_made_once(
-    accounts: Accounts, server: Server, tmp_path: Path
-) -> None:
+def test_accounts_can_log_in_and_are_made_once(accounts: Accounts, server: Server, tmp_path: Path) -> None:
     seen: list[list[str]] = []
 
     def look(request: httpx.Request) -> None:
@@ -135,9 +133,7 @@ def failed(server: Server, request: httpx.Request) -> httpx.Response | None:
 @pytest.mark.parametrize(
     ("fault", "words"), [(lost, "the connection broke"), (failed, r"A02 was not accepted \(500\)")]
 )
-def test_what_failed_in_the_middle_is_taken_up_again(
-    accounts: Accounts, server: Server, fault: Fault, words: str
-) -> None:
+def test_what_failed_is_taken_up_again(accounts: Accounts, server: Server, fault: Fault, words: str) -> None:
     wanted = [("A01", ""), ("A02", ""), ("A03", "")]
     server.fail = partial(fault, server)
     with pytest.raises(ServerError, match=words):
@@ -187,9 +183,7 @@ def test_a_retired_account_is_shut_once_and_not_deleted(accounts: Accounts, serv
 @pytest.mark.parametrize(
     ("name", "words"), [("B9", "no annotator is called 'B9'; active: A01"), ("owner", "owns the token")]
 )
-def test_who_cannot_be_retired_is_said_before_anything_is_done(
-    accounts: Accounts, server: Server, name: str, words: str
-) -> None:
+def test_who_cannot_retire_is_said_first(accounts: Accounts, server: Server, name: str, words: str) -> None:
     accounts.add([("A01", "")])
     with pytest.raises(UsageError, match=words):
         accounts.retire(["A01", name])
@@ -275,9 +269,7 @@ _ACCOUNTS = st.lists(
 
 
 @given(st.lists(_ACCOUNTS, max_size=5))
-def test_whatever_the_server_lists_no_row_goes_and_no_pseudonym_changes(
-    history: list[list[Annotator]],
-) -> None:
+def test_whatever_the_server_lists_no_row_goes_and_no_name_changes(history: list[list[Annotator]]) -> None:
     rows: list[Annotator] = []
     for accounts in history:
         before, rows = rows, match_accounts(rows, accounts)

@@ -68,9 +68,7 @@ def asked(answer: Answer, token: str = TOKEN) -> object:
         ({URL_VARIABLE: "http://env:1/", "FIRE_LABEL_STUDIO_TOKEN": "mine"}, "http://env:1", "mine"),
     ],
 )
-def test_the_environment_wins_over_the_file(
-    tmp_path: Path, environ: dict[str, str], url: str, token: str
-) -> None:
+def test_environment_wins_over_file(tmp_path: Path, environ: dict[str, str], url: str, token: str) -> None:
     stored(tmp_path)
     found = read_connection(tmp_path, environ=environ)
     assert (found.url, found.token) == (url, token)
@@ -90,9 +88,7 @@ def test_the_workspaces_token_is_not_sent_to_another_server(tmp_path: Path) -> N
         ({URL_VARIABLE: "http://x"}, "no token for http://x; set FIRE_LABEL_STUDIO_TOKEN"),
     ],
 )
-def test_what_is_not_known_is_said_with_how_to_give_it(
-    tmp_path: Path, environ: dict[str, str], words: str
-) -> None:
+def test_the_unknown_is_said_with_how_to_give_it(tmp_path: Path, environ: dict[str, str], words: str) -> None:
     for root in (None, tmp_path):
         with pytest.raises(UsageError, match=words):
             read_connection(root, environ=environ)

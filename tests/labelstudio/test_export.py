@@ -245,9 +245,7 @@ PERSON = {"id": 12, "email": "ann@example.org", "first_name": "", "last_name": "
         *(({"lead_time": given}, "duration_s", None, "") for given in (None, -1.5, 1e999, 10**400)),
     ],
 )
-def test_what_is_said_of_an_answer_is_kept_and_noted(
-    fields: Json, column: str, value: object, note: str
-) -> None:
+def test_what_an_answer_says_is_kept_and_noted(fields: Json, column: str, value: object, note: str) -> None:
     found = imported([task(annotation(1, **fields))])
     (told,) = found.judgments[column]
     assert (None if pd.isna(told) else told) == value
@@ -461,9 +459,7 @@ def test_what_goes_in_comes_out_as_judgment_or_dropped(files: list[list[Json]]) 
 
 @settings(max_examples=examples(20))
 @given(exports(), st.randoms(use_true_random=False))
-def test_the_order_of_files_tasks_and_answers_is_irrelevant(
-    files: list[list[Json]], chance: random.Random
-) -> None:
+def test_the_order_of_files_and_answers_is_irrelevant(files: list[list[Json]], chance: random.Random) -> None:
     shuffled = copy.deepcopy(files)
     chance.shuffle(shuffled)
     for file in shuffled:

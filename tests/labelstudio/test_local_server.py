@@ -106,7 +106,7 @@ def test_the_connection_to_another_server_is_not_overwritten(folder: Path) -> No
         start(folder)
 
 
-def test_a_server_listens_on_the_loopback_calls_nobody_is_steered_by_nothing_of_ours_and_keeps_secrets(
+def test_a_server_is_local_silent_and_keeps_its_secrets(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = {"LABEL_STUDIO_HOST", "HEARTEX_DEBUG", "DEBUG", "DJANGO_DB", "PORT", "PYTHONPATH"}
@@ -144,7 +144,7 @@ def test_behind_a_proxy_with_tls_forms_are_taken_and_cookies_kept_from_the_open(
 # --- ports
 
 
-def test_a_taken_port_is_left_for_the_next_and_the_last_one_kept(
+def test_a_free_port_is_found_and_kept(
     folder: Path, first_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", first_port)):
@@ -158,9 +158,7 @@ def test_a_taken_port_is_left_for_the_next_and_the_last_one_kept(
         assert start(folder).url == f"http://127.0.0.1:{other}"
 
 
-def test_another_server_on_the_port_is_never_taken_for_ours(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_on_the_port_is_never_taken_for_ours(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Label Studio moves on to the next port when its own was taken meanwhile, and tells nobody."""
     other = folder.parents[2] / "other" / ".fire/private"
     monkeypatch.setattr(labelstudio, "is_free_port", lambda port: True)
@@ -175,9 +173,7 @@ def test_another_server_on_the_port_is_never_taken_for_ours(
 # --- failures while starting
 
 
-def test_a_server_that_is_slow_can_be_stopped_and_is_waited_for_by_the_next_start(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_server_is_stopped_or_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for is_stopped in (True, False):
         with monkeypatch.context() as patched:
             patched.setattr(labelstudio, "START_LIMIT_S", 0.0)

@@ -186,9 +186,7 @@ def test_a_page_skipped_edited_sent_twice_and_emptied_is_as_a_pair(server: FakeS
     assert judged()[0] == ["irrelevant", "relevant", ""]
 
 
-def test_an_export_of_such_a_project_gives_the_same_judgments(
-    server: FakeServer, site: Site, tmp_path: Path
-) -> None:
+def test_an_export_of_it_gives_the_same_judgments(server: FakeServer, site: Site, tmp_path: Path) -> None:
     for task in pages_of(server, "ann"):
         answer(server, task, 2, ["relevant", "irrelevant", "relevant"], lead_time=6.0)
     site.pull(server)

@@ -68,9 +68,7 @@ def asked(server: FakeServer) -> list[str]:
 CHANGES = ["/api/projects/", "/api/tasks/", "/api/tasks/"]  # what is asked where nothing is read whole
 
 
-def test_answers_edits_and_deletions_are_pulled_once_by_asking_for_changes(
-    begun: FakeServer, site: Site
-) -> None:
+def test_answers_edits_and_deletions_are_pulled_once_by_changes(begun: FakeServer, site: Site) -> None:
     begun.answer(task_for(begun, "bob"), 3, "irrelevant")
     begun.requests.clear()
     assert counts(site.pull(begun)) == (1, 0, 0, 0)
@@ -92,9 +90,7 @@ def test_answers_edits_and_deletions_are_pulled_once_by_asking_for_changes(
     assert "deleted" in set(site.derived(ROUND).dropped["reason"])
 
 
-def test_a_project_with_a_number_that_is_used_again_is_read_from_its_beginning(
-    begun: FakeServer, site: Site
-) -> None:
+def test_a_project_with_a_number_used_again_is_read_from_its_beginning(begun: FakeServer, site: Site) -> None:
     long_ago = "2026-11-19T00:00:00.000000Z"
     other = deepcopy(pushed_server())
     for project in other.projects.values():
@@ -108,9 +104,7 @@ def test_a_project_with_a_number_that_is_used_again_is_read_from_its_beginning(
 
 
 @pytest.mark.parametrize("is_full", [False, True])
-def test_an_edit_after_the_servers_clock_was_set_back_counts(
-    server: FakeServer, site: Site, is_full: bool
-) -> None:
+def test_an_edit_after_a_clock_was_set_back_counts(server: FakeServer, site: Site, is_full: bool) -> None:
     site.now = lambda: "2026-11-20T12:01:00.000000Z"
     server._ticks += 20 * 24 * 3600
     answer = server.answer(task_for(server, "ann"), 2)
@@ -160,9 +154,7 @@ def undated(server: FakeServer, place: int, label: str | None = "relevant") -> N
     server.lose_time(task)
 
 
-def test_answers_whose_tasks_kept_their_time_are_found_by_the_server_s_counts(
-    long_ago: FakeServer, site: Site
-) -> None:
+def test_answers_to_tasks_of_old_times_are_found_by_counts(long_ago: FakeServer, site: Site) -> None:
     undated(long_ago, 1)
     undated(long_ago, 2, None)
     assert counts(site.pull(long_ago)) == (2, 0, 0, 0)
@@ -174,9 +166,7 @@ def test_answers_whose_tasks_kept_their_time_are_found_by_the_server_s_counts(
     assert asked(long_ago) == CHANGES
 
 
-def test_an_edit_that_the_server_does_not_date_is_found_by_a_full_pull_only(
-    long_ago: FakeServer, site: Site
-) -> None:
+def test_an_edit_without_a_date_is_found_by_a_full_pull_only(long_ago: FakeServer, site: Site) -> None:
     long_ago.edit(FIRST, 2, "irrelevant")
     long_ago.lose_time(task_for(long_ago, "ann"))
     assert counts(site.pull(long_ago)) == (0, 0, 0, 0)
@@ -210,9 +200,7 @@ def test_people_who_go_on_answering_are_no_reason_to_read_all_again(begun: FakeS
     assert sorted(asked(begun)) == sorted([*CHANGES, "/api/projects/"])  # and nothing whole
 
 
-def test_what_changes_while_pages_are_read_is_read_by_the_next_pull(
-    server: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_later_changes_are_read_next(server: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_module.Api, "page_size", 2)
     site.pull(server)
     server._ticks += 600
@@ -233,9 +221,7 @@ def test_what_changes_while_pages_are_read_is_read_by_the_next_pull(
     assert len(site.ledger()) == len(server.annotations) == 7
 
 
-def test_a_project_that_is_deleted_while_it_is_read_takes_no_answers_along(
-    server: FakeServer, site: Site
-) -> None:
+def test_a_project_deleted_while_it_is_read_takes_no_answers_along(server: FakeServer, site: Site) -> None:
     server.answer(task_for(server, "bob"), 3)
     site.pull(server)
     number = server.project_of("bob")
@@ -259,9 +245,7 @@ def test_what_the_server_counts_and_does_not_show_is_looked_for_once(begun: Fake
     assert asked(begun) == CHANGES
 
 
-def test_a_deleted_project_without_answers_is_missed_unless_its_queue_has_another(
-    server: FakeServer, site: Site
-) -> None:
+def test_a_deleted_empty_project_is_missed_unless_its_queue_has_one(server: FakeServer, site: Site) -> None:
     site.pull(server)
     number = server.project_of("bob")
     lost = server.projects.pop(number)
@@ -286,9 +270,7 @@ def test_a_deleted_account_keeps_its_pseudonym(begun: FakeServer, site: Site) ->
     assert judged(site, "annotator_id", "label") == [["ann", "irrelevant"]]
 
 
-def test_an_answer_first_seen_after_its_account_was_deleted_is_kept_under_its_number(
-    server: FakeServer, site: Site
-) -> None:
+def test_an_answer_of_a_deleted_account_is_kept_under_its_number(server: FakeServer, site: Site) -> None:
     server.answer(task_for(server, "ann"), 2)
     server.delete_user(2)
     site.pull(server)
@@ -296,9 +278,7 @@ def test_an_answer_first_seen_after_its_account_was_deleted_is_kept_under_its_nu
     assert (name, kind in ("task", "overlap")) == (f"deleted-{FIRST}", True)
 
 
-def test_skips_escalations_comments_times_and_preselected_answers_are_told_apart(
-    server: FakeServer, site: Site
-) -> None:
+def test_skips_escalations_comments_and_preselections_are_told_apart(server: FakeServer, site: Site) -> None:
     server.answer(task_for(server, "ann", 0), 2, None)
     server.answer(task_for(server, "ann", 1), 2, "ambiguous", more=[comment("two\nreadings")])
     server.answer(task_for(server, "ann", 2), 2, origin="prediction", lead_time=1.5)
@@ -369,9 +349,7 @@ def test_a_changed_page_stops_the_pull_before_anything_is_read(server: FakeServe
     assert len(site.ledger()) == 0
 
 
-def test_tasks_without_their_answers_are_no_deletion(
-    begun: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bare_tasks_are_no_deletion(begun: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = FakeServer._shown
     monkeypatch.setattr(
         FakeServer, "_shown", lambda self, task, params: shown(self, task, {**params, "fields": ""})
@@ -436,9 +414,7 @@ def test_killed_at_any_request_the_next_pull_goes_on(
         pd.testing.assert_frame_equal(meaning(whole.folder), meaning(site.folder))
 
 
-def test_answers_of_a_project_whose_number_another_one_has_now_are_kept_too(
-    server: FakeServer, site: Site
-) -> None:
+def test_answers_of_a_project_whose_number_another_has_are_kept_too(server: FakeServer, site: Site) -> None:
     server.answer(task_for(server, "bob"), 3)
     site.pull(server)
     number = server.project_of("bob")

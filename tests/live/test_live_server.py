@@ -15,9 +15,7 @@ def test_it_runs_on_the_loopback_only(live_server: LiveServer) -> None:
     assert f"00000000:{port:04X}" not in addresses
 
 
-def test_only_its_owner_reads_what_the_server_writes_and_no_log_has_a_token(
-    live_server: LiveServer,
-) -> None:
+def test_only_its_owner_reads_what_the_server_writes_and_no_log_has_a_token(live_server: LiveServer) -> None:
     live_server.annotator("L01")
     folder = live_server.folder
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

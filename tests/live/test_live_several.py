@@ -177,9 +177,7 @@ def test_ten_captions_are_answered_by_keys_and_all_three_records_agree(
         assert float(row.duration_s) == pytest.approx(seconds[row.page] / n_captions, rel=1e-9)
 
 
-def test_a_page_left_skipped_edited_or_in_part_is_told_apart(
-    chromium: None, clips: Site, tmp_path: Path
-) -> None:
+def test_pages_left_skipped_edited_or_in_part_differ(chromium: None, clips: Site, tmp_path: Path) -> None:
     server, name = clips.server, f"SKI-{RUN}"
     server.annotator(name)
     clips.run("push", "--annotator", name)

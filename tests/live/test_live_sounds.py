@@ -67,9 +67,7 @@ def has_player(browser: Browser, picture: Path) -> None:
     browser.screenshot(picture)
 
 
-def test_a_sound_has_its_player_on_our_own_page_and_on_that_from_a_file(
-    sounds: Path, artefacts: Path, tmp_path: Path
-) -> None:
+def test_a_sound_has_its_player_on_page_and_in_file(sounds: Path, artefacts: Path, tmp_path: Path) -> None:
     run("push", "--carrier", "page", "--annotator", "A01")
     run("page", "write")
     with serving(sounds) as served, open_browser(tmp_path) as browser:

@@ -59,9 +59,7 @@ def killed(endpoint: str, log: Path, n_answers: int) -> None:
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_nothing_that_was_stored_is_asked_again(
-    server: tuple[str, Path], folder: Path
-) -> None:
+def test_killed_again_and_again_nothing_stored_is_asked_again(server: tuple[str, Path], folder: Path) -> None:
     endpoint, log = server
     place = folder / "machine/toy"
     n_lost = 0

@@ -116,9 +116,7 @@ def test_a_server_that_asks_for_hours_ends_the_run(ask: Ask) -> None:
     assert "asks to wait 7,200 s; run the command again later" in done.stderr
 
 
-def test_the_key_goes_to_the_server_alone_and_never_along_a_redirect(
-    folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_goes_to_the_server_alone(folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIRE_MACHINE_KEY", "sk-secret")
     server = ChatServer()
     done = ask(server, "--out", "machine/moved", at_once=1, path="/moved", code=3)
@@ -130,9 +128,7 @@ def test_the_key_goes_to_the_server_alone_and_never_along_a_redirect(
     assert b"sk-secret" not in written
 
 
-def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_key_ends_the_run_and_is_not_shown(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIRE_MACHINE_KEY", "sk-secret")
     refusal = JSONResponse({"error": {"message": "Incorrect API key: sk-secret"}}, 401)
     server = ChatServer(says=lambda *_: refusal)
@@ -329,9 +325,7 @@ def test_captions_alone_are_suggested_and_no_label_changes(validity: Path) -> No
     assert {key for task in shown for key in task["data"]} == {"pair_id", "caption"}
 
 
-def test_answers_on_captions_alone_are_no_labels_of_pairs(
-    validity: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_on_captions_are_no_labels_of_pairs(validity: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (validity / "said.csv").write_text("query_id,doc_id,score\nq1,*,0.9\n")
     monkeypatch.chdir(validity.parent)
     fire("machine", "import", "validity/said.csv", "--judge", "vlm")

@@ -141,9 +141,7 @@ def test_where_captions_are_the_items_new_queries_are_written(folder: Path) -> N
     fire("media", "check", file)
 
 
-def test_items_lie_where_the_workspace_says(
-    tmp_path: Path, clips: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_items_lie_where_fire_toml_says(tmp_path: Path, clips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "videos").mkdir()
     shutil.copy(clips / "h264.mp4", tmp_path / "videos" / "h264.mp4")
     (tmp_path / "secret.txt").write_text("not an item")

@@ -12,9 +12,7 @@ from fire_toolkit.media.probe import MediaFacts, image_format, judge_media, prob
 
 # States as seen in Chromium 156: the files marked "some browsers" play there too, but not everywhere.
 @cases("name", "container", "codec", "state")
-def test_a_video_is_known_by_its_content(
-    clips: Path, name: str, container: str, codec: str, state: str
-) -> None:
+def test_videos_are_known_by_content(clips: Path, name: str, container: str, codec: str, state: str) -> None:
     if not (clips / name).exists():
         pytest.skip(f"this FFmpeg cannot make {name}")
     facts = probe_file(clips / name)

@@ -98,9 +98,7 @@ def test_every_refusal_is_reported(server: MediaServer, refusals: list[str]) -> 
         assert len(refusals) == number, target
 
 
-def test_links_that_leave_the_folder_are_not_followed(
-    client: httpx.Client, root: Path, tmp_path: Path
-) -> None:
+def test_links_out_of_the_folder_are_not_followed(client: httpx.Client, root: Path, tmp_path: Path) -> None:
     assert client.get("/big.mp4").status_code == 200
     (root / "big.mp4").unlink()
     (root / "big.mp4").symlink_to(tmp_path / "secret.txt")
@@ -113,9 +111,7 @@ def test_links_that_leave_the_folder_are_not_followed(
     assert client.get("/empty.png").status_code == 404
 
 
-def test_a_player_that_stops_listening_harms_nobody(
-    server: MediaServer, client: httpx.Client, refusals: list[str]
-) -> None:
+def test_deaf_players_harm_nobody(server: MediaServer, client: httpx.Client, refusals: list[str]) -> None:
     for _ in range(5):
         with socket.create_connection(("127.0.0.1", server.server_port)) as connection:
             connection.sendall(b"GET /big.mp4 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -135,9 +131,7 @@ def test_closing_ends_open_connections(root: Path) -> None:
         socket.create_connection(("127.0.0.1", server.server_port))
 
 
-def test_a_client_that_stops_reading_does_not_hold_up_the_end(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stuck_client_does_not_hold_up_the_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "HEADER_S", 1e6)  # no other limit ends it
     monkeypatch.setattr(serving, "STALLED_S", 1e6)
     with MediaServer(root, FILES, origins=[PAGE], port=0) as server:
@@ -150,9 +144,7 @@ def test_a_client_that_stops_reading_does_not_hold_up_the_end(
     stuck.close()
 
 
-def test_a_file_that_nobody_may_read_is_not_there(
-    client: httpx.Client, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_is_not_there(client: httpx.Client, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "big.mp4").chmod(0)
     monkeypatch.setattr(
         os, "access", lambda path, mode: bool(Path(path).stat().st_mode & 0o400)
@@ -199,9 +191,7 @@ def test_files_outside_of_the_folder_are_refused(root: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("sign", some([signal.SIGINT, signal.SIGTERM], 1))
-def test_the_command_serves_until_it_is_stopped(
-    root: Path, sign: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_serves_until_stopped(root: Path, sign: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", PAGE)
     (root / "items.tsv").write_text("doc_id\tmedia_url\nb\tbig.mp4\n")
     words = ["media", "serve", "items.tsv", "--port", "0", "--write-items", "served.tsv"]
@@ -273,9 +263,7 @@ def test_300_slow_clients_starve_nobody(port: int, sent: bytes) -> None:
         assert [served(port) for _ in range(3)] == [100_000] * 3  # without limits no answer ever comes
 
 
-def test_a_request_that_does_not_arrive_in_time_ends_its_connection(
-    clip: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_that_is_late_ends_its_connection(clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "HEADER_S", 1e6)
     asked = HEAD + b"Range: bytes=0-0\r\n\r\n"
     with (

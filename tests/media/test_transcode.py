@@ -35,9 +35,7 @@ def states(done: tuple[Items, pd.DataFrame]) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["mpeg4.avi", "mjpeg.avi", "hevc.mp4", "h264-deep.mp4", "h264.mkv"])
 @pytest.mark.parametrize(("target", "codec"), [(H264, "h264"), (VP9, "vp9")])
-def test_every_picture_is_kept_at_its_time(
-    clips: Path, tmp_path: Path, name: str, target: Any, codec: str
-) -> None:
+def test_pictures_keep_their_times(clips: Path, tmp_path: Path, name: str, target: Any, codec: str) -> None:
     if not (clips / name).exists():
         pytest.skip(f"this FFmpeg cannot make {name}")
     out = tmp_path / f"v.{target.container}"
@@ -236,9 +234,7 @@ def test_a_killed_process_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert list((tmp_path / "killed").glob(".*")) == []
 
 
-def test_a_full_disk_ends_the_run_and_keeps_what_is_done(
-    clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_keeps_what_is_done(clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = encode_video
 
     def full(source: Path, path: Path, target: Any) -> Any:

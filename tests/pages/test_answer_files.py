@@ -64,9 +64,7 @@ def given(root: Path) -> dict[str, str]:
     return dict(zip(rows["query_id"] + rows["doc_id"], rows["label"], strict=True))
 
 
-def test_a_written_page_tells_nothing_but_caption_and_item_and_nobody_else_gets_one(
-    root: Path, page: dict[str, Any]
-) -> None:
+def test_a_written_page_tells_caption_and_item_alone_to_one_person(root: Path, page: dict[str, Any]) -> None:
     pairs = read_rounds(root)[0].assignments["pair_id"]
     html = (root / "pages" / "A01" / "judge.html").read_text()
     for secret in (*pairs, "v0.webm", "v1.webm", "q8", "overlap"):

@@ -10,9 +10,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.manifests import write_files, write_folder
 
 
-def test_a_folder_has_its_files_alone_and_one_that_is_there_is_not_touched(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_has_its_files_alone_and_one_that_is_there_is_not_touched(tmp_path: Path) -> None:
     write_folder(tmp_path / "made" / "1.0", {"a.txt": b"a", "data/b.txt": b"b"})
     assert (tmp_path / "made/1.0/data/b.txt").read_bytes() == b"b"
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["1.0", "a.txt", "b.txt", "data", "made"]

@@ -43,9 +43,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_a_second_one_is_refused_with_who_holds_it_and_a_kill_frees_it(
-    tmp_path: Path, holder: subprocess.Popen[str]
-) -> None:
+def test_a_second_is_told_of_the_first_a_kill_frees_it(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     lock = tmp_path / LOCK
     with pytest.raises(Busy) as caught, hold_workspace(tmp_path, "pull", wait_s=0):
         pytest.fail("both are in")
