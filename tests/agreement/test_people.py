@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from small_judgments import alpha_interval, judged, krippendorff_alpha
 
+from examples import seeds
 from fire_toolkit.agreement.annotators import annotator_profiles, leave_one_out
 from fire_toolkit.agreement.live import RESAMPLING, live_quality
 from fire_toolkit.arrays import wilson_interval
@@ -31,18 +32,18 @@ def answers(**given: str) -> Judgments:
     return judged([cell for cell in cells if cell[2] != "*"])
 
 
+@pytest.mark.parametrize("seed", seeds(3))
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
-def test_leaving_an_annotator_out_equals_alpha_of_the_others(level: str) -> None:
-    for seed in range(3):
-        judgments = sparse(seed)
-        whole = krippendorff_alpha(judgments, grades=GRADES, level=level).value
-        for row in leave_one_out(judgments, grades=GRADES, level=level).itertuples():
-            others = check_judgments(judgments[judgments["annotator_id"] != row.annotator_id])
-            expected = krippendorff_alpha(others, grades=GRADES, level=level)
-            assert expected.value == pytest.approx(row.value, nan_ok=True)
-            assert expected.n_pairable == row.n_pairable
-            assert expected.value - whole == pytest.approx(row.change, nan_ok=True)
-            assert math.isnan(row.value) == bool(row.note)
+def test_leaving_an_annotator_out_equals_alpha_of_the_others(level: str, seed: int) -> None:
+    judgments = sparse(seed)
+    whole = krippendorff_alpha(judgments, grades=GRADES, level=level).value
+    for row in leave_one_out(judgments, grades=GRADES, level=level).itertuples():
+        others = check_judgments(judgments[judgments["annotator_id"] != row.annotator_id])
+        expected = krippendorff_alpha(others, grades=GRADES, level=level)
+        assert expected.value == pytest.approx(row.value, nan_ok=True)
+        assert expected.n_pairable == row.n_pairable
+        assert expected.value - whole == pytest.approx(row.change, nan_ok=True)
+        assert math.isnan(row.value) == bool(row.note)
 
 
 def test_leaving_out_says_why_alpha_is_undefined() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -70,10 +71,16 @@ def stored(folder: Path, seed: int) -> Path:
 MAKE = {"matrix": matrix, "columns": partial(matrix, is_turned=True), "stored": stored}
 
 
-@pytest.fixture(params=MAKE)
-def runs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    monkeypatch.setattr(native, "_BLOCK_ROWS", 20)
-    return [open_run(MAKE[request.param](tmp_path, seed)) for seed in (1, 2)]
+@pytest.fixture(scope="module", params=MAKE)
+def paths(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "_BLOCK_ROWS", 20)
+        yield [MAKE[request.param](tmp_path_factory.mktemp("runs"), seed) for seed in (1, 2)]
+
+
+@pytest.fixture
+def runs(paths: list[Path]) -> list[Any]:
+    return [open_run(path) for path in paths]
 
 
 def test_lists_with_gaps_joined_from_parts_are_as_long_as_in_the_whole(

@@ -144,7 +144,7 @@ def random_groups(rng: np.random.Generator, n_docs: int) -> Groups:
 @pytest.mark.parametrize("p", [0.5, 0.9])
 def test_random_tied_uneven_lists_by_definition(variant: str, p: float) -> None:
     rng = np.random.default_rng(17)
-    a, b = ([random_groups(rng, 7) for _ in range(50)] for _ in "ab")
+    a, b = ([random_groups(rng, 7) for _ in range(25)] for _ in "ab")
     expected = np.array([by_definition(*pair, p, variant) for pair in zip(a, b, strict=True)])
     assert expected == pytest.approx(compared(a, b, p=p, ties=variant), abs=1e-12)
 
@@ -153,7 +153,7 @@ def test_random_tied_uneven_lists_by_definition(variant: str, p: float) -> None:
 def test_lists_without_ties_are_by_definition_under_every_variant(p: float) -> None:
     draw = np.random.default_rng(round(p * 100))
     lists = [[f"d{doc}"] for doc in range(30)]
-    a, b = ([[lists[n] for n in draw.permutation(size)] for size in draw.integers(1, 31, 40)] for _ in "ab")
+    a, b = ([[lists[n] for n in draw.permutation(size)] for size in draw.integers(1, 31, 20)] for _ in "ab")
     expected = np.array([by_definition(*both, p, "w") for both in zip(a, b, strict=True)])
     for ties in ("broken", "w", "a", "b"):
         assert expected == pytest.approx(compared(a, b, p=p, ties=ties), abs=1e-11)

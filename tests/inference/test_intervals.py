@@ -71,7 +71,7 @@ def test_a_score_limit_solves_its_equation_under_the_most_likely_distribution(
     """The likelihood of every distribution on 0, the value and 1 whose mean is the upper limit."""
     values = np.r_[np.zeros(n_zero), np.full(n_other, value)]
     limit = mean_interval(values, ends=(0, 1), least=1000).high
-    at_value = np.linspace(1e-9, min(1, limit / value) - 1e-9, 2_000_001)
+    at_value = np.linspace(1e-9, min(1, limit / value) - 1e-9, 200_001)
     at_one = limit - value * at_value
     at_zero = 1 - at_value - at_one
     is_one = at_zero > 0

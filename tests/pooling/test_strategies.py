@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import make_run, run_in_order
+from small_world import made, make_run, run_in_order
 from small_world import qrels_of as qrels
 
 from examples import cases, examples
 from fire_toolkit.errors import PluginError, UsageError
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
 from fire_toolkit.pooling.registry import STRATEGIES
@@ -24,8 +25,9 @@ Lists = Mapping[str, Mapping[str, Mapping[str, float]]]  # run → query → doc
 Pair = tuple[str, str]
 
 
-def runs_of(lists: Lists) -> list[Run]:
-    return [make_run(own, name) for name, own in lists.items()]
+def runs_of(lists: Lists) -> Run:
+    rows = ((name, q, d, s) for name, own in lists.items() for q, docs in own.items() for d, s in docs.items())
+    return made(rank_run, "run_id query_id doc_id score", *rows)
 
 
 def pooled(table: pd.DataFrame) -> set[Pair]:
@@ -98,7 +100,8 @@ def test_an_order_pools_its_best_within_the_budget(
 def test_the_order_of_runs_and_what_is_pooled_say_the_same(lists: Lists, strategy: str) -> None:
     """The sources are those of the whole pool, restricted to the pairs that were chosen."""
     first = pool_runs(runs_of(lists), strategy=strategy, budget=4)
-    again = pool_runs(runs_of(lists)[::-1], strategy=strategy, budget=4)
+    backwards = [make_run(own, name) for name, own in reversed(lists.items())]
+    again = pool_runs(backwards, strategy=strategy, budget=4)
     whole = pool_runs(runs_of(lists))
     pd.testing.assert_frame_equal(first.pool, again.pool)
     pd.testing.assert_frame_equal(first.stops, again.stops)

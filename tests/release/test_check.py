@@ -154,6 +154,8 @@ RAW = [b"", b"\xff\xfe", b"[]", b"null", b"{}", b"[" * 1_100, b"---\n- a: [\n---
 @pytest.mark.parametrize("raw", RAW)
 def test_no_content_of_any_file_ends_in_a_traceback(raw: bytes) -> None:
     more = ("manifest.json", "qrels.json", "data/qrels.parquet", "data/ranks.parquet", "leaderboard.csv")
+    also = dict.fromkeys(more, raw) | {"qrels.original.txt": b"007 0 a 1\n"}
     for name in good() | dict.fromkeys((*more, "runs/a.run", "qrels.original.txt"), b""):
         check_release(good() | {name: raw})
-        check_release(good() | dict.fromkeys(more, raw) | {"qrels.original.txt": b"007 0 a 1\n", name: raw})
+        if name not in more:
+            check_release(good() | also | {name: raw})
