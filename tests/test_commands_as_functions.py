@@ -1,5 +1,6 @@
 """A command is a function: its parameters are its options, and both give the same bytes and sentences."""
 
+import copy
 import inspect
 import json
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -158,7 +160,7 @@ def test_the_parameters_are_the_options_each_with_a_sentence(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "words", "values"), CALLS, ids=lambda each: str(each)[:40])
-def test_python_gives_what_the_command_prints_and_writes(
+def test_python_gives_what_the_command_prints_and_writes_for_rows_in_any_order_and_leaves_them(
     sample: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str, values: dict[str, Any]
 ) -> None:
     monkeypatch.chdir(sample)
@@ -168,11 +170,13 @@ def test_python_gives_what_the_command_prints_and_writes(
         del needed["labels"]
     files = [word for param in command_of(name).params for word in words_of(param, needed)]
     done = invoke(*words_of_command(name), *files, *words.split(), "--out", f"by_{name}.csv")
-    tables = {each: READ[each][1](file) for each, file in needed.items()}
-    result = getattr(import_module(f"fire_toolkit.commands.{name}"), name)(
-        **tables, **values, **TOLD.get(name, dict)()
-    )
+    tables = {each: shuffled(READ[each][1](file)) for each, file in needed.items()}
+    before = copy.deepcopy(tables)
+    function = function_of(name) if name in NO_PYTHON_NAME else getattr(fire, name)
+    result = function(**tables, **values, **TOLD.get(name, dict)())
     assert isinstance(result, Found)
+    for one, other in zip(frames_of(tables), frames_of(before), strict=True):
+        pd.testing.assert_frame_equal(one, other)
     if place := place_of(name):
         check_files(result, Path(f"by_{name}.csv"), done, is_file="." in place)
         return
@@ -186,6 +190,23 @@ def test_python_gives_what_the_command_prints_and_writes(
         assert "next: fire-toolkit " in done.stderr
     drawn = result.draw(result.table, "table") if result.draw else fire.table_text(result.table)
     assert result.is_long or done.stdout == drawn
+
+
+def shuffled(tables: Any) -> Any:
+    """A table, or each of several, with its rows in another order."""
+    if isinstance(tables, list):
+        return [shuffled(table) for table in tables]
+    if isinstance(tables, dict):
+        return {name: shuffled(table) for name, table in tables.items()}
+    return tables.sample(frac=1, random_state=1) if isinstance(tables, pd.DataFrame) else tables
+
+
+def frames_of(tables: Any) -> list[pd.DataFrame]:
+    """The tables among what a function is given."""
+    if isinstance(tables, list | dict):
+        values = tables.values() if isinstance(tables, dict) else tables
+        return [frame for value in values for frame in frames_of(value)]
+    return [tables] if isinstance(tables, pd.DataFrame) else []
 
 
 def check_files(result: Found, out: Path, done: Any, *, is_file: bool) -> None:

@@ -22,7 +22,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.public.shown import made_in_words, show_basis
 from fire_toolkit.results import Found, Result
 from fire_toolkit.tables.checks import TableSpec, check_table
-from fire_toolkit.tables.columns import codes_of, packed_codes
+from fire_toolkit.tables.columns import codes_in_order, packed_codes
 from fire_toolkit.tables.specs import SPECS as TABLES
 
 MADE_BY = {
@@ -132,7 +132,7 @@ def kinds_of(table: pd.DataFrame) -> list[str]:
 
 
 def _is_typed(spec: TableSpec, table: pd.DataFrame) -> bool:
-    """Return whether every column has its contract's dtype, and rows of coded ids their order."""
+    """Return whether every column has its contract's dtype, and the rows have their order."""
     for column in spec.columns:
         if column.name not in table.columns:
             if column.rare:
@@ -146,11 +146,10 @@ def _is_typed(spec: TableSpec, table: pd.DataFrame) -> bool:
         if not is_right:
             return False
     coded = [column.name for column in spec.columns if column.kind == "coded_id"]
-    if not coded or not len(table):
-        return True
     if not all(table[name].cat.categories.is_monotonic_increasing for name in coded):
         return False
-    keys = packed_codes([codes_of(table[name]) for name in spec.order])
+    order = () if spec.as_given else spec.order or spec.key
+    keys = packed_codes([codes_in_order(table[name]) for name in order])
     return not (keys[1:] < keys[:-1]).any()
 
 
