@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 from small_judgments import alpha_interval, judged, krippendorff_alpha
 
 from examples import seeds
@@ -114,8 +115,7 @@ def test_rows_are_by_id_whatever_the_order_of_judgments_and_the_input_stays(tabl
 
 
 def test_a_bad_argument_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="min_pairs is 0"):
-        annotator_profiles(answers(u="1"), min_pairs=0)
+    refused("min_pairs is 0", annotator_profiles, answers(u="1"), min_pairs=0, by=UsageError)
 
 
 LABELS = {"relevant": 1, "irrelevant": 0, "ambiguous": None}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 from parted import N_PARTS, done, here, in_parts
 
 from fire_toolkit.arrays import ranges_of
@@ -173,8 +174,7 @@ def test_a_stored_run_whose_parts_are_not_in_order_is_refused(
         for group in reversed(groups):
             writer.write_table(group)
     for run in (open_run(path), in_parts(open_run(path))):
-        with pytest.raises(FormatError, match="queries that are not sorted"):
-            score_runs(run, qrels, ["C@1"])
+        refused("queries that are not sorted", score_runs, run, qrels, ["C@1"])
 
 
 def test_an_array_in_a_pickle_is_not_sent_about(tmp_path: Path, qrels: Qrels) -> None:

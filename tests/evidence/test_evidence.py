@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 from command import run as fire_run
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
@@ -152,8 +153,7 @@ def test_a_file_holds_what_the_table_does(sample: Path, tmp_path: Path) -> None:
     (tmp_path / "evidence.parquet").write_bytes(content)
     pd.testing.assert_frame_equal(read_evidence(tmp_path).pairs, pairs)
     (tmp_path / "evidence.parquet").write_bytes(content[:-9])
-    with pytest.raises(FireError, match="expected evidence"):
-        read_evidence(tmp_path)
+    refused("expected evidence", read_evidence, tmp_path, by=FireError)
 
 
 def test_many_rows_are_written_as_parquet(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import read_collection
@@ -262,5 +263,4 @@ def test_what_is_printed_is_python(name: str) -> None:
 
 
 def test_an_unknown_name_is_told_the_nearest() -> None:
-    with pytest.raises(UsageError, match="did you mean 'clip4clip'"):
-        find_snippet("CLIP4Clap")
+    refused("did you mean 'clip4clip'", find_snippet, "CLIP4Clap", by=UsageError)

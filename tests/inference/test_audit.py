@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.audit import AuditedLabels, draw_audit, labels_by_band, with_answers
@@ -56,8 +57,7 @@ def test_rates_are_those_of_what_experts_accept() -> None:
 
 def test_what_cannot_be_audited_is_refused() -> None:
     labels = labelled()
-    with pytest.raises(UsageError, match="0 positives, 5 negatives, seed 0"):
-        draw_audit(labels, positives=0, negatives=5)
+    refused("0 positives, 5 negatives, seed 0", draw_audit, labels, positives=0, negatives=5, by=UsageError)
     sample = draw_audit(labels, positives=5, negatives=5)
     with pytest.raises(UsageError, match=r"1 of 4 kinds of labels .* have no answer of an expert"):
         with_answers(labels, sample, sample[sample["band"] != 1][PAIR].assign(relevance=1))

@@ -300,14 +300,6 @@ def test_what_cannot_be_compared_is_refused(
         compare_runs(runs, **options)
 
 
-def test_input_is_unchanged() -> None:
-    runs = [run("a", {"q": "xyz"}), run("b", {"q": "yx"})]
-    before = [table.copy() for table in runs]
-    compare_runs(runs, depth=2, per_query=True)
-    for old, new in zip(before, runs, strict=True):
-        pd.testing.assert_frame_equal(old, new)
-
-
 rankings = st.lists(st.sampled_from("abcdefgh"), unique=True, min_size=1)
 
 

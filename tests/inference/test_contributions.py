@@ -1,5 +1,5 @@
 import pandas as pd
-import pytest
+from brought import refused
 from small_world import World
 
 from fire_toolkit.errors import JoinError
@@ -48,5 +48,4 @@ def test_the_counts_over_sets_are_those_of_the_changes() -> None:
 
 def test_labels_of_another_pool_are_refused() -> None:
     other = check_labels(LABELS.assign(query_id="other"))
-    with pytest.raises(JoinError, match="labels: none is on a pair of the pool"):
-        contributions(SOURCES, other, ORIGINAL)
+    refused("labels: none is on a pair of the pool", contributions, SOURCES, other, ORIGINAL, by=JoinError)

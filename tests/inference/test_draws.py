@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from brought import refused
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import resampling
@@ -28,5 +29,4 @@ def test_the_number_held_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPat
 def test_numbers_out_of_range_are_refused(wrong: dict[str, int]) -> None:
     for draws in (draw_units(2, **{"n_resamples": 1, "seed": 0} | wrong),
                   draw_weights(np.ones(2), **{"n_resamples": 1, "seed": 0} | wrong)):  # fmt: skip
-        with pytest.raises(UsageError, match=r"resamples, seed .*; expected 1 or more"):
-            next(draws)
+        refused("resamples, seed ... ; expected 1 or more", next, draws, by=UsageError)

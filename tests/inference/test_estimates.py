@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.evidence.qrels import augment_qrels
@@ -209,8 +210,7 @@ def test_the_share_of_positives_that_a_draw_left_out_is_that_of_many_draws() -> 
 
 
 def test_what_is_no_probability_is_refused() -> None:
-    with pytest.raises(TableError, match=r"inclusion_probability is 1\.5"):
-        by_chance(np.zeros(20), np.full(20, 1.5))
+    refused("inclusion_probability is 1.5", by_chance, np.zeros(20), np.full(20, 1.5), by=TableError)
 
 
 def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken_out() -> None:

@@ -4,7 +4,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from small_world import World
+from brought import refused
+from small_world import World, made, qrels_of, run_in_order
 
 from examples import seeds
 from fire_toolkit.errors import JoinError, UsageError
@@ -88,19 +89,10 @@ def test_a_pooled_run_judged_to_its_depth_has_no_room_left() -> None:
 
 
 def test_originals_are_counted_beside_each_score() -> None:
-    original = check_qrels(
-        pd.DataFrame({"query_id": ["1", "2", "3", "4"], "doc_id": ["a", "b", "c", "d"], "relevance": 1})
-    )
-    labels = check_labels(
-        pd.DataFrame(
-            {"query_id": ["1", "2", "2"], "doc_id": ["a", "b", "x"], "label": "l", "relevance": [1, 0, 1]}
-        )
-    )
-    from fire_toolkit.matching.ranking import rank_run
-
-    run = rank_run(
-        pd.DataFrame({"run_id": "m", "query_id": ["1", "2", "3"], "doc_id": ["a", "x", "c"], "score": 1.0})
-    )
+    original = qrels_of(dict.fromkeys(zip("1234", "abcd", strict=True), 1))
+    rows = [("1", "a", "l", 1), ("2", "b", "l", 0), ("2", "x", "l", 1)]
+    labels = made(check_labels, "query_id doc_id label relevance", *rows)
+    run = run_in_order("m", {"1": "a", "2": "x", "3": "c"})
     row = scores_with_uncertainty(run, original, labels, ["C@1"]).scores.iloc[0]
     assert (row["confirmed"], row["rejected"], row["never_judged"], row["new"]) == (1, 1, 2, 1)
     assert row["n_queries"] == 4
@@ -120,12 +112,12 @@ def test_a_run_that_fed_no_pool_is_marked() -> None:
 def test_the_order_of_rows_and_the_inputs_stay() -> None:
     world = World(5)
     before = [table.copy() for table in (world.runs, world.original, world.labels, world.sources)]
-    first = honest(world)
+    first = honest(world, ["C@1", "AP@3"])
     for table, copy in zip((world.runs, world.original, world.labels, world.sources), before, strict=True):
         pd.testing.assert_frame_equal(copy, table)
     world.labels = world.labels.sample(frac=1, random_state=1)
     world.sources = world.sources.sample(frac=1, random_state=1)
-    pd.testing.assert_frame_equal(first, honest(world))
+    pd.testing.assert_frame_equal(first, honest(world, ["C@1", "AP@3"]))
 
 
 def test_who_waits_is_told_what_is_being_worked_on() -> None:
@@ -153,10 +145,8 @@ def test_a_run_for_another_split_is_refused() -> None:
 
 def test_bad_arguments_are_refused() -> None:
     world = World(8)
-    with pytest.raises(UsageError, match="no policy given"):
-        honest(world, policies=[])
-    with pytest.raises(UsageError, match="policy 'both' is unknown"):
-        honest(world, policies=["both"])
+    refused("no policy given", honest, world, policies=[], by=UsageError)
+    refused("policy 'both' is unknown", honest, world, policies=["both"], by=UsageError)
     with pytest.raises(JoinError, match=r"clusters: 5 of 6 queries have none \(q01, q02, q03\)"):
         honest(world, clusters=pd.Series({"q00": "v"}))
     with pytest.raises(UsageError, match=r"clusters: all queries are in one \('v'\)"):
@@ -168,16 +158,16 @@ def test_runs_joined_once_give_what_runs_give() -> None:
     augmented, _ = augment_qrels(world.original, world.labels)
     joined = join_runs(world.runs, world.original, world.labels, augmented)
     labellings = {"original": world.original, "augmented": augmented}
-    queries = check_queries(
-        pd.DataFrame({"query_id": sorted(set(world.original["query_id"])), "text": "a b"})
-    )
+    queries = check_queries(world.original[["query_id"]].assign(text="a b"))
+
+    names = ["C@1", "AP@3", "MnR", "bpref"]
 
     def tables(runs: Any) -> list[pd.DataFrame]:
         return [
-            scores_with_uncertainty(runs, world.original, world.labels, MEASURES).scores,
-            score_differences(runs, world.original, MEASURES, augmented=augmented).table,
-            compare_orders(runs, labellings, MEASURES).swaps,
-            by_length(runs, world.original, augmented, queries, MEASURES),
+            scores_with_uncertainty(runs, world.original, world.labels, names).scores,
+            score_differences(runs, world.original, names, augmented=augmented).table,
+            compare_orders(runs, labellings, names).swaps,
+            by_length(runs, world.original, augmented, queries, names),
         ]
 
     for expected, found in zip(tables(world.runs), tables(joined), strict=True):
@@ -188,8 +178,7 @@ def test_what_was_not_joined_is_refused() -> None:
     world = World(3)
     joined = join_runs(world.runs, world.original)
     fewer = check_qrels(world.original.iloc[1:].reset_index(drop=True))
-    with pytest.raises(JoinError, match="joined with those of other queries"):
-        score_differences(joined, fewer, MEASURES)
+    refused("joined with those of other queries", score_differences, joined, fewer, MEASURES, by=JoinError)
     augmented, _ = augment_qrels(world.original, world.labels)
     with pytest.raises(JoinError, match="not joined with query 'q00' and doc"):
         score_differences(joined, world.original, MEASURES, augmented=augmented)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -62,8 +63,7 @@ def test_the_rank_that_a_file_gives_is_not_used() -> None:
 
 
 def test_a_doc_twice_under_a_query_is_refused() -> None:
-    with pytest.raises(TableError, match="given twice"):
-        rank_run(scored([("q", "a", 1.0), ("q", "a", 2.0)]))
+    refused("given twice", rank_run, scored([("q", "a", 1.0), ("q", "a", 2.0)]), by=TableError)
 
 
 def test_top_keeps_the_first_ranks() -> None:
@@ -76,8 +76,7 @@ def test_a_table_of_several_runs_is_split_in_order_and_a_name_twice_refused() ->
     assert list(split_runs([one, two])) == ["z", "b"]
     both = Run(pd.concat([one.astype({"run_id": "str"}), two.astype({"run_id": "str"})]))
     assert list(split_runs(rank_run(both))) == ["b", "z"]
-    with pytest.raises(TableError, match="run 'b' is given twice"):
-        split_runs([two, two])
+    refused("run 'b' is given twice", split_runs, [two, two], by=TableError)
 
 
 @given(st.integers(1, 7), st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float16, np.float64]))

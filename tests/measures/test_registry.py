@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from brought import refused
 from count_house import nodes
 from small_world import join
 
@@ -26,8 +27,7 @@ def test_every_measure_says_what_it_is() -> None:
 
 
 def test_two_measures_of_one_name_are_refused() -> None:
-    with pytest.raises(RuntimeError, match="measure R is defined twice"):
-        MEASURES.add("R", MEASURES["R"])
+    refused("measure R is defined twice", MEASURES.add, "R", MEASURES["R"], by=RuntimeError)
 
 
 def test_a_measure_must_give_one_value_for_each_query(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,8 +139,7 @@ def test_measures_of_ir_measures_are_known_by_how_they_print() -> None:
 
 @pytest.mark.parametrize("measures", [5, "C@1", None, [], [5], [None], {"C@1": 1}])
 def test_what_is_no_list_of_measures_is_refused(measures: Any) -> None:
-    with pytest.raises(UsageError, match=r"measures: found .*, expected a"):
-        parse_measures(measures)
+    refused("measures: found ... , expected a", parse_measures, measures, by=UsageError)
 
 
 @cases("message", "name")

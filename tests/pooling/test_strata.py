@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 from hypothesis import given
 from hypothesis import strategies as st
 from small_world import make_qrels, run_in_order
@@ -198,8 +199,7 @@ def test_a_pair_keeps_the_first_of_its_rounds_in_either_table(
 
 def test_a_round_that_is_no_whole_number_is_refused() -> None:
     judged = pd.DataFrame({"query_id": ["1"], "doc_id": ["a"], "round": [1.5]})
-    with pytest.raises(TableError, match="round is not a whole number"):
-        pool_runs([CLIP], depth=1, judged=judged)
+    refused("round is not a whole number", pool_runs, [CLIP], depth=1, judged=judged, by=TableError)
 
 
 def test_a_pool_without_earlier_judgments_says_nothing_of_them() -> None:
@@ -240,9 +240,7 @@ def test_runs_of_other_collections_are_refused() -> None:
 
 
 def test_arguments_out_of_range_are_refused() -> None:
-    with pytest.raises(UsageError, match="depth 0"):
-        pool_runs([CLIP], depth=0)
+    refused("depth 0", pool_runs, [CLIP], depth=0, by=UsageError)
     with pytest.raises(UsageError, match="only when the original qrels are given"):
         pool_runs([CLIP], include_originals=True)
-    with pytest.raises(UsageError, match="no run given"):
-        pool_runs([])
+    refused("no run given", pool_runs, [], by=UsageError)

@@ -26,7 +26,8 @@ Pair = tuple[str, str]
 
 
 def runs_of(lists: Lists) -> Run:
-    rows = ((name, q, d, s) for name, own in lists.items() for q, docs in own.items() for d, s in docs.items())
+    scores = [(name, query, docs) for name, own in lists.items() for query, docs in own.items()]
+    rows = ((name, query, doc, score) for name, query, docs in scores for doc, score in docs.items())
     return made(rank_run, "run_id query_id doc_id score", *rows)
 
 

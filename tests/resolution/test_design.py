@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from brought import refused
 
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.votes import votes_by_design
@@ -44,8 +45,7 @@ def test_labels_by_design() -> None:
         ("verify", "0"): 0, ("verify", "10"): -1, ("verify", "1011"): 1, ("", "1"): -1, ("single", ""): -1,
     }  # fmt: skip
     assert {key: label_by_design(*key) for key in expected} == expected
-    with pytest.raises(TableError, match="design class 'twice' with votes '1'"):
-        label_by_design("twice", "1")
+    refused("design class 'twice' with votes '1'", label_by_design, "twice", "1", by=TableError)
 
 
 def test_the_order_is_best_rank_then_fused_ranks_then_doc_id() -> None:

@@ -6,6 +6,7 @@ from statistics import fmean, median
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -139,12 +140,10 @@ def test_what_cannot_be_scored_is_refused() -> None:
     two["run_id"] = ["x"] * 4 + ["y"] * 4
     with pytest.raises(UsageError, match=r"2 runs in one table \(x, y\), expected one a direction"):
         score_directions(rank_run(two), back, qrels)
-    with pytest.raises(UsageError, match="3 folds of 2 docs"):
-        make_folds(qrels, ["a", "b"], 3)
+    refused("3 folds of 2 docs", make_folds, qrels, ["a", "b"], 3, by=UsageError)
     with pytest.raises(JoinError, match=r"1 docs of the qrels are not in the order of the docs \(b\)"):
         make_folds(qrels, ["a", "c"], 1)
-    with pytest.raises(JoinError, match="the fold from c to c has no text"):
-        make_folds(qrels, ["a", "b", "c"], 3)
+    refused("the fold from c to c has no text", make_folds, qrels, ["a", "b", "c"], 3, by=JoinError)
 
 
 KINDS = {"q1": "x", "q2": "y", "q3": "x; y", "q4": ""}
@@ -270,7 +269,5 @@ def test_stand_run_by_run_and_qrels_by_qrels_with_gains() -> None:
 
 def test_what_is_out_of_range_is_refused() -> None:
     run, qrels = tables()
-    with pytest.raises(UsageError, match="depth is 0; expected a rank from 1"):
-        score_curves(run, qrels, depth=0)
-    with pytest.raises(UsageError, match="expected a number from 0 to 1"):
-        score_curves(run, qrels, recalls=[1.5])
+    refused("depth is 0; expected a rank from 1", score_curves, run, qrels, depth=0, by=UsageError)
+    refused("expected a number from 0 to 1", score_curves, run, qrels, recalls=[1.5], by=UsageError)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from brought import refused
 from command import run
 
 from fire_toolkit.errors import FormatError, JoinError, TableError
@@ -125,8 +126,7 @@ def test_other_files_are_no_questions(tmp_path: Path, text: str, message: str) -
 
 def test_answers_need_their_keys(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('[{"query_id": "q"}]')
-    with pytest.raises(FormatError, match=r"\[0\]: no field 'doc_id'; found query_id"):
-        read_answers(tmp_path / "a.json")
+    refused("[0]: no field 'doc_id'; found query_id", read_answers, tmp_path / "a.json")
 
 
 @pytest.mark.usefixtures("files")
