@@ -64,16 +64,10 @@ def test_what_becomes_of_a_pair_under_each_policy(
 def test_confirmations_are_counted_apart_from_new_positives() -> None:
     before = {"a": 1, "b": 1, "c": 1, "d": 0, "e": -1}
     labels = {"b": 1, "c": 0, "f": 1, "g": 2, "h": 0}
+    once = dict.fromkeys(("original", "confirmed", "rejected", "irrelevant"), 1)
     for policy in POLICIES:
         _, changes = augment_qrels(original(before), labelled(labels), policy=policy)
-        assert change_counts(changes) == {
-            "original": 1,
-            "confirmed": 1,
-            "rejected": 1,
-            "new": 2,
-            "irrelevant": 1,
-            "original_not_positive": 2,
-        }
+        assert change_counts(changes) == once | {"new": 2, "original_not_positive": 2}
 
 
 def test_an_unknown_policy_is_an_error_that_names_the_policies() -> None:

@@ -140,13 +140,6 @@ def test_the_number_of_doubled_pairs_is_rounded_half_up(overlap: float, n_pairs:
     assert list(tasks_of(1, n_pairs, overlap=overlap)["batch"]) == [1] * n_pairs + [2] * n_doubled
 
 
-def test_a_query_or_doc_of_another_collection_is_counted_with_examples() -> None:
-    with pytest.raises(JoinError, match=r"queries: 3 of 5 pooled ids are not in it \(q2, q3, q4\)"):
-        make_tasks(pool_of(5, 2), queries_of(2), guideline=GUIDELINE)
-    with pytest.raises(JoinError, match=r"items: 1 of 2 pooled ids are not in it \(v1\)"):
-        tasks_of(1, 2, items=items_of(media_url=["v0.mp4"]))
-
-
 @pytest.mark.parametrize(
     "wrong", [{"overlap": -0.1}, {"overlap": 1.01}, {"overlap": float("nan")}, {"seed": -1}]
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from records import answer_row, day
 
-from examples import seeds
+from examples import some
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -46,7 +46,7 @@ class History:
         return "contradicting" if of_time else "earlier" if is_earlier else "new"
 
 
-@pytest.mark.parametrize("seed", seeds(40))
+@pytest.mark.parametrize("seed", some(range(40), 4))
 def test_what_counts_is_what_the_rules_say(tmp_path: Path, seed: int) -> None:
     chance, path = random.Random(seed), tmp_path / "campaign.sqlite"
     histories = {number: History() for number in range(4)}

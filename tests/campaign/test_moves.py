@@ -45,16 +45,6 @@ def moved(
     return moves, moved_round(ENTRY, moves).assignments
 
 
-def test_what_is_not_answered_goes_to_others_and_answers_stay() -> None:
-    mine = keys(ENTRY.assignments, TASK, OVERLAP, of="ann")
-    _, now = moved(["ann"], ["cy", "di"], EVERY - set(mine[:3]))
-    assert votes(now) == votes(ENTRY.assignments)
-    assert keys(now, TASK, OVERLAP)[:3] == mine[:3]
-    loads = [len(keys(now, TASK, OVERLAP, of=name)) for name in ("cy", "di")]
-    assert sum(loads) == len(mine) - 3
-    assert abs(loads[0] - loads[1]) <= 1
-
-
 def test_who_has_seen_a_pair_does_not_get_it_and_others_stand_behind_what_was_there() -> None:
     doubled = {pair for _, pair in keys(ENTRY.assignments, OVERLAP)}
     moves, now = moved(["ann"], ["bob"])

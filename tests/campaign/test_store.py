@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from records import answer_row as row
 from records import day, latest_answers, record_of, rows_of
 
-from examples import examples, seeds
+from examples import examples, some
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RESTORED
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.salvage import salvage
@@ -100,18 +100,6 @@ def test_another_content_at_the_same_time_is_a_version_that_counts(path: Path, s
         assert add(path, again, shows_now=shows_now) == ({}, [])
     assert labels(read_ledger(path)) == ["relevant", "irrelevant"]
     assert labels(latest_answers(path)) == ["irrelevant"]
-
-
-def test_a_deleted_answer_comes_back_where_its_server_shows_it_and_by_no_old_file(path: Path) -> None:
-    add(path, row())
-    with Store(path) as store:
-        store.add_deleted([row()], day(20))
-        store.add_deleted([row()], day(20))
-    assert add(path, row(source="export.json")) == ({}, [])
-    assert states(latest_answers(path)) == {"a1": DELETED}
-    assert add(path, row(seen_at=day(21)), shows_now=True) == ({RESTORED: 1}, [])
-    assert states(latest_answers(path)) == {"a1": ANSWERED}
-    assert len(read_ledger(path)) == 3
 
 
 def test_the_hash_of_its_answers_is_the_files_and_only_answers_change_it(path: Path) -> None:
@@ -259,7 +247,7 @@ def test_an_answer_to_a_task_that_names_no_pair_is_of_none_that_people_have_seen
     assert dropped == [["no_pair", "annotation 2 at task 5 of project 1"]]
 
 
-@pytest.mark.parametrize("seed", seeds(30))
+@pytest.mark.parametrize("seed", some(range(30), 3))
 def test_what_counts_is_kept_as_counting_anew_finds_it(path: Path, seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(20):

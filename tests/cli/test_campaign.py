@@ -303,7 +303,7 @@ def test_training_is_done_first(server: FakeServer, workspace: Path) -> None:
     assert "6 tasks held back until the training is done" in first.stderr
     assert len(server.tasks) == 4
     answer_all(server, {2: "relevant"})
-    run("pull")
+    assert as_json("pull")["dropped"] == {"training": 2}
     assert as_json("push")["added"] == 6
     left = {queue["annotator_id"]: queue["n_training_left"] for queue in as_json("progress")}
     assert (left["A02"], left["A03"]) == (0, 2)

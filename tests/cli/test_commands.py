@@ -30,19 +30,6 @@ def pool_rows(pool: Path) -> list[dict[str, str]]:
     return rows((pool / "pool.csv").read_text())
 
 
-def test_tasks_tell_nothing_but_caption_item_and_key(fire: Fire, folder: Path) -> None:
-    fire("pool", *RUNS, "--qrels", "qrels.txt", "--out", "pool")
-    options = ("--queries", "queries.tsv", "--guideline", "caption-relevance-v1", "--overlap", 0.5)
-    fire("tasks", "pool", *options, "--seed", 3, "--out", "tasks.json")
-    for name, size in (("tasks.json", 7), ("tasks.overlap.json", 4)):
-        tasks = json.loads((folder / name).read_text())
-        assert size == len(tasks)
-        assert {"data"} == set().union(*tasks)
-        assert {"caption", "video", "pair_id"} == set().union(*(task["data"] for task in tasks))
-    text = (folder / "tasks.json").read_text()
-    assert not [word for word in ("clip", "ssb", "rank", "score", "original") if word in text]
-
-
 def test_tasks_warn_of_media_that_no_page_can_show(fire: Fire, folder: Path) -> None:
     """Ids and paths are no addresses; those of Label Studio's own storage are."""
     urls = {"a": "a.mp4", "b": "http://m/b.mp4", "c": "s3://m/c.mp4", "NA": "NA", "007": "/data/upload/7.mp4"}

@@ -109,6 +109,8 @@ def test_who_comes_late_takes_an_even_share(server: FakeServer, carrier: str) ->
     begin(carrier)
     assert "6 tasks moved: A04 6\n" in run("annotators", "reassign", "--to", "A04").stderr
     assert [len(votes(name)) for name in ("A02", "A03", "A04")] == [6, 6, 6]
+    server.users += [5, 6]
+    assert "6 tasks moved: A05 3, A06 3\n" in run("annotators", "reassign", "A04", "--to", "A05,A06").stderr
 
 
 @carriers

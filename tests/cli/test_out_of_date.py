@@ -112,11 +112,17 @@ def test_refresh_gives_a_command_where_it_was_given(judged: Path, monkeypatch: p
 def test_refresh_overwrites_nothing_that_was_changed_by_hand() -> None:
     run("agree")
     labels = Path("labels/labels.csv")
+    right = labels.read_bytes()
     labels.write_text(labels.read_text().replace("irrelevant", "relevant"))
     edited = labels.read_bytes()
-    assert "labels.csv: changed since `fire-toolkit resolve` wrote it" in run("refresh", code=1).stderr
+    for command in ("refresh", "augment"):
+        told = run(command, code=1).stderr
+        assert "labels.csv: changed since `fire-toolkit resolve` wrote it" in told
+        assert "run that again" in told
     assert labels.read_bytes() == edited
     assert "next: fire-toolkit resolve --count-unassigned" in run("status").stderr
+    run("resolve", "--count-unassigned")
+    assert labels.read_bytes() == right
 
 
 def test_refresh_guesses_no_options_and_ends_where_a_command_fails() -> None:

@@ -113,17 +113,6 @@ def test_a_command_takes_neither_folders_of_others_nor_own_files(ready: Fire, fo
     assert files_of(folder) == before
 
 
-def test_what_was_edited_by_hand_is_made_again_as_its_refusal_says(ready: Fire, folder: Path) -> None:
-    right = (folder / "labels/labels.csv").read_bytes()
-    (folder / "labels/labels.csv").write_bytes(right + b"\n")
-    words = ("augment", *QRELS, "--labels", "labels", "--out", "a.txt")
-    said = ready(*words, code=1).stderr
-    assert "changed since `fire-toolkit resolve` wrote it" in said
-    assert "run that again" in said
-    ready("resolve", "judgments.csv", "--out", "labels")
-    assert (folder / "labels/labels.csv").read_bytes() == right
-
-
 def test_a_collection_is_not_replaced_while_its_tasks_are_out(ready: Fire, folder: Path) -> None:
     first, other = ("add-collection", "captions.csv"), folder / "other.csv"
     other.write_text("query_id,text,doc_id\n9,a cow,z\n")

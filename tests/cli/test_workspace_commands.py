@@ -91,18 +91,6 @@ def test_the_next_command_is_that_of_the_way_the_workspace_goes(
     assert fire("status").stderr.splitlines()[-1] == "next: fire-toolkit import"
 
 
-def test_status_says_what_is_stale_and_why(fire: Fire, workspace: Path) -> None:
-    fire("pool")
-    (workspace / "runs" / "new.run").write_text("1 Q0 z 1 1 new\n")
-    (workspace / "collection" / "qrels.txt").write_text("1 0 b 1\n2 0 a 1\n")
-    config = (workspace / "fire.toml").read_text()
-    (workspace / "fire.toml").write_text(config.replace("depth = 10", "depth = 1", 1))
-    told = fire("status")
-    for why in ("runs/new.run is new", "collection/qrels.txt has changed", "depth is 1 in fire.toml, was 10"):
-        assert why in told.stdout
-    assert "next: fire-toolkit pool" in told.stderr
-
-
 def test_options_win_over_settings_and_changed_output_is_refused(fire: Fire, workspace: Path) -> None:
     (workspace / "fire.toml").write_text("[pool]\ndepth = 1\n")
     for words, depth in (([], 1), (["--depth", 2], 2)):

@@ -10,14 +10,13 @@ from pathlib import Path
 import httpx
 import pandas as pd
 import pytest
-from campaigns import GUIDELINE, Site, counts, push_round, round_of, tasks_of
+from campaigns import Site, counts, push_round, round_of, tasks_of
 from fake_api import FakeServer, Killed, choice, comment
 from records import latest_answers
 
 from examples import some
 from fire_toolkit.campaign.store import read_ledger
-from fire_toolkit.errors import FormatError, ServerError
-from fire_toolkit.folder.carrier import Folder
+from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio import api as api_module
 
 FIRST = 1  # the number of the server's first answer
@@ -306,23 +305,6 @@ def test_answers_over_the_overlap_are_kept_and_told_apart(begun: FakeServer, sit
     assert any("1 of 2 judgments were not assigned to their annotator" in note for note in derived.notes)
 
 
-def test_training_and_controls_are_no_votes(site: Site) -> None:
-    entry = round_of(
-        tasks_of(2), ("ann",), training=tasks_of(1, prefix="t"), controls=tasks_of(1, prefix="c")
-    )
-    server = FakeServer()
-    push_round(server, entry)
-    (training,) = server.tasks_of(1)
-    server.answer(training["id"], 2)
-    push_round(server, entry, {("1/ann", training["data"]["pair_id"])})
-    for task in server.tasks_of(1)[1:]:
-        server.answer(task["id"], 2)
-    site.pull(server)
-    derived = site.derived(entry)
-    assert len(derived.judgments) == 2
-    assert sorted(derived.dropped["reason"]) == ["control", "training"]
-
-
 def test_tasks_without_pair_id_are_kept_in_the_ledger_and_named(server: FakeServer, site: Site) -> None:
     project = server.project_of("ann")
     server._import(project, [{"data": {"caption": "by hand"}}, {"data": {"pair_id": "damaged"}}])
@@ -366,15 +348,6 @@ def test_the_ledger_holds_no_email_and_nothing_that_was_not_asked_for(server: Fa
     assert "jo@example.org" not in text
     assert "never shown" not in text
     assert site.ledger()["annotator_id"].tolist() == ["ann"]
-
-
-@pytest.mark.parametrize("content", [{}, [1], [{"data": {}}], [{"annotations": [{}]}]])
-def test_what_is_no_export_is_refused(site: Site, tmp_path: Path, content: object) -> None:
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps(content))
-    with pytest.raises(FormatError, match=r"x\.json"):
-        Folder(tmp_path, GUIDELINE, exports=[path]).fetch(None, [ROUND], site.folder)
-    assert not site.folder.exists()
 
 
 def busy_server() -> FakeServer:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from command import run as fire
@@ -176,14 +177,8 @@ def test_whatever_decides_an_answer_is_in_the_key() -> None:
     for name, value in JUDGE.settings.items():
         other = not value if isinstance(value, bool) else value + ("x" if isinstance(value, str) else 1)
         keys.add(plain.key(replace(JUDGE, **{name: other})))
-    changes = [
-        {"query_id": "x"},
-        {"doc_id": "x"},
-        {"sample_number": 2},
-        {"caption": "x"},
-        {"media_sha256": "x"},
-    ]
-    changes.append({"media_url": "v.mp4#t=1,2"})
-    keys |= {replace(plain, **change).key(JUDGE) for change in changes}  # type: ignore[arg-type]
+    changes: list[dict[str, Any]] = [{"sample_number": 2}, {"media_url": "v.mp4#t=1,2"}]
+    changes += [{name: "x"} for name in ("query_id", "doc_id", "caption", "media_sha256")]
+    keys |= {replace(plain, **change).key(JUDGE) for change in changes}
     assert len(keys) == 1 + len(JUDGE.settings) + len(changes)
     assert replace(plain, media_url="moved/v.mp4").key(JUDGE) == plain.key(JUDGE)  # the same bytes

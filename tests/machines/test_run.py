@@ -6,7 +6,6 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from chat_server import ChatServer, said, with_probability
@@ -17,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from examples import cases
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.tables.guideline_files import guideline_folder
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
 from fire_toolkit.machines.prompts import read_prompt
 
@@ -195,29 +195,17 @@ def test_samples_need_a_temperature_and_are_rows_of_their_own(folder: Path, ask:
     assert len(server.asked) == 16
 
 
-@pytest.mark.parametrize("change", [{"frames": 4}, {"longest_answer": 9}, {"revision": "other"}])
-def test_a_changed_judge_is_another_judge(ask: Ask, change: dict[str, Any]) -> None:
+def test_a_changed_judge_or_prompt_is_another_judge(folder: Path, ask: Ask) -> None:
     server = ChatServer()
     ask(server)
-    done = ask(server, code=1, **change)
-    assert "belongs to another judge" in done.stderr
-    assert "give it a file of its own" in done.stderr
-    assert len(server.asked) == 4
-
-
-def test_a_changed_prompt_is_another_judge(folder: Path) -> None:
-    from fire_toolkit.formats.tables.guideline_files import guideline_folder
-
-    server = ChatServer()
-    own = folder / "own"
-    shutil.copytree(guideline_folder("caption-image-relevance-v1"), own)
+    for change in ({"frames": 4}, {"longest_answer": 9}, {"revision": "other"}):
+        done = ask(server, code=1, **change)
+        assert "belongs to another judge" in done.stderr
+        assert "give it a file of its own" in done.stderr
+    own = shutil.copytree(guideline_folder("caption-image-relevance-v1"), folder / "own")
     prompt = own / "machine.toml"
     prompt.write_text(prompt.read_text().replace("Answer with one word", "Reply with one word"))
-    with server.serve() as local:
-        endpoint = f"http://127.0.0.1:{local.server_port}/v1"
-        fire(*arguments(endpoint))
-        done = fire(*arguments(endpoint, "--guideline", own), code=1)
-    assert "prompt_sha256" in done.stderr
+    assert "prompt_sha256" in ask(server, "--guideline", own, code=1).stderr
     assert len(server.asked) == 4
 
 
@@ -339,8 +327,6 @@ def test_answers_on_captions_are_no_labels_of_pairs(validity: Path, monkeypatch:
 
 
 def test_a_check_names_a_prompt_that_was_written_for_another_version(folder: Path) -> None:
-    from fire_toolkit.formats.tables.guideline_files import guideline_folder
-
     fire("guideline", "mine-v1", "--like", "query-validity-v1")
     assert not (folder / "mine-v1/machine.toml").exists()
     fire("guideline", "mine-v1")

@@ -145,28 +145,6 @@ def test_only_what_does_not_play_is_made_anew(clips: Path, tmp_path: Path) -> No
     pd.testing.assert_frame_equal(before, items)
 
 
-def test_new_paths_start_at_root_where_they_can(clips: Path, tmp_path: Path) -> None:
-    (tmp_path / "mpeg4.avi").write_bytes((clips / "mpeg4.avi").read_bytes())
-    done = transcode_media(items_of("mpeg4.avi"), root=tmp_path, out=tmp_path / "a" / "b", target=H264)
-    assert done[0]["media_url"][0].startswith("a/b/mpeg4-")
-    assert probe_file(tmp_path / done[0]["media_url"][0]).fault == ""
-
-
-def test_a_second_run_does_nothing_and_says_the_same(
-    clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    items = items_of("mpeg4.avi", "h264.mkv")
-    first = transcode_media(items, root=clips, out=tmp_path, target=H264)
-
-    def never(*arguments: object) -> None:
-        raise AssertionError("encoded again")
-
-    monkeypatch.setattr(transcode, "encode_video", never)
-    second = transcode_media(items, root=clips, out=tmp_path, target=H264)
-    assert states(second) == {"mpeg4.avi": "done before", "h264.mkv": "done before"}
-    pd.testing.assert_frame_equal(first[0], second[0])
-
-
 def test_a_changed_output_or_another_target_is_made_again(clips: Path, tmp_path: Path) -> None:
     items = items_of("mpeg4.avi")
     transcode_media(items, root=clips, out=tmp_path, target=H264)

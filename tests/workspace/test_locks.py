@@ -20,11 +20,7 @@ from fire_toolkit.workspace.locks import LOCK, Busy, hold_workspace
 
 HOLD = """
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from subprocess import PIPE
-from unittest.mock import Mock
 from fire_toolkit.workspace.locks import hold_workspace
 with hold_workspace(Path(sys.argv[1]), "push"):
     print("held", flush=True)
