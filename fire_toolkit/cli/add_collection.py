@@ -81,8 +81,8 @@ def add_collection(
     }
     if named:
         parameters["columns"] = named
-    for key, is_so in (("texts_as_items", texts_as_items), ("encoded_ids", collection.are_encoded)):
-        parameters |= {key: True} if is_so else {}
+    for key, value in (("texts_as_items", texts_as_items), ("encoded_ids", collection.encoded)):
+        parameters |= {key: value} if value else {}
     if COLUMN in collection.queries:
         rule = own_item or own_item_rule_of(found.reader for found in recognised)
         parameters["own_item"] = rule

@@ -26,11 +26,13 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.tables.table_files import read_query_labels
 from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
+from fire_toolkit.ids import decoded_id
 from fire_toolkit.media.server import GalleryServer
 from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
 from fire_toolkit.media.shown import ShownMedia, shown_media
 from fire_toolkit.resolution.judgments import number_annotators
 from fire_toolkit.tables import Items, Queries
+from fire_toolkit.tables.blanks import BLANKS
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE
@@ -122,7 +124,8 @@ class _Gallery:
         links = {}  # to where the task of each pair can be opened in the workspace's Label Studio
         if server is not None and record.is_file() and not self.is_public:
             links = task_links(read_ledger(record), server.page_url)
-        beside = Beside(self.media.seen, self._item_texts, links)
+        own_id = decoded_id if given.encoded_ids == BLANKS else str
+        beside = Beside(self.media.seen, self._item_texts, links, own_id)
         title = self.workspace.root.resolve().name
         subtitle = f"top {self.depth} of {n_of(len(shown.runs), 'run')}; {given.basis()}"
         tables = (shown, votes, beside)

@@ -119,6 +119,14 @@ TABLES.update(
 
 
 @reads
+def encoded_ids(given: Given) -> str:
+    """Why the collection's ids are percent-encoded, as `add-collection` says it; empty where they are not."""
+    path = given.path("queries", exists=True)
+    writer = writer_of(path) if path else None
+    return str(writer.parameters.get("encoded_ids", "")) if writer else ""
+
+
+@reads
 def corrected_file(given: Given) -> Path | None:
     """The augmented qrels given, else the workspace's where they correct its own, else None."""
     is_its_own = not given.values.get("qrels") or given.values.get("augmented")

@@ -53,6 +53,7 @@ from fire_toolkit.release.people import make_pseudonyms, refuse_people
 from fire_toolkit.release.published import Published, publish
 from fire_toolkit.release.rankings import rankings_of
 from fire_toolkit.tables import check_changes, check_disputes
+from fire_toolkit.tables.blanks import BLANKS, with_own_ids
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE
@@ -266,8 +267,7 @@ class _Release:
 
     def _facts(self, published: Published, given: Given) -> ReleaseFacts:
         before, guideline = self._previous, read_guideline(self._judged_by(published.guideline))
-        answers, queries = self.workspace.settings["release"], self.workspace.path("collection", "queries")
-        made = writer_of(queries) if queries else None
+        answers = self.workspace.settings["release"]
         return ReleaseFacts(
             published,
             with_pseudonyms(workspace_facts(self.workspace, given), published.names),
@@ -280,7 +280,7 @@ class _Release:
             item_kind=guideline.item_kind,
             is_composed=guideline.shows_reference,
             previous=release_version(before) or before.name if before else "",
-            has_encoded_ids=bool(made and made.parameters.get("encoded_ids")),
+            encoded=given.encoded_ids,
         )
 
     def _platform(self) -> str:
@@ -296,14 +296,17 @@ class _Release:
     def _contents(self, published: Published, facts: ReleaseFacts) -> dict[str, bytes]:
         """Return every file of the release but the manifest."""
         tables, before = published.tables, self._previous
+        if facts.encoded == BLANKS:
+            tables = {name: with_own_ids(table) for name, table in tables.items()}
         found = parquet_files(tables)
         earlier = before / "CHANGELOG.md" if before else None
         changes = None
         if before is not None:
-            labels = labels_with_disputes(tables["labels"], tables["disputes"])
+            labels = labels_with_disputes(published.tables["labels"], published.tables["disputes"])
             now = Version(published.corrected, labels, tables["leaderboard"])
             changes = compare_releases(version_in(before), now)
-            found["changed_pairs.csv"] = delimited_bytes(changes.pairs)
+            pairs = with_own_ids(changes.pairs) if facts.encoded == BLANKS else changes.pairs
+            found["changed_pairs.csv"] = delimited_bytes(pairs)
         text = read_text(earlier) if earlier and earlier.is_file() else ""
         texts = documents(facts, found, changes=changes, earlier=text)
         guideline = guideline_files(self._judged_by(published.guideline))

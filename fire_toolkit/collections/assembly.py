@@ -14,6 +14,7 @@ from fire_toolkit.collections.parts import Part, some_ids, with_places
 from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.ids import decoded_id, encoded_id
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
+from fire_toolkit.tables.blanks import BLANKS
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.tables.columns import PAIR, are_in
 from fire_toolkit.words import n_of
@@ -40,7 +41,7 @@ class Collection:
 
     targets: of several positives the one that each query was written for, empty where nothing tells it.
     qrels are empty for a split whose positives are not published. notes: what was left out or changed;
-    are_encoded: the ids, which have blanks.
+    encoded: why ids are percent-encoded (`blanks`, `blanks and %`), empty where they are not.
     """
 
     queries: Queries
@@ -49,7 +50,7 @@ class Collection:
     groups: pd.DataFrame
     targets: Qrels
     notes: list[str] = field(default_factory=list)
-    are_encoded: bool = False
+    encoded: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -115,7 +116,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
         (['a dog'], ['d1'], '1 text changed: tabs, line ends and invalid characters')
     """
     notes = [note for part in parts for note in part.notes]
-    parts, are_encoded = _with_encoded_ids(parts, notes)
+    parts, encoded = _with_encoded_ids(parts, notes)
     parts = with_places(_tell_apart(parts), notes)
     _refuse_overlaps(parts)
     queries = _joined([part.queries for part in parts], ["query_id", "text"])
@@ -126,7 +127,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
     positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
     groups = _joined([part.groups for part in parts], PAIR)
     items = _all_items(parts, positives, groups, notes)
-    ids = items["doc_id"].map(decoded_id) if are_encoded else items["doc_id"]  # where there is no address
+    ids = items["doc_id"].map(decoded_id) if encoded else items["doc_id"]  # where there is no address
     media = items.get("media_url", ids)
     items = _with_plain_text(items.assign(media_url=media.where(media != "", ids)), "item", notes)
     tables = [(part.is_gallery, part.items) for part in parts if part.items is not None]
@@ -148,12 +149,12 @@ def assemble(parts: Sequence[Part]) -> Collection:
         groups=check_table(_GROUPS, groups[are_in(groups["query_id"], queries["query_id"])]),
         targets=check_qrels(targets, where="targets"),
         notes=notes,
-        are_encoded=are_encoded,
+        encoded=encoded,
     )
 
 
-def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Part], bool]:
-    """Return the parts with all ids percent-encoded where one has a blank within, and whether they are."""
+def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Part], str]:
+    """Return the parts with all ids percent-encoded where one has a blank within, and why they are."""
     ids = [
         (part, name, table, [column for column in _IDS[name] if column in table])
         for part in parts
@@ -163,7 +164,7 @@ def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Par
     texts = {text for _, _, table, columns in ids for column in columns for text in table[column]}
     strange = sorted(text for text in texts if " " in str(text).strip())
     if not strange:
-        return list(parts), False
+        return list(parts), ""
     notes.append(
         f"{n_of(len(strange), 'id')} with blanks: all ids are percent-encoded, {strange[0]!r} is "
         f"{encoded_id(strange[0])!r}; so are those of files that are read beside them"
@@ -172,7 +173,8 @@ def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Par
     for part, name, table, columns in ids:
         encoded = {column: table[column].map(encoded_id) for column in columns}
         changed.setdefault(id(part), {})[name] = table.assign(**encoded)
-    return [replace(part, **changed.get(id(part), {})) for part in parts], True
+    why = f"{BLANKS} and %" if any("%" in str(text) for text in texts) else BLANKS
+    return [replace(part, **changed.get(id(part), {})) for part in parts], why
 
 
 def _refuse_overlaps(parts: Sequence[Part]) -> None:

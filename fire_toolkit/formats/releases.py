@@ -194,7 +194,7 @@ def parquet_files(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
 
 
 def text_files(tables: Mapping[str, pd.DataFrame], original: Qrels, corrected: Qrels) -> dict[str, bytes]:
-    """Return the same tables as text, and the qrels in every form."""
+    """Return the same tables as text, and the qrels in every form; original, corrected: as TREC has them."""
     found = {
         # As readers of judgments have a missing number.
         f"{name}.csv": delimited_bytes(table, nan="" if name == "judgments" else "nan")
@@ -204,7 +204,7 @@ def text_files(tables: Mapping[str, pd.DataFrame], original: Qrels, corrected: Q
     found |= {f"{name}.jsonl": _json_lines(tables[name]) for name in ("corpus", "queries")}
     found["qrels/test.tsv"] = delimited_bytes(tables["qrels"], delimiter="\t")
     texts = {"qrels.txt": trec_qrels_text(corrected), "qrels.original.txt": trec_qrels_text(original)}
-    texts["qrels.json"] = _by_query(corrected)
+    texts["qrels.json"] = _by_query(tables["qrels"])
     return found | {name: text.encode() for name, text in texts.items()}
 
 
@@ -213,8 +213,8 @@ def _json_lines(table: pd.DataFrame) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def _by_query(qrels: Qrels) -> str:
+def _by_query(qrels: pd.DataFrame) -> str:
     found: dict[str, dict[str, int]] = {}
-    for query, doc, relevance in zip(qrels["query_id"], qrels["doc_id"], qrels["relevance"], strict=True):
+    for query, doc, relevance in qrels[["query-id", "corpus-id", "score"]].itertuples(index=False):
         found.setdefault(query, {})[doc] = int(relevance)
     return json.dumps(found, ensure_ascii=False) + "\n"

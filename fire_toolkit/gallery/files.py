@@ -5,7 +5,7 @@ All are scripts, not JSON: a page that was opened from a disk may load scripts, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -26,12 +26,14 @@ class Beside:
     """What a gallery shows beside the pairs.
 
     media: doc id → address, kind (`video`, `image`, `audio`), start and end in seconds (None where whole);
-    texts: doc id → text; links: (query id, doc id) → where its task can be opened.
+    texts: doc id → text; links: (query id, doc id) → where its task can be opened; own_id: an id as it is
+    shown, the benchmark's own.
     """
 
     media: Mapping[str, tuple[str, str, float | None, float | None]] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    own_id: Callable[[str], str] = str
 
 
 def gallery_files(
@@ -59,7 +61,7 @@ def gallery_files(
     """
     of_pairs = {
         "query": shown.query,
-        "doc": shown.docs.to_numpy(dtype=object)[shown.doc],
+        "doc": shown.docs.map(beside.own_id).to_numpy(dtype=object)[shown.doc],
         "for": votes.n_for,
         "against": votes.n_against,
         "top": shown.n_runs(TOP),
@@ -74,7 +76,7 @@ def gallery_files(
         "top": TOP,
         "public": is_public,
         "size": size,
-        "ids": shown.queries.tolist(),
+        "ids": [*map(beside.own_id, shown.queries)],
         "texts": list(shown.texts),
         "flags": shown.flags(votes.is_split).tolist(),
         "findings": [
@@ -104,7 +106,7 @@ def _shard(
     places = shown.lists[start:stop]
     labels, label = _coded(shown.label[first:last])
     content: dict[str, Any] = {
-        "docs": ids,
+        "docs": [*map(beside.own_id, ids)],
         "media": [beside.media.get(each) for each in ids],
         "texts": [beside.texts.get(each, "") for each in ids] if beside.texts else [],
         "lists": np.where(places < 0, -1, places - first).ravel().tolist(),

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fire_toolkit.errors import FireError
+from fire_toolkit.ids import encoded_where_needed
 from fire_toolkit.release.layout import CROISSANT, words_in
 from fire_toolkit.release.people import MUST, SHOULD, Finding, find_private
 from fire_toolkit.release.rankings import differing, out_of_order, scores_again, tops_in
 from fire_toolkit.tables import Qrels, check_qrels
+from fire_toolkit.tables.blanks import spelling_of, with_encoded_ids
 
 Files = Mapping[str, bytes]
 Pairs = dict[tuple[str, str], int]
@@ -84,7 +86,13 @@ def _trec(raw: bytes) -> Pairs:
 
 
 def _pairs(table: pd.DataFrame) -> Pairs:
-    return {(query, doc): int(grade) for query, doc, grade in table.to_numpy().tolist()}
+    return _spelled({(query, doc): int(grade) for query, doc, grade in table.to_numpy().tolist()})
+
+
+def _spelled(pairs: Pairs) -> Pairs:
+    """Return pairs with their ids as TREC's files have them: percent-encoded where one has a blank."""
+    spelled = spelling_of([each for pair in pairs for each in pair])
+    return {(spelled(query), spelled(doc)): grade for (query, doc), grade in pairs.items()}
 
 
 def _by_query(raw: bytes) -> Pairs:
@@ -99,7 +107,7 @@ def _by_query(raw: bytes) -> Pairs:
         found |= {(query, str(doc)): grade for doc, grade in graded.items()}
     if not found:
         raise ValueError
-    return found
+    return _spelled(found)
 
 
 _FORMS: dict[str, Callable[[bytes], Pairs]] = {
@@ -239,7 +247,8 @@ def _qrels(of: _Release) -> Iterator[Finding]:
 
 def _ids(text: str) -> set[str]:
     with suppress(*_WRONG):
-        return {str(json.loads(line)["_id"]) for line in text.splitlines() if line.strip()}
+        ids = [str(json.loads(line)["_id"]) for line in text.splitlines() if line.strip()]
+        return {*encoded_where_needed(ids)}
     return set()
 
 
@@ -251,6 +260,7 @@ def _scores(of: _Release) -> Iterator[Finding]:
         return
     try:
         tops, ranks = tops_in(of.files), pd.read_parquet(io.BytesIO(of.files["data/ranks.parquet"]))
+        ranks = ranks if (encoded := with_encoded_ids(ranks)) is None else encoded
         told = pd.read_csv(io.BytesIO(of.files[name]), dtype={"run_id": str, "query_id": str})
         told = told[
             ~told["measure"].isin(_told_by_manifest(of.files, "parameters").get("not_scored_again", []))

@@ -26,7 +26,8 @@ class ReleaseFacts:
     published: its tables; study: as `report methods` has it; answers, licences: [release] and [licences] of
     fire.toml; version; date: YYYY-MM-DD; tool: name and version of what wrote it; platform: where people
     judged; item_kind: video, image, audio or text; is_composed: queries have an item of their own; previous:
-    the version before, empty where there is none; has_encoded_ids: they are percent-encoded.
+    the version before, empty where there is none; encoded: why ids are percent-encoded, as
+    `add-collection` says it; empty where they are not.
     """
 
     published: Published
@@ -40,7 +41,7 @@ class ReleaseFacts:
     item_kind: str
     is_composed: bool = False
     previous: str = ""
-    has_encoded_ids: bool = False
+    encoded: str = ""
 
     @property
     def module(self) -> str:

@@ -26,7 +26,8 @@ from pyarrow import compute
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, text_of
 from fire_toolkit.formats.tables.columns_text import Texts, changed, field_texts, joined_lines
-from fire_toolkit.tables.columns import bytes_of
+from fire_toolkit.tables.blanks import with_encoded_ids
+from fire_toolkit.tables.columns import PAIR, bytes_of
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _NO_ROW = re.compile(rb"[\r\n]*\Z")
@@ -52,7 +53,8 @@ def read_delimited(
 
     Args:
         path: a file with a header line (`-`: standard input; gzip by content).
-        required: columns that the header must name; others are kept.
+        required: columns that the header must name; others are kept. Where a pair is among them (query_id,
+            doc_id), ids with blanks are percent-encoded (`tables.blanks`).
         only: the columns to return if the file has them; by default all.
         numbers_repeats: a name that several columns have is no error; they are `name (1)`, `name (2)` …
 
@@ -62,7 +64,7 @@ def read_delimited(
             quoting nor plain text; names path and line.
 
     Warns:
-        FileNote: a TSV has quotes around a field that needs none, which are taken off.
+        FileNote: a TSV has quotes around a field that needs none, which are taken off; ids have blanks.
     """
     raw = read_bytes(path).removeprefix(BOM)
     if b'"' in raw:
@@ -90,6 +92,11 @@ def read_delimited(
         _refuse_faults(raw, mark, path, names, is_quoted=is_quoted)
     texts = [pd.array(column, dtype="str") for column in columns]
     found = pd.DataFrame(dict(zip(kept or names[:1], texts, strict=True)), copy=False)
+    ids = [column for name, column in zip(kept, columns, strict=False) if name in PAIR]
+    if {*PAIR} <= {*required} and any(
+        compute.any(compute.match_substring(each, " ")).as_py() for each in ids
+    ):
+        found = found if (encoded := with_encoded_ids(found, str(path))) is None else encoded
     return found if kept else found[[]]
 
 

@@ -191,7 +191,7 @@ def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection() -> 
     texts = [[f"{encoded[0]}#0", "It rains"], ["sea.wav#0", "Waves 5% up"]]
     assert collection.queries[["query_id", "text"]].values.tolist() == texts
     assert collection.qrels["doc_id"].tolist() == encoded
-    assert collection.are_encoded
+    assert collection.encoded == "blanks and %"
     assert collection.notes == [
         "2 ids with blanks: all ids are percent-encoded, 'rain 100%.wav' is 'rain%20100%25.wav'; so are "
         "those of files that are read beside them"
@@ -216,5 +216,5 @@ def test_qrels_and_own_items_have_the_ids_of_the_collection() -> None:
 def test_ids_without_blanks_stay_to_the_letter() -> None:
     collection = read({"c.csv": "file_name,caption_1\na%20b.wav,It rains\n100%.wav,Waves\n"})
     assert collection.items["doc_id"].tolist() == ["a%20b.wav", "100%.wav"]
-    assert not collection.are_encoded
+    assert not collection.encoded
     assert read_ids(Path("c.csv"), "doc_id") == ["a%20b.wav", "100%.wav"]
