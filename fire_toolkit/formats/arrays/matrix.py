@@ -77,6 +77,11 @@ class Stored:
         return as_floats(values, self.where) if self.dtype.names == BFLOAT16.names else values
 
 
+def held(values: Array, where: str) -> Stored:
+    """Return an array in memory as those in files are."""
+    return Stored(where, values.shape, values.dtype, lambda: values)
+
+
 def as_floats(values: Array, where: str) -> Array:
     """Return a copy by rows, float32 or float64 of the same values; integers beyond 2**53 are refused."""
     if values.dtype.names == BFLOAT16.names:

@@ -209,8 +209,8 @@ class MatrixRun(Shown):
         """Raise FormatError where scores were NaN or infinite; the first is named."""
         if not anomalies.n_missing:
             return
-        first = (anomalies.first.get(kind) for kind in ("nan", "minus_inf", "plus_inf"))
-        row, column = next(filter(None, first))
+        kinds = (kind for kind in ("n_nan", "n_minus_inf", "n_plus_inf") if kind in anomalies.first)
+        row, column = anomalies.first[next(kinds)]
         raise FormatError(
             f"{self.path}: {anomalies.n_missing} scores that are NaN or infinite, the first at row {row}, "
             f"column {column} (query {axes[0][row]}, doc {axes[1][column]}); expected finite numbers: leave "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, Stored
+from fire_toolkit.formats.arrays.matrix import Array, Stored, held
 from fire_toolkit.formats.arrays.pickles import Name
 from fire_toolkit.formats.ids import id_text, id_texts
 
@@ -88,8 +88,7 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
     leaves = dict(leaves_of(tree))
     for name, leaf in leaves.items():
         if isinstance(leaf, np.ndarray):
-            where = f"{path}: {name}" if name else str(path)
-            leaf = Stored(where, leaf.shape, leaf.dtype, lambda own=leaf: own)  # type: ignore[misc]
+            leaf = held(leaf, name)
         last = _last(name)
         if isinstance(leaf, Stored) and len(leaf.shape) in (2, 3) and leaf.is_numbers and last not in MASKS:
             matrices[name] = replace(leaf, where=f"{path}: {name}" if name else str(path))

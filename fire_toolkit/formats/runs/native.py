@@ -10,7 +10,7 @@ import io
 import itertools
 import json
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -39,10 +39,7 @@ _VERSION = 1
 _BLOCK_ROWS = 1 << 20  # of a Run, in a row group
 _BLOCK_BYTES = 32 << 20  # of a row group's pages, in a block
 _DOCS = "doc_ids.list.element"
-_NO_IDS = pd.Index([], dtype="str")
 _MOST_IDS_BYTES = 1 << 30  # of a block's doc ids, which stand in the file once a block
-_MOST_IDS_KEPT, _MOST_BLOCKS_KEPT = 1 << 17, 5
-_SEEN: dict[str, tuple[Any, pd.Index[str]]] = {}  # valid ids of blocks: the next run has often the same
 
 
 def run_bytes(run: Run) -> bytes:
@@ -191,7 +188,7 @@ class NativeRunFile(Shown):
         )
         groups = [guarded(self.path, partial(read, each)).column(0).to_pylist() for each in numbers]
         ids = list(itertools.chain(*groups))
-        if len(ids) != file.metadata.num_rows or not are_ids(ids) or _unsorted(ids):
+        if len(ids) != file.metadata.num_rows or not are_ids(ids) or not _are_sorted(ids):
             return []
         own = replace(self, path=self.path.absolute(), tell=None)
         cuts = ranges_of(len(groups), most)
@@ -199,19 +196,12 @@ class NativeRunFile(Shown):
 
     def _blocks(self) -> Iterator[RunBlock]:
         file = open_parquet(self.path, read_dictionary=[_DOCS])
-        about = file.metadata
+        about, last = file.metadata, ""
         groups = range(*self.groups or (about.num_row_groups,))
         n_left = sum(about.row_group(each).num_rows for each in groups) if self.groups else about.num_rows
-        last = ""
-        for number, batch in enumerate(_batches(self.path, file, groups)):
+        for batch in _batches(self.path, file, groups):
             n_left -= len(batch)
-            try:
-                block = guarded(self.path, partial(_block, batch, number))
-                _check_lists(block, last)
-            except _NoRunError as error:
-                raise FormatError(
-                    f"{self.path}: {error}; write the run again with `fire-toolkit add-run`"
-                ) from None
+            block = guarded(self.path, partial(_block, batch, last))
             last = block.queries[-1]
             yield block
         if n_left:
@@ -260,8 +250,12 @@ def _batches(path: Path, file: Any, groups: Iterable[int]) -> Iterator[Any]:
                 yield batch
 
 
-def _block(batch: Any, number: int) -> RunBlock:
-    """Return rows of the file as a block; `number`: how many blocks of the run were before."""
+def _block(batch: Any, before: str) -> RunBlock:
+    """Return rows of the file as a block; `before`: the last query of the block before, empty at first.
+
+    Raises:
+        ValueError: they are no lists of a run; the words say why.
+    """
     batch.validate(full=True)  # lengths, offsets, and that text is UTF-8
     columns = {name: batch.column(name) for name in ("query_id", "doc_ids", "ranks", "scores")}
     flat = {name: column.flatten() for name, column in columns.items() if name != "query_id"}
@@ -271,57 +265,35 @@ def _block(batch: Any, number: int) -> RunBlock:
     lengths = [columns[name].value_lengths().to_numpy() for name in flat]
     if not all((lengths[0] == other).all() for other in lengths[1:]):
         raise ValueError("lists of different lengths")
-    return RunBlock(
-        queries=_valid_ids(columns["query_id"], f"queries {number}", _unsorted),
-        docs=_valid_ids(docs.dictionary, "docs", _repeated),
+    ids = [each.to_pylist() for each in (columns["query_id"], docs.dictionary)]
+    if not all(map(are_ids, ids)) or len(set(ids[1])) < len(ids[1]):
+        raise ValueError("invalid ids")
+    queries, known = (pd.Index(own, dtype="str") for own in ids)
+    block = RunBlock(
+        queries,
+        known,
         start=starts_of_lists(lengths[0]),
         doc=docs.indices.to_numpy().astype(np.int32, copy=False),
         rank=flat["ranks"].to_numpy(),
         score=flat["scores"].to_numpy(),
     )
-
-
-class _NoRunError(Exception):
-    """What is in the file is not a run; the words say why."""
-
-
-def _valid_ids(texts: Any, what: str, problem_of: Callable[[list[str]], str]) -> pd.Index[str]:
-    """Return ids as an index: that of a block before, of whatever run, where these are the same."""
-    known, ids = _SEEN.get(what, (None, _NO_IDS))
-    if known is None or not texts.equals(known):
-        ids = pd.Index(texts.to_pandas(), dtype="str")
-        own = ids.tolist()
-        if problem := problem_of(own) if are_ids(own) else "invalid ids":
-            raise _NoRunError(problem)
-        if len(own) <= _MOST_IDS_KEPT and (what in _SEEN or len(_SEEN) < _MOST_BLOCKS_KEPT):
-            _SEEN[what] = texts, ids
-    return ids
-
-
-def _unsorted(queries: list[str]) -> str:
-    return "" if all(map(operator.lt, queries, queries[1:])) else "queries that are not sorted"
-
-
-def _repeated(docs: list[str]) -> str:
-    return "" if len(set(docs)) == len(docs) else "invalid ids"
-
-
-def _check_lists(block: RunBlock, before: str) -> None:
-    """Raise for lists that no run has; `before` is the last query of the block before, empty at first."""
-    rank, score = block.rank, block.score
-    if len(block.queries) and block.queries[0] <= before:
-        raise _NoRunError("queries that are not sorted")
+    if not _are_sorted([before, *ids[0]]):
+        raise ValueError("queries that are not sorted")
+    rank, score, first, last = block.rank, block.score, block.start[:-1], block.start[1:] - 1
     if rank.dtype.kind != "i" or score.dtype.kind != "f":
-        raise _NoRunError(f"ranks and scores of {rank.dtype} and {score.dtype}")
-    first, last = block.start[:-1], block.start[1:] - 1
+        raise ValueError(f"ranks and scores of {rank.dtype} and {score.dtype}")
     if (last < first).any():
-        raise _NoRunError("a query without a doc")
+        raise ValueError("a query without a doc")
     follows = (rank[1:] > rank[:-1]) & (score[1:] <= score[:-1])
     follows[last[:-1]] = True
     ends = np.isfinite(score[first]) & np.isfinite(score[last]) & (rank[first] >= 1)
     if not (follows.all() and ends.all()):
-        raise _NoRunError("ranks that do not follow the scores")
-    query = np.repeat(np.arange(len(first)), last - first + 1)
-    pairs = packed_codes([query, block.doc])
+        raise ValueError("ranks that do not follow the scores")
+    pairs = packed_codes([block.query, block.doc])
     if len(np.unique(pairs)) < len(pairs):
-        raise _NoRunError("a doc twice under a query")
+        raise ValueError("a doc twice under a query")
+    return block
+
+
+def _are_sorted(queries: list[str]) -> bool:
+    return all(map(operator.lt, queries, queries[1:]))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, Stored
+from fire_toolkit.formats.arrays.matrix import Array, Stored, held
 from fire_toolkit.formats.columns import find_name, pair_column
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed, listed_table
@@ -67,16 +67,38 @@ def read_parquet(path: Path, key: str | None = None) -> Listed:
     return listed_table(frame, str(path), key)
 
 
-def _vectors(path: Path, column: str, width: int, where: str) -> Array:
-    """Return the lists of a column as rows.
+def read_parquet_vectors(path: Path) -> Arrays:
+    """Return the columns of lists of numbers as matrices, and a column of ids for whichever side they are.
 
     Raises:
-        FormatError: a list or a number is missing, a list has another length, or the file is damaged.
+        FormatError: damaged, no such column, or a list or a number of it is missing, or has another length.
     """
+    import pyarrow as pa
+
+    table, matrices = whole_table(path), dict[str, Stored]()
+    for field in table.schema:
+        kind = field.type.value_type if is_list(field.type) else None
+        if kind is not None and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+            where = f"{path}: column {field.name}"
+            matrices[field.name] = held(_vectors(table[field.name], where), where)
+    if not matrices:
+        shown = ", ".join(f"{column.name} ({column.type})" for column in list(table.schema)[:8])
+        raise FormatError(f"{path}: columns {shown}; expected vectors, a list of numbers a row")
+    sides = (pair_column(table.column_names, role, is_loose=False) for role in ("query_id", "doc_id"))
+    name = next(filter(None, sides), find_name(table.column_names, _IDS))
+    ids = None if name is None else id_texts(table[name].to_pylist(), f"{path}: column {name}")
+    return Arrays(matrices, ids, ids)
+
+
+def _vectors(column: Any, where: str) -> Array:
+    """Return the lists of a column as rows."""
     from pyarrow import compute
 
-    parts, start = list[Array](), 0
-    for lists in whole_table(path, [column]).column(0).chunks:
+    first = column[0].as_py() if len(column) else None
+    if not first:
+        raise FormatError(f"{where}: row 0: no numbers, expected a vector a row")
+    parts, start, width = list[Array](), 0, len(first)
+    for lists in column.chunks:
         lengths = np.asarray(compute.list_value_length(lists).fill_null(-1))
         if (is_strange := lengths != width).any():
             place = int(np.argmax(is_strange))
@@ -89,42 +111,6 @@ def _vectors(path: Path, column: str, width: int, where: str) -> Array:
         parts.append(values.to_numpy(zero_copy_only=False).reshape(-1, width))
         start += len(lists)
     return np.concatenate(parts)
-
-
-def read_parquet_vectors(path: Path) -> Arrays:
-    """Return the columns of lists of numbers as matrices, and a column of ids for whichever side they are.
-
-    Raises:
-        FormatError: damaged, no such column, or the first list is missing or empty.
-    """
-    import pyarrow as pa
-
-    file = open_parquet(path)
-    schema, matrices = guarded(path, lambda: file.schema_arrow), dict[str, Stored]()
-    for column in schema:
-        if is_list(column.type):
-            kind = column.type.value_type
-            if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-                batches = file.iter_batches(batch_size=1, columns=[column.name])
-                first = guarded(path, partial(next, batches, None))
-                values = None if first is None else guarded(path, first.column(0).to_pylist)[0]
-                where = f"{path}: column {column.name}"
-                if not values:
-                    raise FormatError(f"{where}: row 0: no numbers, expected a vector a row")
-                shape, kept = (file.metadata.num_rows, len(values)), np.dtype(kind.to_pandas_dtype())
-                read = partial(_vectors, path.absolute(), column.name, len(values), where)
-                matrices[column.name] = Stored(where, shape, kept, read)
-    if not matrices:
-        shown = ", ".join(f"{column.name} ({column.type})" for column in list(schema)[:8])
-        raise FormatError(f"{path}: columns {shown}; expected vectors, a list of numbers a row")
-    names = [str(name) for name in schema.names]
-    sides = (pair_column(names, role, is_loose=False) for role in ("query_id", "doc_id"))
-    name = next(filter(None, sides), find_name(names, _IDS))
-    ids = None
-    if name is not None:
-        values = guarded(path, lambda: file.read(columns=[name]).column(0).to_pylist())
-        ids = id_texts(values, f"{path}: column {name}")
-    return Arrays(matrices, ids, ids)
 
 
 def is_list(kind: Any) -> bool:

@@ -18,7 +18,19 @@ from fire_toolkit.words import n_of
 
 FLOOD_DOCS = 10
 CONSTANT_DOCS = 3
-ALLOWANCES = ("nan", "inf", "flood", "constant", "duplicates")
+# Of each anomaly: which allowance it needs, none where there is no such, and how it is described.
+_KINDS = {
+    "n_plus_inf": ("", "{scores} +inf (query {query}, doc {doc}), which cannot be ordered; fix the scores"),
+    "n_nan": ("nan", "{scores} NaN (the first at query {query}, doc {doc})"),
+    "n_minus_inf": ("inf", "{scores} -inf (the first at query {query}, doc {doc})"),
+    "flood": ("flood", "in {queries} half of the docs or more share the lowest score ({query})"),
+    "constant": ("constant", "one score for all docs in {queries} ({query})"),
+    "duplicates": (
+        "duplicates",
+        "{n:,} of {of:,} queries repeat another's list ({query} that of {earlier})",
+    ),
+}
+ALLOWANCES = tuple(name for name, _ in _KINDS.values() if name)
 
 
 @dataclass
@@ -49,7 +61,7 @@ class ScoreAnomalies:
         """Add what was found to a count; example: returns query and doc, by index, of a place in `found`."""
         if n_found := int(np.count_nonzero(found)):
             setattr(self, name, getattr(self, name) + n_found)
-            self.first.setdefault(name.removeprefix("n_"), example(int(np.argmax(found))))
+            self.first.setdefault(name, example(int(np.argmax(found))))
 
     @property
     def n_missing(self) -> int:
@@ -74,45 +86,6 @@ def parse_allowances(text: str) -> frozenset[str]:
     return names
 
 
-def describe_anomalies(
-    anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str]
-) -> dict[str, str]:
-    """Return, for each allowance that these anomalies need, a description of what was found.
-
-    Duplicates need one if they are more than half of the queries: captions with the same text have equal
-    rows in correct matrices, five of a thousand in MSR-VTT's test.
-    """
-
-    def at(kind: str) -> str:
-        query, doc = anomalies.first[kind]
-        return f"the first at query {queries[query]}, doc {docs[doc]}"
-
-    found: dict[str, str] = {}
-    if anomalies.n_nan:
-        found["nan"] = f"{_are(anomalies.n_nan)} NaN ({at('nan')})"
-    if anomalies.n_minus_inf:
-        found["inf"] = f"{_are(anomalies.n_minus_inf)} -inf ({at('minus_inf')})"
-    if anomalies.flood:
-        query = queries[anomalies.first["flood"][0]]
-        found["flood"] = (
-            f"in {n_of(anomalies.flood, 'query')} half of the docs or more share the lowest score ({query})"
-        )
-    if anomalies.constant:
-        query = queries[anomalies.first["constant"][0]]
-        found["constant"] = f"one score for all docs in {n_of(anomalies.constant, 'query')} ({query})"
-    if 2 * anomalies.duplicates > len(queries):
-        one, two = anomalies.first["duplicates"]
-        found["duplicates"] = (
-            f"{anomalies.duplicates:,} of {len(queries):,} queries repeat another's list "
-            f"({queries[one]} that of {queries[two]})"
-        )
-    return found
-
-
-def _are(n_scores: int) -> str:
-    return f"{n_of(n_scores, 'score')} {'is' if n_scores == 1 else 'are'}"
-
-
 def refuse_anomalies(
     anomalies: ScoreAnomalies,
     queries: Sequence[str],
@@ -123,16 +96,29 @@ def refuse_anomalies(
 ) -> list[str]:
     """Return descriptions of what was found and allowed.
 
+    Duplicates need an allowance if they are more than half of the queries: captions with the same text have
+    equal rows in correct matrices, five of a thousand in MSR-VTT's test.
+
     Raises:
         TableError: an anomaly is not allowed, or a score is plus infinity, which never is.
     """
-    if anomalies.n_plus_inf:
-        query, doc = anomalies.first["plus_inf"]
-        raise TableError(
-            f"{where}: {_are(anomalies.n_plus_inf)} +inf (query {queries[query]}, doc {docs[doc]}), "
-            "which cannot be ordered; fix the scores"
+    found = dict[str, str]()
+    for kind, (allowance, words) in _KINDS.items():
+        n = getattr(anomalies, kind)
+        if not n or (kind == "duplicates" and 2 * n <= len(queries)):
+            continue
+        query, other = anomalies.first[kind]
+        found[allowance] = words.format(
+            n=n,
+            of=len(queries),
+            scores=f"{n_of(n, 'score')} {'is' if n == 1 else 'are'}",
+            queries=n_of(n, "query"),
+            query=queries[query],
+            doc=docs[other] if other < len(docs) else "",
+            earlier=queries[other] if other < len(queries) else "",
         )
-    found = describe_anomalies(anomalies, queries, docs)
+    if "" in found:
+        raise TableError(f"{where}: {found['']}")
     refused = [kind for kind in found if kind not in allow]
     if refused:
         raise TableError(
