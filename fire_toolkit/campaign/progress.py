@@ -165,8 +165,8 @@ def has_unread_page(store: Store) -> bool:
         "with last as (select record ->> '$.at' as at, record ->> '$.pair' as pair, "
         "(record ->> '$.round') || '/' || (record ->> '$.annotator') as queue from page "
         "where record ->> '$.kind' in ('answer', 'undo') order by number desc limit 1) "
-        "select 1 from last where not exists (select 1 from answers where answers.pair_id = last.pair "
-        "and answers.queue = last.queue and answers.seen_at >= last.at)"
+        "select 1 from last join campaign where not exists (select 1 from answers where annotation = "
+        "'page:' || key || '#' || last.queue || '#' || last.pair and seen_at >= last.at)"
     )
     return bool(found)
 

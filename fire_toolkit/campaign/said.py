@@ -1,4 +1,4 @@
-"""Answers into the record, each with its hash, and what it says, read once, in the table `said`."""
+"""Answers into the record: each with what it says, which is read once, and with the hash of both."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ from typing import Any
 from fire_toolkit.campaign.answer_types import ROW, UNDECODED, Row
 from fire_toolkit.campaign.answers import UNREAD, Fault, answer_columns
 from fire_toolkit.campaign.ledger import COLUMNS
+from fire_toolkit.campaign.schema import SAID_NAMES
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError
+from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.database import Database, row_sha256
 
-# The columns between the answer's number and the hash; fault: why it cannot be read.
-SAID = (
-    "query_id, doc_id, id, label, no_vote, flags, comment, origin, controls, created_at, changed_at, "
-    "duration_s, page, page_position, page_s, round_said, is_elsewhere, fault"
-)
-_INSERT = f"insert into answers values (?, {'?, ' * len(COLUMNS)}?)"
-_INSERT_SAID = f"insert into said values (?, {'?, ' * len(SAID.split(','))}?)"
+KEPT = (*COLUMNS, *SAID_NAMES)  # the columns between the answer's number and the hash
+_INSERT = f"insert into answers values (?, {'?, ' * len(KEPT)}?)"
 _LAST = "select number, sha256 from batches order by number desc limit 1"
-_PAIR, _ANSWER = COLUMNS.index("pair_id"), COLUMNS.index("answer")
+_SOURCE, _SEEN_AT, _PAIR, _ANSWER = map(COLUMNS.index, ("source", "seen_at", "pair_id", "answer"))
+_NO_SERVERS = ("file:", "page:")
 
 
 def keep_rows(db: sqlite3.Connection, rows: Sequence[Sequence[str]]) -> None:
@@ -32,14 +30,17 @@ def keep_rows(db: sqlite3.Connection, rows: Sequence[Sequence[str]]) -> None:
     if not rows:
         return
     last, before = db.execute(_LAST).fetchone() or (0, b"")
-    numbers, hashes = range(last + 1, last + 1 + len(rows)), list(map(row_sha256, rows))
-    db.executemany(
-        _INSERT, ((number, *row, own) for number, row, own in zip(numbers, rows, hashes, strict=True))
-    )
     said = read_said([row[_PAIR] for row in rows], [row[_ANSWER] for row in rows])
-    hashed = ((n, *values, row_sha256(map(str, values))) for n, values in zip(numbers, said, strict=True))
-    db.executemany(_INSERT_SAID, hashed)
-    db.execute("insert into batches values (?, ?)", [numbers[-1], batch_sha256(before, hashes)])
+    kept = [(*row, *values) for row, values in zip(rows, said, strict=True)]
+    hashes = [row_sha256(map(str, values)) for values in kept]
+    numbers = range(last + 1, last + 1 + len(rows))
+    db.executemany(_INSERT, ((n, *values, own) for n, values, own in zip(numbers, kept, hashes, strict=True)))
+    seen = {(row[_SEEN_AT], row[_SOURCE].startswith(_NO_SERVERS)) for row in rows}
+    seen = {(at, is_no_server) for at, is_no_server in seen if utc_time(at) == at}
+    seen_at = max((at for at, _ in seen), default="")
+    seen_on_server = max((at for at, is_no_server in seen if not is_no_server), default="")
+    own = [numbers[-1], seen_at, seen_on_server, batch_sha256(before, hashes)]
+    db.execute("insert into batches values (?, ?, ?, ?)", own)
 
 
 def batch_sha256(before: bytes, hashes: Sequence[bytes]) -> bytes:
@@ -55,15 +56,14 @@ def check_rows(database: Database) -> None:
     """
     batches = database.select("select number, sha256 from batches order by number")
     n_written = batches[-1][0] if batches else 0
-    for table, columns in (("said", SAID), ("answers", ", ".join(COLUMNS))):
-        hashes: list[bytes] = []
-        for rows in database.chunks(f"select number, {columns}, sha256 from {table} order by number")[1]:
-            for number, *values, sha256 in rows:
-                if row_sha256(map(str, values)) != sha256:
-                    raise database.damaged(f"answer {number} is not the one that was kept")
-                hashes.append(sha256)
-        if len(hashes) != n_written:
-            raise database.damaged(f"{len(hashes)} of {n_written} answers can be read")
+    hashes: list[bytes] = []
+    for rows in database.chunks("select * from answers order by number")[1]:
+        for number, *values, sha256 in rows:
+            if row_sha256(map(str, values)) != sha256:
+                raise database.damaged(f"answer {number} is not the one that was kept")
+            hashes.append(sha256)
+    if len(hashes) != n_written:
+        raise database.damaged(f"{len(hashes)} of {n_written} answers can be read")
     first, before = 0, b""
     for number, sha256 in batches:
         before = batch_sha256(before, hashes[first:number])
@@ -73,7 +73,7 @@ def check_rows(database: Database) -> None:
 
 
 def read_said(pairs: Sequence[str], answers: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield what each answer of the record says, in the columns of its table `said` behind the number."""
+    """Yield what each answer of the record says, in the order of the columns `SAID`."""
     try:
         yield from _said(pairs, list(map(ROW.decode, answers)))
     except (*UNDECODED, FireError, Fault) as error:

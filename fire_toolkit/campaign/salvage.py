@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from fire_toolkit.campaign.ledger import COLUMNS
+from fire_toolkit.campaign.said import KEPT
 from fire_toolkit.workspace.database import row_sha256
 
 
@@ -22,7 +23,7 @@ def salvage(path: Path) -> tuple[pd.DataFrame, int]:
     """
     kept, n_lost = [], 0
     db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    query = f"select {', '.join(COLUMNS)}, sha256 from answers where number = ?"
+    query = f"select {', '.join(KEPT)}, sha256 from answers where number = ?"
     try:
         ((most,),) = db.execute("select max(number) from answers").fetchall()
     except sqlite3.DatabaseError:
@@ -30,10 +31,10 @@ def salvage(path: Path) -> tuple[pd.DataFrame, int]:
     for number in range(1, (most or 0) + 1):
         try:
             *values, sha256 = db.execute(query, [number]).fetchone() or ["", b""]
-            is_sound = row_sha256(values) == sha256
+            is_sound = row_sha256(map(str, values)) == sha256
         except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError, TypeError):
             is_sound = False
-        kept += [dict(zip(COLUMNS, values, strict=True))] if is_sound else []
+        kept += [dict(zip(COLUMNS, values, strict=False))] if is_sound else []
         n_lost += not is_sound
     db.close()
     return pd.DataFrame(kept, columns=list(COLUMNS), dtype="str"), n_lost

@@ -15,20 +15,28 @@ create table machine (
 );
 create index machine_by_judge on machine (judge)
 """
-VERSION = 5
-# said: what the answer of that number says. batches: the hash of all answers up to that number (`said.py`).
+VERSION = 6
+# What an answer says (`said.py`); fault: why it cannot be read.
+SAID = (
+    "query_id text, doc_id text, id integer, label text, no_vote text, flags text, comment text, "
+    "origin text, controls text, created_at text, changed_at text, duration_s real, page text, "
+    "page_position text, page_s real, round_said integer, is_elsewhere integer, fault text"
+)
+# batches: answers that came in at once, up to that number: the hash of all up to there, when they were seen,
+#   and when on a server.
 SCHEMA = f"""
 create table answers (
   number integer primary key,
   {", ".join(f"{name} text not null" for name in COLUMNS)},
+  {SAID},
   sha256 blob not null,
   check (state in {STATES})
 );
 create index answers_by_annotation on answers (annotation);
-create index answers_by_task on answers (project, task);
-create index answers_by_pair on answers (pair_id);
-create index answers_by_reading on answers (seen_at);
-create table batches (number integer primary key, sha256 blob not null);
+create index answers_by_task on answers (project, task) where project <> '';
+create table batches (
+  number integer primary key, seen_at text not null, seen_on_server text not null, sha256 blob not null
+);
 create table page (number integer primary key autoincrement, record text not null, sha256 blob not null);
 create table campaign (
   key text, guideline text, guideline_sha256 text, config_sha256 text, label_config text
@@ -46,15 +54,11 @@ create table given (
 create index given_by_pair on given (pair_id, to_annotator_id, round, kind);
 create index taken_away on given (round, annotator_id, pair_id) where annotator_id <> '';
 create table retired (annotator_id text primary key) without rowid;
-create table said (
-  number integer primary key, query_id text, doc_id text, id integer, label text, no_vote text, flags text,
-  comment text, origin text, controls text, created_at text, changed_at text, duration_s real, page text,
-  page_position text, page_s real, round_said integer, is_elsewhere integer, fault text, sha256 blob not null
-);
 {_OF_CARRIERS}
 """
+SAID_NAMES = tuple(column.split()[0] for column in SAID.split(", "))
 BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
-# latest: the version of each answer that counts, and its author.
+# said: what each answer says. latest: the version of each answer that counts, and its author.
 # counted_now: what each row of answers in `stale` was asked for: the round, its kind, and the
 #   owner of its queue. An answer in a queue is of that queue's round; any other of the task on its pair that
 #   its author was given last, else of the round that it names; to what nobody was asked it has no kind. It is
@@ -66,6 +70,7 @@ BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
 # reported: the docs that several people skipped or reported.
 # open_tasks: those that somebody has and has not answered.
 VIEWS = f"""
+create temp view said as select number, {", ".join(SAID_NAMES)} from answers;
 create temp table stale (number integer primary key, is_of_several integer);
 create temp view latest as
 select number, source, project, annotation, updated_at,

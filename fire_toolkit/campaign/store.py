@@ -40,7 +40,7 @@ from fire_toolkit.campaign.said import check_rows, keep_rows
 from fire_toolkit.campaign.schema import SCHEMA, VERSION, VIEWS
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
-from fire_toolkit.resolution.judgments import just_after, utc_time
+from fire_toolkit.resolution.judgments import just_after
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.database import MAGIC, Database, row_sha256
 
@@ -156,11 +156,6 @@ class Store:
             found.setdefault(annotation, []).append(Version(*version))
         return found
 
-    def queues(self, source: str) -> dict[str, str]:
-        """Return the queue of each project of a source of which answers are there."""
-        query = "select project, queue, max(number) from answers where source = ? group by project"
-        return {project: queue for project, queue, _ in self.database.select(query, [source])}
-
     def n_there(self, source: str, project: str, *, since: str = "", until: str = "~") -> int:
         """Return how many answers of a project, skips too, are there; of a page of several captions one.
 
@@ -171,7 +166,7 @@ class Store:
         whole = f"iif({place}, substr(counted.annotation, 1, {place}), null)"
         query = (
             f"select count(iif({place}, null, 1)) + count(distinct {whole}) from answers join counted "
-            "using (number) where source = ? and project = ? and not is_deleted "
+            "using (number) where source = ? and project = ? and project <> '' and not is_deleted "
             "and counted.updated_at >= ? and counted.updated_at < ?"
         )
         ((n,),) = self.database.select(query, [source, project, since, until])
@@ -201,7 +196,7 @@ class Store:
         of_tasks = "json_each(?) as looked_at cross join answers on task = looked_at.value"
         found = self.database.select(
             f"select distinct annotation, task, pair_id from {of_tasks if numbers else 'answers'} "
-            "where project = ? and source = ?",
+            "where project = ? and project <> '' and source = ?",
             [*([numbers] if numbers else []), project, source],
         )
         looked_at = {name for name, *task in found if tasks is None or tuple(task) in tasks}
@@ -215,11 +210,7 @@ class Store:
 
     def last_from_a_server(self) -> str:
         """Return when answers were last read from a server; empty if never."""
-        query = (
-            "select seen_at from answers where source not glob 'file:*' and source not glob 'page:*' "
-            "order by seen_at desc limit 1"
-        )
-        return next((last for (last,) in self.database.select(query)), "")
+        return str(self.database.select("select coalesce(max(seen_on_server), '') from batches")[0][0])
 
     def page_records(self) -> list[Record]:
         """Return what was done on our own page, in its order.
@@ -244,11 +235,7 @@ class Store:
     def now(self) -> str:
         """Return the time of reading, which is after every earlier one whatever the clock says."""
         if self._last_seen is None:
-            query = "select max(seen_at) from answers where seen_at glob '*T*Z' and seen_at < ?"
-            last = "~"
-            while last and utc_time(last) != last:  # what is no time in our form does not count
-                last = self.database.select(query, [last])[0][0] or ""
-            self._last_seen = last
+            ((self._last_seen,),) = self.database.select("select coalesce(max(seen_at), '') from batches")
         now = (self._clock or time_now)()
         if now <= self._last_seen:
             self._behind = self._behind or (now, self._last_seen)

@@ -201,7 +201,7 @@ def _of_no_pair(store: Store) -> Dropped:
     query = (
         "select '' as query_id, '' as doc_id, counted.annotator_id, '' as label, '' as created_at, "
         "iif(is_deleted, ?, ?) as reason, 'annotation ' || id || ' at task ' || task || ' of project ' || "
-        f"project as detail from {_COUNTED} join answers using (number) where counted.pair_id = ''"
+        "project as detail from counted join answers using (number) where counted.pair_id = ''"
     )
     return check_dropped(store.table(query, [DELETED, NO_PAIR]))
 
@@ -210,7 +210,7 @@ def _earlier_versions(store: Store) -> Dropped:
     """Return the versions of answers that a later one has replaced, each once."""
     query = (
         f"select {_SAID}, annotator_id, controls, '{EDITED}' as reason, min(own.number) from answers own "
-        f"join said on said.number = own.number where pair_id <> '' and state not in {EVENTS} and annotation "
+        f"where pair_id <> '' and state not in {EVENTS} and annotation "
         "in (select annotation from answers group by annotation having count(*) > 1) and exists "
         "(select 1 from answers later where later.annotation = own.annotation "
         "and later.updated_at > own.updated_at) group by annotation, updated_at"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.elsewhere.tables import (
     COUNTS,
@@ -43,6 +45,7 @@ from fire_toolkit.elsewhere.values import (
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.tables.blanks import spelling_of
 from fire_toolkit.tables.checks import is_id
+from fire_toolkit.tables.columns import packed_codes
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
 BY_FILE, BY_FOLDER = "@file", "@folder"  # in the place of a column: whose the answers are, its name says
@@ -153,7 +156,7 @@ class _Rows:
             lists = enumerate(zip(*parts, strict=True))
             column, entries = _EACH, [self._beside(row, ways, each) for row, each in lists]
         elif "label" in self._at and "annotator" not in self.roles:  # a list of responses
-            column, entries = _EACH, list(self._read("label", lambda value: value or []))
+            column, entries = _EACH, self._read("label", lambda value: value or [])
             if not are_of_people(next(filter(None, entries), None)):
                 return
             ways = {"annotator": "user_id", "label": "value", "status": "status"}
@@ -229,7 +232,7 @@ class _Rows:
         workers = [who for who, *_ in rows]
         is_out = {who: kept is not None and who not in kept for who in workers}
         whys = ["left out (by --submissions)" if is_out[who] else why for who, _, (_, why), _ in rows]
-        times = list(self._read("time", self._of_role("time", time_of)))
+        times = self._read("time", self._of_role("time", time_of))
         updated = [time for time, _ in times]
         created = [time for time, _ in self._read("created", self._of_role("created", time_of))]
         created = created if "created" in self._at else updated
@@ -242,11 +245,11 @@ class _Rows:
             "why": whys,
             "created_at": created,
             "updated_at": [time or first for time, first in zip(updated, created, strict=True)],
-            "seconds": list(self._read("seconds", self._of_role("seconds", seconds_of))),
+            "seconds": self._read("seconds", self._of_role("seconds", seconds_of)),
             "number": self._table.index,
             "key": "",
             "comment": ["" if why else text for why, text in zip(whys, self._read("comment"), strict=True)],
-            "round": list(self._read("round", round_of)),
+            "round": self._read("round", round_of),
         }
         answers = pd.DataFrame(found, range(len(rows)), dtype="object")
         if tool.each:
@@ -258,25 +261,20 @@ class _Rows:
         self._note(words, n_unnamed)
         return answers
 
-    def _read(self, role: str, read: Callable[[Any], Any] = text_of_value) -> Iterator[Any]:
-        """Yield what is read of each row's value, of equal texts once; an error says its row."""
+    def _read(self, role: str, read: Callable[[Any], Any] = text_of_value) -> list[Any]:
+        """Return what is read of each row's value, of equal texts once; an error says its row."""
         if role not in self._at:
-            value = read(self._whose.get(self.roles.get(role, "")))
-            yield from [value] * len(self._table)
-            return
+            return [read(self._whose.get(self.roles.get(role, "")))] * len(self._table)
         names, combine = self._at[role]
-        columns = [self._table[name].to_numpy(dtype="object").tolist() for name in names]
-        known: dict[str, Any] = {}
-        for row, values in enumerate(zip(*columns, strict=True)):
+        columns = [self._table[name] for name in names]
+        codes = pd.factorize(packed_codes(list(map(_codes, columns))))[0]
+        found = []
+        for row in np.flatnonzero(~pd.Series(codes).duplicated()).tolist():
             try:
-                value = combine(*values)
-                if type(value) is not str:
-                    found = read(value)
-                elif (found := known.get(value, known)) is known:
-                    found = known[value] = read(value)
+                found.append(read(combine(*(values.array[row] for values in columns))))
             except FireError as error:
                 raise FormatError(f"{self._path}: {self._place(row)}: {error}") from None
-            yield found
+        return [found[code] for code in codes.tolist()]
 
     def _place(self, row: int) -> str:
         number = self._table.index[row]
@@ -322,12 +320,12 @@ class _Rows:
             return self._id("pair", query_id), self._id("pair", doc_id)
 
         if "pair" in self.roles:
-            pairs = list(self._read("pair", read_pair))
+            pairs = self._read("pair", read_pair)
             return [query_id for query_id, _ in pairs], [doc_id for _, doc_id in pairs]
-        texts = [value for role in ("query", "doc") for value in self._read(role, as_it_is)]
-        encode = spelling_of([value for value in texts if isinstance(value, str)])
+        texts = (value for role in ("query", "doc") for value in self._read(role, as_it_is))
+        encode = spelling_of(list({value for value in texts if isinstance(value, str)}))
         query_ids, doc_ids = (
-            list(self._read(role, partial(self._id, role, encode=encode))) for role in ("query", "doc")
+            self._read(role, partial(self._id, role, encode=encode)) for role in ("query", "doc")
         )
         return query_ids, doc_ids
 
@@ -356,6 +354,15 @@ class _Rows:
 
     def _note(self, words: str, n: int) -> None:
         self.notes += [f"{n:,} {words}"] * (n > 0)
+
+
+def _codes(values: pd.Series[Any]) -> Ints:
+    """Return a number for each value: of equal texts the same, of each value of JSON its own."""
+    if isinstance(values.dtype, pd.StringDtype):
+        return np.asarray(values.array.factorize(use_na_sentinel=False)[0], dtype=np.int64)
+    known: dict[str | int, int] = {}
+    keys = (value if type(value) is str else id(value) for value in values.tolist())
+    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
 
 
 def _texts(label: str, value: Any) -> tuple[tuple[str, str], ...]:

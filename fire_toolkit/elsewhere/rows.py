@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.campaign.votes import DELETED
 from fire_toolkit.elsewhere.answers import BY_FILE
-from fire_toolkit.elsewhere.meaning import Labels
+from fire_toolkit.elsewhere.meaning import Labels, Values
 from fire_toolkit.elsewhere.tables import SKIP, FoundFile
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
 
 WHERE = "elsewhere"  # the entry of a row's answer that says with which tool it was given
+_WORDS = ("values", "why", "comment")  # what an answer says, in many rows the same
+_TOLD = ("created_at", "updated_at", "seconds", "number", "round")
 _MILLISECONDS = len("2026-03-02T09:23:56.123")
 
 
@@ -69,46 +71,43 @@ def new_rows(
     for role, ids in known.items():
         answers = answers if ids is None else answers[answers[f"{role}_id"].isin(ids)]
     answers = answers.sort_values(["updated_at", "number"], kind="stable")
-    meaning_of = cache(labels.of)
     persons, keys = _keys(answers, name_of)
     versions = store.versions(keys) if store.has_answers() else {}
-    names_somebody = file.roles.get("annotator") == BY_FILE
-    source = "file:" + (f"{file.tool} of one person" if names_somebody else Path(file.path).name)
+    said_of, is_round_known = cache(partial(_said, labels, file.tool)), file.is_round_known
+    source = f"{file.tool} of one person" if file.roles.get("annotator") == BY_FILE else Path(file.path).name
+    same = {"source": f"file:{source}", "project": "", "state": ANSWERED, "seen_at": seen_at}
+    same |= {"task": "", "queue": ""}
 
-    def content_of(key: str, pair: str, answer: Any) -> tuple[dict[str, Any], bool]:
-        """Return what an answer says, and whether that is something new."""
-        there = versions.get(key, ())
-        said = json.loads(there[-1].answer) if there else {ROUND: asked_in.get(pair)}
-        content = _content(answer, meaning_of(answer.values, file.tool) or (), file.tool)
-        content["updated_at"] = answer.updated_at or seen_at
-        round_here = answer.round if file.is_round_known else said.get(ROUND)
-        content |= {ROUND: round_here} if round_here is not None else {}
-        return content, not there or _is_other(content, there, is_round_known=file.is_round_known)
+    def entries() -> Iterator[tuple[tuple[str, str], str, dict[str, Any], bool]]:
+        """Yield who gave each answer to which pair, its key, what it says, and whether that is new."""
+        words, told = (zip(*map(answers.get, names), strict=True) for names in (_WORDS, _TOLD))
+        for person, key, own, more in zip(persons, keys, words, told, strict=True):
+            created_at, updated_at, seconds, number, in_round = more
+            there = versions.get(key, ())
+            if not is_round_known:
+                in_round = json.loads(there[-1].answer).get(ROUND) if there else asked_in.get(person[1])
+            content = {
+                **said_of(*own),
+                "id": number,
+                "created_at": created_at or None,
+                "updated_at": updated_at or seen_at,
+                "lead_time": None if math.isnan(seconds) else seconds,
+            }
+            content |= {ROUND: in_round} if in_round is not None else {}
+            yield person, key, content, not there or _is_other(content, there, is_round_known=is_round_known)
 
-    def entries() -> Iterator[tuple[tuple[str, str], str, Any]]:
-        return zip(persons, keys, answers.itertuples(index=False), strict=True)
-
-    redone = {
-        person
-        for person, key, answer in (entries() if versions else ())
-        if not answer.updated_at and content_of(key, person[1], answer)[1]
-    }
-    for person, key, answer in entries():
-        content, is_new = content_of(key, person[1], answer)
+    found = entries() if versions else ()
+    redone = {who for who, _, content, is_new in found if is_new and content["updated_at"] == seen_at}
+    for person, key, content, is_new in entries():
         if not is_new and (content["updated_at"] != seen_at or person not in redone):
             continue
         if key in versions:
             _as_version(content, versions[key][-1].updated_at, seen_at)
         yield {
-            "source": source,
-            "project": "",
+            **same,
             "annotation": key,
             "updated_at": content["updated_at"],
-            "state": ANSWERED,
-            "seen_at": seen_at,
             "pair_id": person[1],
-            "task": "",
-            "queue": "",
             "annotator_id": person[0],
             "answer": answer_text(content),
         }
@@ -127,19 +126,18 @@ def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[tu
     return persons, keys
 
 
-def _content(answer: Any, meant: Sequence[str], tool: str) -> dict[str, Any]:
-    is_skip = bool(answer.why) or SKIP in meant
+def _said(labels: Labels, tool: str, values: Values, why: str, comment: str) -> dict[str, Any]:
+    """Return what an answer says by its values, why it is no vote, and its comment."""
+    meant = labels.of(values, tool) or ()
+    is_skip = bool(why) or SKIP in meant
     result = [{"from_name": RELEVANCE, "origin": "manual", "value": {"choices": list(meant)}}]
-    words = answer.why or answer.comment
-    comment = [{"from_name": COMMENT, "value": {"text": [words]}}] if words else []
+    words = why or comment
+    beside = [{"from_name": COMMENT, "value": {"text": [words]}}] if words else []
     return {
-        "id": answer.number,
         "completed_by": None,
-        "result": [*([] if is_skip or not meant else result), *comment],
+        "result": [*([] if is_skip or not meant else result), *beside],
         "was_cancelled": is_skip,
-        "created_at": answer.created_at or None,
-        "lead_time": None if math.isnan(answer.seconds) else answer.seconds,
-        "given": answer.values,
+        "given": values,
         WHERE: tool,
     }
 

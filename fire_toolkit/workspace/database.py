@@ -23,7 +23,7 @@ from fire_toolkit.workspace.manifests import write_files
 STORE = "campaign.sqlite"
 MAGIC = b"SQLite format 3\0"
 _WAIT_S = 60.0
-_AT_ONCE = 20_000
+_AT_ONCE = 2_000  # rows of a query: more of them leave the processor's cache before they are used
 _OF_THE_DISK = ("space", "I/O", "open", "readonly")  # all else that SQLite says is wrong with the file
 _VIEW = re.compile(r"create temp \w+ (\w+)")
 _LEAST_BYTES = 512  # of an SQLite file

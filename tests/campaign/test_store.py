@@ -201,7 +201,7 @@ def changed(path: Path, statement: str) -> None:
 
 def test_a_record_of_another_schema_or_of_something_else_is_refused(path: Path) -> None:
     changed(path, "create table films (title)")
-    refused("written in schema 0, expected 5", read_ledger, path)
+    refused("written in schema 0, expected 6", read_ledger, path)
 
 
 def test_what_was_done_on_the_page_is_kept_in_its_order_and_damage_named(path: Path) -> None:
@@ -305,8 +305,8 @@ def test_where_the_disk_is_full_what_counts_is_counted_in_memory(path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("update said set label = 'irrelevant' where number = 1", "answer 1 is not the one that was kept"),
-        ("update said set round_said = 2 where number = 1", "answer 1 is not the one that was kept"),
+        ("update answers set label = 'irrelevant' where number = 1", "answer 1 is not the one that was kept"),
+        ("update answers set round_said = 2 where number = 1", "answer 1 is not the one that was kept"),
         ("update counted set stands = 0", "other answers are kept as those that count"),
         ("delete from counted where number = 2", "other answers are kept as those that count"),
     ],
