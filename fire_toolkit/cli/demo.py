@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli.common import give_command, n_of, say
-from fire_toolkit.cli.demo_live import prepare_folder, run_live, write_world
 from fire_toolkit.commands.types import Option
 from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
-from fire_toolkit.demo.film import media_suffix
+from fire_toolkit.demo.film import media_suffix, render_clip, write_clips
+from fire_toolkit.demo.models import score_clips
 from fire_toolkit.demo.world import World, compare_with_truth, make_world
+from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.formats.tables.table_files import read_labels, read_pool
+from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.table_files import read_judgments, read_labels, read_pool
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import DEMO, DEMO_SHOWN, FIRST
+from fire_toolkit.media.probe import load_pyav
+from fire_toolkit.media.serving import is_free_port
 from fire_toolkit.results import drawn_text
+from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.workspace.config import CONFIG, config_text
 from fire_toolkit.workspace.manifests import write_files
+
+# Live: so few that one person is done within some minutes, and some of them for both annotators.
+N_CAPTIONS, DEPTH, OVERLAP = 12, 3, 0.25
+ANNOTATORS = ("A01", "A02")
+PAGE_PORT = 8792
 
 
 def demo(
     *,
     out: Annotated[str | None, Option(metavar="DIR")] = None,
     live: bool = False,
-    label_studio: bool = False,
 ) -> None:
     """Run the whole loop on rendered clips, real small models and annotators with known habits.
 
@@ -42,20 +55,16 @@ def demo(
     Args:
         out: Where the demo's workspace is made. [default: fire-demo, fire-demo-live with --live]
         live: Judge yourself, in the browser: a smaller world on our own page, until Ctrl-C.
-        label_studio: With --live: on a Label Studio on this machine (installed on first use: about 4 minutes,
-            1 GB).
     """
     if live:
-        run_live(Path(out or "fire-demo-live"), on_label_studio=label_studio)
+        run_live(Path(out or "fire-demo-live"))
         return
-    if label_studio:
-        raise click.UsageError("--label-studio goes with --live")
     root = Path(out or "fire-demo")
     prepare_folder(root, "")
     if (suffix := media_suffix()) != ".webm":
         say("note: PyAV is not installed (pip install av): clips are animated pictures")
     world = make_world(media_suffix=suffix)
-    say(f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}")
+    _say_world(world, root)
     write_world(world, root)
     with contextlib.chdir(root):
         give_command("pool")
@@ -73,6 +82,53 @@ def demo(
     click.echo(f"\n{FIRST} by the benchmark (o) and corrected (#):")
     click.echo("\n".join(figure_in_text(scores)))
     _say_what_next(root)
+
+
+def run_live(root: Path) -> None:
+    """Make or find the live demo in `root`, serve its page until Ctrl-C, then pull and print the tables."""
+    load_pyav()  # a page for videos shows nothing else
+    prepare_folder(root, "live page")
+    if not (root / "collection/items.tsv").is_file():
+        world = make_world(n_captions=N_CAPTIONS)
+        _say_world(world, root)
+        write_world(world, root, depth=DEPTH, overlap=OVERLAP)
+    with contextlib.chdir(root):
+        if not Path("tasks/tasks.json").is_file():
+            give_command("pool")
+            give_command("tasks")
+        people = [word for name in ANNOTATORS for word in ("--annotator", name)]
+        give_command("push", "--carrier", "page", *people)
+        say("\nOpen a link below, agree, and press 1, 2 or 3. Two people, or you in two browsers: some pairs")
+        say("are asked of both. Ctrl-C here fetches the answers and prints the tables.")
+        port = ["--port", "0"] if not is_free_port(PAGE_PORT) else []
+        links = [word for name in ANNOTATORS for word in ("--new-link", name)]
+        give_command("page", "serve", *links, *port)
+        give_command("pull")
+        _show_tables()
+    say(f"\nThe live demo is a workspace: {root}. Next:")
+    say(f"  fire-toolkit demo --live --out {root}   # judge on where you stopped")
+    say(f"  cd {root} && fire-toolkit status")
+
+
+def _say_world(world: World, root: Path) -> None:
+    say(f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}")
+
+
+def _show_tables() -> None:
+    """Print what can be said from the answers so far."""
+    judgments, _ = read_judgments("judgments/judgments.csv")
+    if judgments.empty:
+        say("no answer yet")
+        return
+    by_both = judgments.groupby(PAIR)["annotator_id"].nunique().max() > 1
+    for word in (*(["agree"] if by_both else []), "resolve", "augment", "score"):
+        try:
+            give_command(word)
+        except FireError as error:
+            say(f"error: {error}")
+            return
+    if not by_both:
+        say("no pair was judged by both yet, so there is no agreement to compute")
 
 
 def _answer(
@@ -159,3 +215,49 @@ def _say_what_next(root: Path) -> None:
     ):
         say(f"  {line}")
     say("and then run `fire-toolkit init` in a folder of your own, with your own models' runs.")
+
+
+def prepare_folder(root: Path, kind: str) -> None:
+    """Make the demo's folder; one that is there must hold a demo of the same kind."""
+    mark = root / ".fire-demo"
+    if root.exists() and not (mark.is_file() and mark.read_text(encoding="utf-8") == kind):
+        other = "another demo" if mark.is_file() else "no demo"
+        raise UsageError(f"{root}: already exists and is {other}; choose another --out")
+    write_files({mark: kind.encode()})
+
+
+def write_world(
+    world: World,
+    root: Path,
+    *,
+    depth: int = 10,
+    overlap: float = 0.15,
+) -> None:
+    """Write clips, collection, runs and fire.toml: what a researcher would bring.
+
+    depth, overlap: deep enough that most positives are pooled, shallow enough that some stay unjudged.
+    """
+    frames = [render_clip(clip) for clip in world.clips]
+    write_clips(world, root / "media", frames)
+    settings: dict[str, dict[str, Any]] = {
+        "collection": {"items": "collection/items.tsv"},
+        "pool": {"depth": depth},
+        "tasks": {"overlap": overlap, "seed": 0},
+        "score": {"measures": list(DEMO)},
+    }
+    write_files({root / CONFIG: config_text(settings).encode()})
+    paths = world.items.assign(media_url="media/" + world.items["media_url"])
+    collection = {
+        "queries.tsv": delimited_text(world.queries, delimiter="\t"),
+        "items.tsv": delimited_text(paths, delimiter="\t"),
+        "qrels.txt": trec_qrels_text(world.original),
+    }
+    write_files({root / "collection" / name: text.encode() for name, text in collection.items()})
+    ids = {"query_ids": list(world.queries["query_id"]), "doc_ids": list(world.items["doc_id"])}
+    own = [ids["doc_ids"].index(doc_id) for doc_id in world.original["doc_id"]]
+    scored = score_clips(list(world.queries["text"]), frames, own)
+    for run_id, sims in scored.items():
+        arrays: dict[str, Any] = {"sims": sims, **ids}
+        np.savez_compressed(stream := io.BytesIO(), **arrays)
+        write_files({root / "runs" / f"{run_id}.npz": stream.getvalue()})
+    (root / "exports").mkdir(exist_ok=True)
