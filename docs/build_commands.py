@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from fire_toolkit.cli import GROUPS, main
-from fire_toolkit.cli.told import FILE, telling
+from fire_toolkit.cli.lazy import FILE, telling
 
 WIDTH = 100  # of the lines that show how a command is called
 PAGE = Path(__file__).with_name("commands") / "README.md"

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fake_api import TOKEN, URL, FakeServer
 
-from fire_toolkit.cli import server_options
+from fire_toolkit.cli import campaigns
 from fire_toolkit.labelstudio import api, showing
 from fire_toolkit.media import check, links
 
@@ -28,12 +28,12 @@ def answer_links(patched: pytest.MonkeyPatch, answer: Callable[[httpx.Request], 
 
 def connect(patched: pytest.MonkeyPatch, server: FakeServer) -> None:
     """Connect all commands to a Label Studio in this process."""
-    read = server_options.read_connection
+    read = campaigns.read_connection
 
     def reached(*place: Any) -> Any:
         return dataclasses.replace(read(*place), transport=server.transport())
 
-    patched.setattr(server_options, "read_connection", reached)
+    patched.setattr(campaigns, "read_connection", reached)
     answer_links(patched, server.media)
     patched.setattr(api.Api, "pause", lambda self, seconds: None)
     patched.setenv("FIRE_LABEL_STUDIO_URL", URL)

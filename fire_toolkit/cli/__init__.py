@@ -6,7 +6,7 @@ accounts: one file for each, called as its command. `given` knows where each tab
 files; its TABLES say what reads each (`readers`, `run_readers`, `pool_readers`, `asking_readers`,
 `report_readers`).
 
-`lazy` imports a command's file only when it is called, and `told` knows every help from `helps.json`, so that
+`lazy` imports a command's file only when it is called, and knows every help from `helps.json`, so that
 `--help` answers at once.
 """
 

@@ -14,11 +14,17 @@ import click
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, add_moves, write_retired
 from fire_toolkit.campaign.rounds import count_moved, moved_rounds
 from fire_toolkit.campaign.views import free_tasks
-from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, deliver_files
+from fire_toolkit.cli.campaigns import (
+    Begun,
+    begun_campaign,
+    begun_here,
+    deliver_files,
+    private_folder,
+    used_connection,
+)
 from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default, writes_workspace
-from fire_toolkit.cli.fetching import carrier_of, pull_once
 from fire_toolkit.cli.following import say_following
-from fire_toolkit.cli.server_options import private_folder, used_connection
+from fire_toolkit.cli.pull import carrier_of, pull_once
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names

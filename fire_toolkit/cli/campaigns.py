@@ -1,7 +1,8 @@
-"""The workspace's campaign, for the commands that ask people: its record, its rounds, who is asked."""
+"""The workspace's campaign for the commands that ask people: record, rounds, design, server, who is asked."""
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,10 +11,12 @@ from functools import cached_property
 from pathlib import Path
 
 import click
+import pandas as pd
 
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_SERVER,
+    FOLDER,
     Campaign,
     Round,
     Rounds,
@@ -23,18 +26,40 @@ from fire_toolkit.campaign.records import (
     write_round,
 )
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.views import people_asked, people_of_carrier
-from fire_toolkit.cli.common import current_workspace, n_of, needed_workspace, say
-from fire_toolkit.cli.server_options import private_folder
+from fire_toolkit.campaign.views import first_asked, people_asked, people_of_carrier
+from fire_toolkit.cli.common import current_workspace, n_of, named_file, needed_workspace, say
+from fire_toolkit.cli.given import Given, reads
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.guideline_files import guideline_of
+from fire_toolkit.formats.tables.table_files import COLUMNS, read_design, read_pool, read_pool_sources
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
-from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.labelstudio.connection import (
+    CONNECTION_FILE,
+    URL_VARIABLE,
+    Connection,
+    read_connection,
+    read_connection_file,
+)
 from fire_toolkit.labelstudio.places import read_places
 from fire_toolkit.labelstudio.register import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
+from fire_toolkit.resolution.design import (
+    VERIFY_POSITIVES,
+    decide_classes,
+    design_pairs,
+    open_pairs,
+    votes_in_order,
+)
+from fire_toolkit.tables import Judgments
+from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.design import UNTIL_CONFIRMED, VERIFY
+from fire_toolkit.tables.further import DEEP
 from fire_toolkit.workspace.database import STORE
+from fire_toolkit.workspace.manifests import write_files
 
 
 @dataclass(frozen=True)
@@ -240,3 +265,127 @@ def handed_to(campaign: Begun) -> list[str]:
         return []
     with campaign.store() as store:
         return sorted(people_of_carrier(store, campaign.latest_carrier) & campaign.askable)
+
+
+ON_A_SERVER = "or on a server: fire-toolkit labelstudio start, then fire-toolkit push"
+
+
+def used_connection() -> Connection:
+    """Return how to reach the server that the environment names, else the workspace's."""
+    workspace = current_workspace()
+    return read_connection(workspace.root if workspace else None)
+
+
+def stored_connection() -> Connection | None:
+    """Return the connection to the workspace's own server, or None if it has none."""
+    workspace = current_workspace()
+    path = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
+    return read_connection_file(path) if path and path.exists() else None
+
+
+def knows_server() -> bool:
+    """Whether the environment names a Label Studio, or the workspace here has started one."""
+    workspace = current_workspace()
+    stored = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
+    return bool(os.environ.get(URL_VARIABLE)) or (stored is not None and stored.is_file())
+
+
+def private_folder() -> Path:
+    """Return the workspace's private folder; a usage error outside a workspace."""
+    return needed_workspace().root / SERVER_FOLDER
+
+
+FILE = "design.csv"
+
+
+@reads
+def design(given: Given) -> pd.DataFrame | None:
+    """How many votes each pair was to get: as the file given has it, else the campaign; None: not known."""
+    named = read_design(given.use(given.values["design"])) if given.values["design"] else None
+    campaign = begun_here()
+    if campaign is None or given.values.get("judgments") is not None:
+        return named
+    recorded = campaign.root / FOLDER / FILE
+    known = read_design(recorded) if recorded.is_file() else None
+    own = _extended(known, campaign, None, None)
+    return own if named is None else pd.concat([named, own[pair_rows(own, named) < 0]], ignore_index=True)
+
+
+def policy_of(root: Path) -> str | None:
+    """Return the policy that a campaign's record names; None where it has none."""
+    path = root / FOLDER / FILE
+    if not path.is_file():
+        return None
+    design = read_design(path)
+    if design["cells"].ne("").any():  # no other policy goes by where runs rank a pair
+        return UNTIL_CONFIRMED
+    return VERIFY_POSITIVES if (design["design_class"] == VERIFY).any() else None
+
+
+def check_policy(root: Path, policy: str | None) -> str | None:
+    """Return the policy that holds from now on: the one given, else the one recorded, else None.
+
+    Raises:
+        UsageError: another policy was recorded, or until-confirmed without the workspace's pool sources.
+    """
+    before = policy_of(root)
+    if policy and before and policy != before:
+        raise UsageError(
+            f"the campaign's policy is {before}, and votes were asked by it; it cannot be {policy} now"
+        )
+    sources = root / "pool" / "pool_sources.csv"
+    if policy == UNTIL_CONFIRMED and not sources.is_file():
+        raise UsageError(
+            f"{sources}: no such file; {policy} goes by where runs rank a pair, so run `pool` first"
+        )
+    return policy or before
+
+
+def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd.DataFrame | None:
+    """Return the design of all pairs that the campaign asks first, and write it down; None without a policy.
+
+    What is written already stays. is_kept: whether it is written at all.
+    """
+    chosen = check_policy(root, policy)
+    campaign = begun_here()
+    if chosen is None or campaign is None:
+        return None
+    path = root / FOLDER / FILE
+    known = read_design(path) if path.is_file() else None
+    found = _extended(known, campaign, chosen, root)
+    if is_kept:
+        write_files({path: delimited_text(found[COLUMNS]).encode()})
+    if known is None:
+        counts = found["design_class"].value_counts()
+        named = ", ".join(f"{n:,} {name}" for name, n in counts.items())
+        say(f"policy {chosen}: {n_of(len(found), 'pair')} by design ({named}), in {FOLDER}/{FILE}")
+    return found
+
+
+def open_by_design(design: pd.DataFrame | None, judgments: Judgments, grades: Grades) -> pd.DataFrame | None:
+    """Return the pairs that a policy asks again, by the votes so far; None without a policy."""
+    if design is None:
+        return None
+    return open_pairs(decide_classes(design, votes_in_order(judgments, grades=grades)))
+
+
+def _extended(
+    known: pd.DataFrame | None, campaign: Begun, policy: str | None, root: Path | None
+) -> pd.DataFrame:
+    """Return a design with the pairs that rounds ask first and it does not hold yet."""
+    with campaign.store() as store:
+        asked = first_asked(store)
+    fresh = asked if known is None else asked[pair_rows(asked, known) < 0]
+    if known is not None and not len(fresh):
+        return known
+    sources = original = deep = None
+    if root:
+        path = root / "pool" / "pool.csv"
+        pool = read_pool(path) if path.is_file() else None
+        if pool is not None and "stratum" in pool:  # asked because they, or their queries, were drawn
+            deep = pool.loc[(pool["stratum"] == DEEP) | (pool["inclusion_probability"] < 1), PAIR]
+        named = named_file("qrels", "collection")
+        original = read_qrels(named) if named and named.is_file() else None
+        sources = read_pool_sources(root / "pool" / "pool_sources.csv") if policy == UNTIL_CONFIRMED else None
+    added = design_pairs(fresh, policy=policy, sources=sources, original=original, deep=deep)
+    return added if known is None else pd.concat([known, added], ignore_index=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,11 +15,10 @@ import click
 from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_files import rounds_handed_out
-from fire_toolkit.cli.columns import named_columns
+from fire_toolkit.cli.campaigns import private_folder
 from fire_toolkit.cli.common import current_workspace, relative_path
-from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.server_options import private_folder
+from fire_toolkit.cli.pull import derive_judgments, guideline_of, read_files
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.answers import ROLES, read_elsewhere
 from fire_toolkit.elsewhere.meaning import Labels, control_of, lines_of, notes_of, understand
@@ -169,3 +169,27 @@ def _take_earlier_exports(root: Path) -> None:
             "away, or import it: --columns annotator=annotator_id,query=query_id,doc=doc_id,label=label"
         )
     read_files(root, [relative_path(path) for path in paths])
+
+
+_SAME = ({"query", "query_id"}, {"doc", "doc_id"})
+
+
+def named_columns(texts: Sequence[str], roles: Sequence[str]) -> dict[str, str]:
+    """Return role → column of texts `ROLE=COLUMN,ROLE=COLUMN`; a column may hold commas and `=`.
+
+    `query` and `query_id` are one role, and `doc` and `doc_id`, whichever of them is among the roles.
+
+    Examples:
+        >>> named_columns(["doc=file_name,text=caption_*"], ["doc_id", "query_id", "text"])
+        {'doc_id': 'file_name', 'text': 'caption_*'}
+    """
+    meant = {name: role for role in roles for name in next((same for same in _SAME if role in same), {role})}
+    found: dict[str, str] = {}
+    for text in texts:
+        for part in re.split(rf",(?=\s*(?:{'|'.join(meant)})=)", text):
+            name, equals, column = (each.strip() for each in part.partition("="))
+            if name not in meant or not equals or not column:
+                raise UsageError(f"--columns {part}: expected ROLE=NAME with one of {', '.join(roles)}")
+            if found.setdefault(meant[name], column) != column:
+                raise UsageError(f"--columns: {meant[name]} is named twice")
+    return found

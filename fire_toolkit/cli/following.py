@@ -12,11 +12,9 @@ import pandas as pd
 from fire_toolkit.campaign.following import Asking, Standing, Step, what_follows
 from fire_toolkit.campaign.progress import has_unread_page, open_people
 from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_pairs
-from fire_toolkit.cli.campaigns import Begun, begun_here
+from fire_toolkit.cli.campaigns import Begun, begun_here, knows_server, open_by_design, record_design
 from fire_toolkit.cli.common import current_workspace, say, say_next
-from fire_toolkit.cli.designs import open_by_design, record_design
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.server_options import knows_server
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.resolution.plan import plan_round

@@ -16,9 +16,9 @@ import pandas as pd
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.tasks import task_links
+from fire_toolkit.cli.asking_readers import grades_of
 from fire_toolkit.cli.common import needed_workspace, relative_path, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import grades_of
 from fire_toolkit.cli.media import known_server
 from fire_toolkit.cli.media_links import media_root
 from fire_toolkit.cli.progress_line import Progress

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # What reads each table, by its name; the modules of `_READERS`, imported in turn, fill it.
 TABLES: dict[str, Callable[[Given], Any]] = {}
-_READERS = ("readers", "run_readers", "asking_readers", "pool_readers", "designs", "report_readers")
+_READERS = ("readers", "run_readers", "asking_readers", "pool_readers", "campaigns", "report_readers")
 # Where a workspace has what an option names: under a key of fire.toml, or where a stage writes it.
 _NAMED = {"queries": "collection", "items": "collection", "qrels": "collection"}
 _NAMED |= {"query_ids": "runs", "doc_ids": "runs"}

@@ -26,11 +26,10 @@ from fire_toolkit.cli.common import (
     writes_workspace,
 )
 from fire_toolkit.cli.elsewhere import Elsewhere, import_elsewhere, is_judgments_table
-from fire_toolkit.cli.fetching import derive_judgments, not_read_yet, read_files
 from fire_toolkit.cli.fire_release import import_fire_release
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import reasons_of
+from fire_toolkit.cli.pull import derive_judgments, not_read_yet, read_files, reasons_of
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.tables import how_to_read
 from fire_toolkit.errors import FormatError, UsageError

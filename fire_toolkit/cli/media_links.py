@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from fire_toolkit.cli.campaigns import stored_connection
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
-from fire_toolkit.cli.server_options import stored_connection
 from fire_toolkit.labelstudio.connection import checked_url
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, files_of, opaque_name

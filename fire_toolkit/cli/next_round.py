@@ -13,9 +13,8 @@ import click
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.cli.again import Again, ask_by, ask_doubts, ask_marked, loads_of, say_loads
 from fire_toolkit.cli.auditing import draw_for_experts
-from fire_toolkit.cli.campaigns import begun_here, names_of
+from fire_toolkit.cli.campaigns import begun_here, names_of, open_by_design, record_design
 from fire_toolkit.cli.common import n_of, named, say, workspace_lock
-from fire_toolkit.cli.designs import open_by_design, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.commands.types import Option

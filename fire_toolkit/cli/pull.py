@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
-import click
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from fire_toolkit.cli.common import needed_workspace, workspace_lock
-from fire_toolkit.cli.fetching import derive_judgments, pull_once
+import click
+import pandas as pd
+
+from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched
+from fire_toolkit.campaign.ledger import ANSWERED, STATES
+from fire_toolkit.campaign.merging import merge_record
+from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds, read_campaign, read_rounds
+from fire_toolkit.campaign.store import Store, is_record
+from fire_toolkit.campaign.views import record_to_judgments
+from fire_toolkit.cli.campaigns import guideline_of_campaign, used_connection
+from fire_toolkit.cli.common import needed_workspace, numbers_of, relative_path, say_notes, workspace_lock
 from fire_toolkit.cli.following import say_following
+from fire_toolkit.cli.given import Given, name_in_manifest
+from fire_toolkit.cli.progress_line import Meter
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.files import sha256_of
+from fire_toolkit.folder.carrier import Folder
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.labelstudio.register import pseudonyms, read_register
+from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
+from fire_toolkit.pages.carrier import OwnPage
+from fire_toolkit.pages.written import is_answer_file, take_files
+from fire_toolkit.resolution.judgments import latest_round
+from fire_toolkit.workspace.database import STORE, content_sha256
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 
 def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> None:
@@ -29,3 +54,132 @@ def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> Non
     if failed:
         raise failed
     say_following()
+
+
+CARRIERS.add(BY_PAGE, OwnPage)
+_NAMES = {ANSWERED: "new"}
+
+
+def pull_once(
+    root: Path, *, is_full: bool = False, accepts_loss: bool = False
+) -> tuple[Fetched, FireError | None]:
+    """Bring the ledger up to what the server has, our own page and the carriers of plug-ins.
+
+    Returns:
+        What came in, and why a carrier could not be read where another one could.
+    """
+    campaign, rounds = read_campaign(root), Rounds(root)
+    names = sorted({*rounds.carriers.values()} - {BY_HAND}) if rounds else [BY_SERVER]
+    if campaign is None or not names:
+        raise UsageError(
+            "nothing was pushed from this workspace; push first (answers from files: `fire-toolkit import`)"
+        )
+    found, failed = [], None
+    for name in names:
+        try:
+            carrier = carrier_of(name, root, accepts_loss=accepts_loss)
+            with Meter("tasks read", None) as meter:
+                own = Rounds(root, name)
+                found.append(carrier.fetch(campaign, own, root / STORE, is_full=is_full, report=meter))
+        except FireError as error:
+            failed = failed or error
+    if failed and not found:
+        raise failed
+    return _together(found), failed
+
+
+def carrier_of(name: str, root: Path, *, accepts_loss: bool = False) -> Carrier:
+    """Return the server, or a plug-in's carrier of that name."""
+    if name == BY_SERVER:
+        from fire_toolkit.labelstudio.carrier import LabelStudio  # with the HTTP library, which takes .2 s
+
+        return LabelStudio(used_connection(), root, accepts_loss=accepts_loss)
+    return CARRIERS.named(name)(root)
+
+
+def read_files(root: Path, paths: Sequence[Path], *, source: str | None = None) -> Fetched:
+    """Add the answers in exports, sheets, files of written pages and other sites' records to the ledger.
+
+    source: of the people in another campaign's record, see `merge_record`.
+    """
+    campaign, rounds = read_campaign(root), read_rounds(root)
+    saved = [path for path in paths if is_answer_file(path)] if campaign else []
+    copies = [path for path in paths if is_record(path)]
+    paths = [path for path in paths if path not in (*saved, *copies)]
+    found = []
+    if copies:
+        with Store(root / STORE) as store:
+            notes = [note for path in copies for note in merge_record(store, path, source=source)]
+            found.append(Fetched(store.counts, (*notes, *store.notes)))
+    if campaign and saved:
+        shown = replace(guideline_of(root), label_config=campaign.label_config)
+        found.append(take_files(saved, campaign, rounds, shown, root / STORE))
+    if found and not paths:
+        return _together(found)
+    names = pseudonyms(read_register(root / SERVER_FOLDER))
+    folder = Folder(root, guideline_of(root), exports=paths, names=names)
+    with Meter("answers read", None) as meter:
+        found.append(folder.fetch(campaign, rounds, root / STORE, report=meter))
+    return _together(found)
+
+
+def _together(parts: Sequence[Fetched]) -> Fetched:
+    counts = {state: sum(part.counts.get(state, 0) for part in parts) for state in STATES}
+    return Fetched(counts, tuple(note for part in parts for note in part.notes))
+
+
+def guideline_of(root: Path) -> Guideline:
+    """Return the guideline of the workspace's campaign, else the one that its tasks are made by."""
+    return guideline_of_campaign(read_campaign(root))
+
+
+def derive_judgments(
+    root: Path,
+    added: Fetched,
+    *,
+    stage: str = "pull",
+    exports: Given | None = None,
+    as_json: bool,
+) -> None:
+    """Write judgments.csv and dropped.csv from the ledger, and say what came in.
+
+    exports: the files that were read; those of earlier imports stay in the manifest.
+    """
+    out = relative_path(root / "judgments" / "judgments.csv")
+    inputs = Given({"as_json": as_json})
+    inputs.hashes = _inputs_before(root) | (exports.hashes if exports else {})
+    inputs.hashes |= {STORE: content_sha256(root / STORE)} if (root / STORE).is_file() else {}
+    rules = guideline_of(root)
+    with Store(root / STORE) as store:
+        found = record_to_judgments(store, guideline=rules)
+    dropped = reasons_of(found.dropped)
+    counts: dict[str, Any] = {"judgments": len(found.judgments), "dropped": dropped}
+    counts |= {"round": latest} if (latest := latest_round(found.judgments)) > 1 else {}
+    files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
+    inputs.write(out, files, stage, rules.record, counts)
+    came = {_NAMES.get(state, state): added.counts.get(state, 0) for state in STATES}
+    words = f"{numbers_of(came)}; {len(found.judgments):,} judgments"
+    words += f"; dropped: {numbers_of(dropped)}" if dropped else ""
+    inputs.summarise({**came, **counts}, words)
+    say_notes((*added.notes, *found.notes))
+
+
+def not_read_yet(root: Path, paths: Sequence[Path]) -> list[Path]:
+    """Return the files that are to be read into the ledger: all that it was not read from, or is changed."""
+    known = _inputs_before(root)
+    if known.get(STORE) != content_sha256(root / STORE):
+        return list(paths)  # it was restored from a copy, or a command was cut short
+    return [path for path in paths if known.get(name_in_manifest(path)) != sha256_of(path)]
+
+
+def _inputs_before(root: Path) -> dict[str, str]:
+    """Return what the judgments were made from, with hashes; nothing where that was no ledger."""
+    at = manifest_path(root / "judgments" / "judgments.csv", is_folder=False)
+    found = dict(read_manifest(at).inputs) if at.is_file() else {}
+    return found if STORE in found else {}
+
+
+def reasons_of(dropped: pd.DataFrame) -> dict[str, int]:
+    """Return how many answers were dropped for each reason, sorted by reason."""
+    counts = dropped["reason"].value_counts().sort_index()
+    return {str(reason): int(n) for reason, n in counts.items()}

@@ -31,10 +31,13 @@ from fire_toolkit.cli.campaigns import (
     begin,
     begun_here,
     campaign_of,
+    check_policy,
     guideline_of_campaign,
     handed_to,
     loads_of,
     names_of,
+    record_design,
+    used_connection,
 )
 from fire_toolkit.cli.common import (
     made_file,
@@ -46,12 +49,11 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     writes_workspace,
 )
-from fire_toolkit.cli.designs import check_policy, record_design
-from fire_toolkit.cli.fetching import carrier_of
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.progress_line import Meter
+from fire_toolkit.cli.pull import carrier_of
 from fire_toolkit.cli.push_media import (
     look_after,
     look_before,
@@ -60,7 +62,6 @@ from fire_toolkit.cli.push_media import (
     say_loads,
     say_pushed,
 )
-from fire_toolkit.cli.server_options import used_connection
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels

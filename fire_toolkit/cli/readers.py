@@ -12,7 +12,6 @@ import click
 
 from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, setting_or_default
 from fire_toolkit.cli.given import TABLES, Given, reads
-from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.commands.command import column_of
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -76,7 +75,6 @@ TABLES.update(
     validity_if_any=file("validity", read_query_labels, "exists"),
     earlier_judgments=file("judgments", lambda path: read_judgments(path)[0], "exists"),
     judgments_if_any=lambda given: given.judgments if given.path("judgments", exists=True) else None,
-    pilot=file("pilot", judgments_from, "given"),
     back=file("back", read_qrels, "given"),
     groups=file("groups", partial(read_delimited, required=PAIR), "given"),
     training_captions=file(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from fire_toolkit.campaign.following import what_follows
+from fire_toolkit.cli.campaigns import ON_A_SERVER, knows_server
 from fire_toolkit.cli.common import n_of, needed_workspace, say
 from fire_toolkit.cli.following import say_step, standing_of
-from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.errors import FireError
 from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.config import Workspace
@@ -96,7 +96,7 @@ def _say_progress() -> None:
 def _say_doubled(campaign: Begun) -> None:
     """Ask the server of a campaign, if one is known here, and name what is there more than once."""
     from fire_toolkit.campaign.records import BY_SERVER, Rounds
-    from fire_toolkit.cli.server_options import used_connection
+    from fire_toolkit.cli.campaigns import used_connection
     from fire_toolkit.labelstudio.api import Api
     from fire_toolkit.labelstudio.places import find_doubled, queue_sizes
 

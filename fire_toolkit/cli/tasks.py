@@ -22,7 +22,17 @@ from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overlap_file
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, handed_to, loads_of
+from fire_toolkit.cli.campaigns import (
+    ON_A_SERVER,
+    begin,
+    begun_here,
+    campaign_of,
+    check_policy,
+    handed_to,
+    knows_server,
+    loads_of,
+    record_design,
+)
 from fire_toolkit.cli.common import (
     Range,
     current_workspace,
@@ -32,11 +42,9 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     workspace_lock,
 )
-from fire_toolkit.cli.designs import check_policy, record_design
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import with_addresses
-from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.commands.types import Option
 from fire_toolkit.folder.carrier import queue_files, refuse_file_names
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool

@@ -19,7 +19,7 @@ from network import connect
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
-from fire_toolkit.cli.fetching import pull_once
+from fire_toolkit.cli.pull import pull_once
 from fire_toolkit.guidelines.label_config import config_sha256
 
 BOTH = ("--annotator", "A02,A03")

@@ -21,7 +21,7 @@ from command import rows, run
 from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, make_workspace, set_in
 
 from examples import load_script
-from fire_toolkit.cli.judged_files import judgments_from
+from fire_toolkit.cli.asking_readers import judgments_from
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.labelstudio.register import Annotator, write_register
 from fire_toolkit.labelstudio.secrets import prepare_folder
