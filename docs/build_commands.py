@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from fire_toolkit.cli import GROUPS, main
-from fire_toolkit.cli.lazy import FILE, telling
+from fire_toolkit.cli.lazy import FILE
 
 WIDTH = 100  # of the lines that show how a command is called
 PAGE = Path(__file__).with_name("commands") / "README.md"
@@ -48,10 +48,10 @@ EXPLAINED = {
 }  # fmt: skip
 
 
-def context_of(words: tuple[str, ...]) -> click.Context:
-    """Return the context of a command, in a terminal of 100 columns."""
+def context_of(words: tuple[str, ...], width: int = WIDTH) -> click.Context:
+    """Return the context of a command, in a terminal of so many columns."""
     settings = main.context_settings
-    context = click.Context(main, info_name="fire-toolkit", terminal_width=100, **settings)
+    context = click.Context(main, info_name="fire-toolkit", terminal_width=width, **settings)
     for word in words:
         assert isinstance(context.command, click.Group)
         context = click.Context(context.command.commands[word], info_name=word, parent=context)
@@ -59,9 +59,9 @@ def context_of(words: tuple[str, ...]) -> click.Context:
 
 
 def told() -> str:
-    """Return what `--help` and completion tell of each command, as `cli/helps.json` keeps it."""
-    contexts = {name: context_of((name,)) for name in main.commands}
-    found = {name: telling(context.command, context) for name, context in contexts.items()}
+    """Return what `--help` says of each command, in 80 columns, as `cli/helps.json` keeps it."""
+    every = [words for name in main.commands for words in [(name,), *members(main.commands[name], (name,))]]
+    found = {" ".join(words): context_of(words, 80).get_help() for words in every}
     return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 
 

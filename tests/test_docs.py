@@ -49,8 +49,8 @@ def test_the_page_of_the_commands_is_as_the_code_is() -> None:
     assert build_commands.told() == told, "run: python docs/build_commands.py"
     for name in main.commands:
         for words in [(name,), *build_commands.members(main.commands[name], (name,))]:
-            shown = CliRunner().invoke(main, [*words, "-h"], prog_name="fire-toolkit", terminal_width=100)
-            assert shown.stdout == build_commands.context_of(words).get_help() + "\n"
+            shown = CliRunner().invoke(main, [*words, "-h"], prog_name="fire-toolkit")
+            assert shown.stdout == build_commands.context_of(words, 80).get_help() + "\n"
 
 
 def command_lines() -> Iterator[tuple[str, list[str]]]:

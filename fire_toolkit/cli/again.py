@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
@@ -18,7 +18,6 @@ from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round, tasks_of_pairs
 from fire_toolkit.campaign.rounds import assign_next_round
 from fire_toolkit.campaign.task_files import waiting_in_files
-from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, deliver_files, handed_to
 from fire_toolkit.cli.common import (
@@ -33,13 +32,14 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.frame import keep_files
 from fire_toolkit.cli.given import Given, with_tables
+from fire_toolkit.cli.media_links import shown_tasks
 from fire_toolkit.cli.pool_readers import judge_file, scores_of_judge
 from fire_toolkit.commands.pool import pool
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.machines.scores import LEAST_DOUBT, doubted_labels
-from fire_toolkit.resolution.plan import FOURTH_VOTE, RoundPlan
+from fire_toolkit.resolution.plan import FOURTH_VOTE, RoundPlan, plan_round
 from fire_toolkit.tables import Pool, Tasks, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import RECHECK
@@ -107,22 +107,36 @@ class Again:
         is_back = dropped["reason"].isin([SKIPPED, NO_LABEL, SEVERAL_LABELS])
         return dropped.loc[is_back, PAIR].drop_duplicates(ignore_index=True)
 
-    def planned(self, plan: Callable[..., RoundPlan]) -> RoundPlan:
-        """Plan a round of pairs that somebody can be asked, and say which others would be in it."""
-        plan = partial(plan, unanswered=self.unanswered)
+    def planned(self, *, is_said: bool = True, **numbers: Any) -> RoundPlan:
+        """Plan a round of pairs that somebody can be asked, see `plan_round`.
+
+        is_said: whether it is said which others would be in it; where that are all, the queues say it.
+        """
+        given = self.given
+        plan = partial(
+            plan_round,
+            given.judgments,
+            given.labels,
+            given.disputes,
+            grades=given.grades,
+            unanswered=self.unanswered,
+            round=self.number,
+            **numbers,
+        )
         planned, begun = plan(waiting=self.waiting), self.campaign
         if begun is None:
             return planned
         with begun.store() as store:
             spent = seen_by_all(store, self._asked())
         is_spent = (pair_rows(planned.pool, spent) >= 0) & (pair_rows(planned.pool, self.unanswered) < 0)
-        if not is_spent.any() or is_spent.all():  # of all of them the queues say it
+        if not is_spent.any() or (is_said and is_spent.all()):
             return planned
-        say(
-            f"note: {n_of(int(is_spent.sum()), 'pair')} left out that every annotator has seen "
-            f"(first: {' '.join(planned.pool.loc[is_spent, PAIR].iloc[0])}); name somebody else with "
-            "--annotator"
-        )
+        if is_said:
+            say(
+                f"note: {n_of(int(is_spent.sum()), 'pair')} left out that every annotator has seen "
+                f"(first: {' '.join(planned.pool.loc[is_spent, PAIR].iloc[0])}); name somebody else with "
+                "--annotator"
+            )
         spent = spent[pair_rows(spent, self.unanswered) < 0]
         return plan(waiting=pd.concat([self.waiting, spent]))
 
@@ -164,8 +178,8 @@ class Again:
         others = check_pool(pairs.loc[pair_rows(pairs, known) < 0, PAIR].drop_duplicates())
         if not len(others):
             return known
-        queries, items = self.given.queries, self.given.items_if_any
-        made = make_tasks(others, queries, items=items, guideline=self.campaign.guideline, overlap=0)
+        rules, by_hand = self.campaign.guideline, self.campaign.is_by_hand
+        made = shown_tasks(self.given, others, rules, by_hand=by_hand, overlap=0)
         return Tasks(pd.concat([known, made], ignore_index=True)) if len(known) else made
 
     def write(

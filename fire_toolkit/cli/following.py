@@ -7,18 +7,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
 from fire_toolkit.campaign.following import Asking, Standing, Step, what_follows
 from fire_toolkit.campaign.progress import has_unread_page, open_people
-from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, begun_here, knows_server, open_by_design, record_design
 from fire_toolkit.cli.common import current_workspace, say, say_next
 from fire_toolkit.cli.given import Given
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
-from fire_toolkit.resolution.plan import plan_round
-from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.stages import COMPUTED, EDITED, StageState, stage_states
@@ -59,28 +54,14 @@ def _to_ask(root: Path, begun: Begun | None) -> Mapping[str, int]:
     files = root / "judgments" / "judgments.csv", root / "labels" / "labels.csv"
     if begun is None or not begun.askable or not all(path.is_file() for path in files):
         return {}
-    from fire_toolkit.cli.asking_readers import without_excluded  # heavy
+    from fire_toolkit.cli.again import Again  # heavy
+    from fire_toolkit.cli.asking_readers import without_excluded
 
-    given = Given(dict.fromkeys(("judgments", "labels", "guideline")))
+    given = Given(dict.fromkeys(("judgments", "labels", "qrels", "guideline")))
     vars(given)["judgments"] = without_excluded(given, is_said=False)  # `next-round` says who is excluded
-    with begun.store() as store:
-        waiting = waiting_pairs(store, begun.retired)
-        left = pd.concat([unanswered_pairs(store, given.judgments, begun.retired), given.unheard])
-        left = left[pair_rows(left, waiting) < 0].drop_duplicates(PAIR)
-        spent = seen_by_all(store, begun.askable)
-    spent = spent[pair_rows(spent, left) < 0]
-    planned = plan_round(
-        given.judgments,
-        given.labels,
-        given.disputes,
-        grades=given.grades,
-        ask=("dispute", "escalated"),
-        waiting=pd.concat([waiting, spent]),
-        by_design=open_by_design(
-            record_design(root, None, is_kept=False), given.judgments, begun.guideline.grades
-        ),
-        unanswered=left,
-    )
+    again = Again(given, given.next_number, begun, sorted(begun.askable))
+    design = open_by_design(record_design(root, None, is_kept=False), given.judgments, given.grades)
+    planned = again.planned(ask=("dispute", "escalated"), by_design=design, is_said=False)
     return {str(name): int(n) for name, n in planned.pool["stratum"].value_counts(sort=False).items()}
 
 

@@ -1,4 +1,7 @@
-"""A group that knows its commands by name, and imports each when it is called."""
+"""A group that knows its commands by name, imports each when it is called, and has their helps in a file.
+
+`docs/build_commands.py` writes the file, `helps.json`, from the commands themselves.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
@@ -19,6 +22,7 @@ from click.shell_completion import CompletionItem
 
 from fire_toolkit.cli.common import WORDS, FireGroup
 
+FILE = "helps.json"
 _FUNCTIONS = "fire_toolkit.commands"
 
 
@@ -90,13 +94,13 @@ class LazyGroup(FireGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command and keep its words; for its help and for completion find what is told of it."""
+        """Find the command and keep its words; its help is told at once, as the file of helps has it."""
         ctx.meta[WORDS] = tuple(args)
         own = args[: args.index("--")] if "--" in args else args
-        wants_help = not {"-h", "--help"}.isdisjoint(own)
-        if args and args[0] in self.names and (ctx.resilient_parsing or wants_help):
-            name = args[0]
-            return name, told_command(name, lambda: self.commands[name]), args[1:]
+        if args[:1] and args[0] in self.names and not {"-h", "--help"}.isdisjoint(own):
+            helps = json.loads((files(__package__) / FILE).read_text(encoding="utf-8"))
+            click.echo(helps.get(" ".join(args[:2]), helps[args[0]]))
+            ctx.exit()
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -110,79 +114,3 @@ class LazyGroup(FireGroup):
         """Return the commands and options that begin so."""
         commands = [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
-
-
-FILE = "helps.json"
-Real = Callable[[], click.Command]
-
-
-class _Told(click.Command):
-    """A command that tells its help and its options, and is the real one where it is to run."""
-
-    def __init__(self, real: Real, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.real = real
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        """Return the real command's context, unless words are completed; `--help` ends here."""
-        told = super().make_context(info_name, list(args), parent, **extra)
-        return told if told.resilient_parsing else self.real().make_context(info_name, args, parent, **extra)
-
-
-def told_command(name: str, real: Real) -> click.Command:
-    """Return what is told of a command of the program, by its name."""
-    text = (files(__package__) / FILE).read_text(encoding="utf-8")
-    return _told(name, json.loads(text)[name], real)
-
-
-def telling(command: click.Command, ctx: click.Context) -> dict[str, Any]:
-    """Return what is told of a command: its help and its parameters; of a group also its commands."""
-    found: dict[str, Any] = {"help": command.help, "params": [_telling(each, ctx) for each in command.params]}
-    if isinstance(command, click.Group):
-        below = {name: click.Context(each, parent=ctx) for name, each in command.commands.items()}
-        found["commands"] = {name: telling(each.command, each) for name, each in below.items()}
-        found["invoke_without_command"] = command.invoke_without_command
-    return found
-
-
-def _telling(parameter: click.Parameter, ctx: click.Context) -> dict[str, Any]:
-    takes = parameter.type
-    if isinstance(parameter, click.Argument):
-        told: dict[str, Any] = {"metavar": parameter.make_metavar(ctx), "nargs": parameter.nargs}
-    elif isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
-        metavar = None if parameter.is_flag else parameter.make_metavar(ctx)
-        spelled = [*parameter.opts]
-        spelled[-1] += "".join(f"/{each}" for each in parameter.secondary_opts)
-        told = {"opts": spelled, "help": record[1]}
-        if metavar:
-            told["metavar"] = metavar
-        if parameter.is_flag:  # False would let a value be left out
-            told["is_flag"] = True
-    told |= {"choices": list(takes.choices)} if isinstance(takes, click.Choice) else {}
-    told |= {"is_path": True} if isinstance(takes, click.Path) else {}
-    return told | ({"multiple": True} if parameter.multiple else {}) | {"name": parameter.name}
-
-
-def _told(name: str, told: Mapping[str, Any], real: Real) -> click.Command:
-    params = [_parameter(dict(each)) for each in told["params"]]
-    if "commands" not in told:
-        return _Told(real, name=name, params=params, help=told["help"])
-
-    def below(word: str) -> Real:
-        return lambda: real().commands[word]  # type: ignore[attr-defined]  # the real one is a group, too
-
-    commands = {word: _told(word, each, below(word)) for word, each in told["commands"].items()}
-    settings = {"params": params, "help": told["help"]}
-    alone = bool(told["invoke_without_command"])
-    return FireGroup(name, commands, **settings, invoke_without_command=alone)
-
-
-def _parameter(told: dict[str, Any]) -> click.Parameter:
-    name, choices = told.pop("name"), told.pop("choices", None)
-    takes = click.Choice(choices) if choices else click.Path() if told.pop("is_path", False) else None
-    if "opts" not in told:
-        told.pop("multiple", None)
-        return click.Argument([name], required=False, type=takes, **told)
-    return click.Option([*told.pop("opts"), name], type=takes, **told)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import stored_connection
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
+from fire_toolkit.cli.given import Given
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.connection import checked_url
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
+from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, files_of, opaque_name
+from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.rounds import handed_out
 
 if TYPE_CHECKING:
@@ -81,6 +86,16 @@ def with_addresses(table: Table, ids: Collection[str]) -> Table:
         where = f"on a server at {base}, where `fire-toolkit media serve` must run"
         say(f"note: {n_of(len(links), 'file')} shown {where}; our own page serves them itself")
     return table.assign(media_url=[links.get(url, url) for url in table["media_url"]])
+
+
+def shown_tasks(given: Given, pairs: Pool, rules: Guideline, *, by_hand: bool, **options: Any) -> Tasks:
+    """Return the tasks of pairs, see `make_tasks`; a server finds files by addresses, people by paths."""
+    queries, items = given.queries, given.items_if_any
+    if not by_hand:
+        queries = with_addresses(queries, set(pairs["query_id"].unique()))
+        own = own_items_of(queries).values() if rules.shows_reference else ()
+        items = None if items is None else with_addresses(items, {*pairs["doc_id"].unique(), *own})
+    return make_tasks(pairs, queries, items=items, guideline=rules, **options)
 
 
 def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +20,7 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_text import long_text
 from fire_toolkit.resolution.design import POLICIES, split_positives, votes_in_order
-from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, cost_in_words, plan_round
+from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, cost_in_words
 from fire_toolkit.results import drawn_text
 
 DOUBTS, AUDIT = "doubts", "audit"
@@ -142,19 +141,12 @@ def _ask_planned(
     votes = votes_in_order(given.judgments, grades=given.grades) if FOURTH_VOTE in numbers["ask"] else None
     place = given.out(f"plan/round-{again.number}")
     numbers |= {"low_posterior": LOW_POSTERIOR, "seed": again.seed}
-    plan = partial(
-        plan_round,
-        given.judgments,
-        disputes=given.disputes,
-        labels=given.labels,
-        grades=given.grades,
+    planned = again.planned(
         original=given.original_if_any,
         by_design=open_by_design(design, given.judgments, given.grades),
         fourth=None if votes is None else split_positives(votes, given.original_if_any),
-        round=again.number,
         **numbers,
     )
-    planned = again.planned(plan)
     entry = again.given_out(planned.pool)
     if not is_dry and len(planned.pool):
         files = {"pool.csv": planned.pool, "plan.csv": delimited_text(planned.strata, nan="nan")}

@@ -25,7 +25,6 @@ from fire_toolkit.campaign.records import (
 from fire_toolkit.campaign.rounds import asked_before, first_round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_files import overlap_file, read_task_files
-from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import (
     active_annotators,
     begin,
@@ -42,7 +41,6 @@ from fire_toolkit.cli.campaigns import (
 from fire_toolkit.cli.common import (
     made_file,
     n_of,
-    named_file,
     needed_workspace,
     relative_path,
     say,
@@ -51,7 +49,7 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media_links import with_addresses
+from fire_toolkit.cli.media_links import shown_tasks
 from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.cli.pull import carrier_of
 from fire_toolkit.cli.push_media import (
@@ -65,13 +63,12 @@ from fire_toolkit.cli.push_media import (
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.table_files import read_items, read_judged_pairs, read_queries
+from fire_toolkit.formats.tables.table_files import read_judged_pairs
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.labelstudio.showing import refuse_unshowable
-from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import Qrels, Tasks, check_pool, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -284,18 +281,7 @@ def _controls(inputs: Given, path: Path, rules: Guideline) -> tuple[Tasks, Qrels
     """Return the tasks of pairs whose answer is known, and the answers; −1 says that none is known."""
     qrels = read_qrels(inputs.use(path))
     answers = check_qrels(qrels[qrels["relevance"] >= 0])
-    items = named_file("items")
-    queries = read_queries(inputs.use(named_file("queries") or "collection/queries.tsv"))
-    shown = read_items(inputs.use(items)) if items else None
-    own = own_items_of(queries).values() if rules.shows_reference else ()
-    made = make_tasks(
-        check_pool(answers[PAIR]),
-        with_addresses(queries, set(answers["query_id"])),
-        items=with_addresses(shown, {*answers["doc_id"], *own}) if shown is not None else None,
-        guideline=rules,
-        overlap=0,
-    )
-    return made, answers
+    return shown_tasks(inputs, check_pool(answers[PAIR]), rules, by_hand=False, overlap=0), answers
 
 
 def _deliver_by_others(

@@ -21,7 +21,6 @@ from fire_toolkit.campaign.records import BY_HAND, Round, refuse_other_round
 from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overlap_file
 from fire_toolkit.campaign.task_json import task_lines
-from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
     begin,
@@ -44,7 +43,7 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media_links import with_addresses
+from fire_toolkit.cli.media_links import shown_tasks
 from fire_toolkit.commands.types import Option
 from fire_toolkit.folder.carrier import queue_files, refuse_file_names
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
@@ -203,18 +202,12 @@ def _what_to_ask(given: Given) -> _Asked:
 
 
 def _made(given: Given, asked: _Asked, *, is_by_hand: bool, options: dict[str, Any]) -> Tasks:
-    """Return the tasks; a server finds files by addresses, who watches them by hand by paths."""
-    queries, items, rules = given.queries, given.items_if_any, given.guideline
-    pairs = without_own_pairs(asked.pairs, own_items_of(queries))
+    """Return the tasks of pairs that are no query's own item."""
+    pairs = without_own_pairs(asked.pairs, own_items_of(given.queries))
     if n_own := len(asked.pairs) - len(pairs):
         say(f"note: {n_of(n_own, 'pair')} of a query and its own item left out: nobody is asked about it")
-    if not is_by_hand:
-        queries = with_addresses(queries, set(pairs["query_id"].unique()))
-        own = own_items_of(queries).values() if rules.shows_reference else ()
-        shown = {*pairs["doc_id"].unique(), *own}
-        items = with_addresses(items, shown) if items is not None else None
-    made = make_tasks(pairs, queries, items=items, guideline=rules, **options)
-    refuse_texts_unseen(made, items, rules)
+    made = shown_tasks(given, pairs, given.guideline, by_hand=is_by_hand, **options)
+    refuse_texts_unseen(made, given.items_if_any, given.guideline)
     return made
 
 
