@@ -197,8 +197,7 @@ def unheard(given: Given) -> pd.DataFrame:
 
 def _imported_as(name: str) -> set[str]:
     """Return the pseudonyms that somebody with this name in an imported file may have here."""
-    from fire_toolkit.cli.elsewhere import PEOPLE_KEY, SOURCES
-    from fire_toolkit.elsewhere.rows import pseudonym_of  # heavy
+    from fire_toolkit.elsewhere.rows import PEOPLE_KEY, SOURCES, pseudonym_of  # heavy
     from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, key_at
 
     path = workspace_path(f"{SERVER_FOLDER}/{PEOPLE_KEY}")

@@ -42,13 +42,6 @@ def _show(
         say(f"note: {message}")
 
 
-ELSEWHERE = {  # what is said in one place for all commands, and where
-    "--url": "set FIRE_LABEL_STUDIO_URL",
-    "--token-file": "set FIRE_LABEL_STUDIO_TOKEN to the token itself",
-    "--origin": "set FIRE_LABEL_STUDIO_URL to the address of Label Studio",
-    "--program": "put the folder of label-studio on the PATH",
-    "--guideline": "the workspace's counts, [tasks] guideline of fire.toml",
-}
 _USUAL = {
     "QUERIES": ("queries.tsv", "queries.csv"),
     "QRELS": ("qrels.original.txt", "qrels.txt", "qrels.trec", "qrels.tsv", "qrels.csv"),
@@ -91,10 +84,6 @@ class FireGroup(click.Group):
                     return super().invoke(ctx)
                 finally:
                     wipe_progress()
-        except click.NoSuchOption as error:
-            if words := ELSEWHERE.get(error.option_name):
-                raise click.UsageError(f"{error.option_name} is no option here: {words}", error.ctx) from None
-            raise
         except FireError as error:
             _end(str(error), error.exit_code)
         except BrokenPipeError:

@@ -22,7 +22,7 @@ from fire_toolkit.cli.pull import derive_judgments, guideline_of, read_files
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.answers import ROLES, read_elsewhere
 from fire_toolkit.elsewhere.meaning import Labels, control_of, lines_of, notes_of, understand
-from fire_toolkit.elsewhere.rows import new_rows, pseudonym_of
+from fire_toolkit.elsewhere.rows import BY_SERVER, BY_TABLE, PEOPLE_KEY, new_rows, pseudonym_of
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, FoundFile, read_submissions
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.tables.table_files import has_columns
@@ -30,8 +30,6 @@ from fire_toolkit.labelstudio.secrets import key_at
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
-PEOPLE_KEY = "people.key"
-SOURCES = BY_TABLE, BY_SERVER = ("table", "labelstudio")  # whose people are told apart, where nobody names it
 _LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
 
 

@@ -4,24 +4,54 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
+import pandas as pd
 
+from fire_toolkit.campaign.progress import load_of
+from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round
-from fire_toolkit.cli.again import Again, ask_by, ask_doubts, ask_marked, loads_of, say_loads
+from fire_toolkit.cli.again import Again
 from fire_toolkit.cli.auditing import draw_for_experts
-from fire_toolkit.cli.campaigns import begun_here, names_of, open_by_design, record_design
-from fire_toolkit.cli.common import n_of, named, say, workspace_lock
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.campaigns import (
+    begin,
+    begun_here,
+    deliver_files,
+    names_of,
+    open_by_design,
+    record_design,
+)
+from fire_toolkit.cli.common import (
+    n_of,
+    named,
+    say,
+    say_next,
+    setting_or_default,
+    workspace_lock,
+    workspace_path,
+)
+from fire_toolkit.cli.following import say_following
+from fire_toolkit.cli.frame import keep_files
+from fire_toolkit.cli.given import Given, with_tables
+from fire_toolkit.cli.pool_readers import judge_file, scores_of_judge
 from fire_toolkit.cli.progress_line import wipe_progress
+from fire_toolkit.commands.pool import pool
 from fire_toolkit.commands.types import Option
-from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_text import long_text
+from fire_toolkit.machines.scores import LEAST_DOUBT, doubted_labels
 from fire_toolkit.resolution.design import POLICIES, split_positives, votes_in_order
 from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, cost_in_words
 from fire_toolkit.results import drawn_text
+from fire_toolkit.tables import Pool, check_pool
+from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.design import RECHECK
+from fire_toolkit.workspace.config import SETTINGS
+from fire_toolkit.workspace.manifests import MANIFEST, writer_of
 
 DOUBTS, AUDIT = "doubts", "audit"
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
@@ -96,11 +126,11 @@ def next_round(
         if any(alone.values()):
             _refuse_beside(alone, budget, ask, random_share, policy, dry_run)
             if recheck is not None:
-                ask_marked(given, recheck, annotators)
+                _ask_marked(given, recheck, annotators)
             elif strategy is not None:
-                ask_by(given, strategy, annotators)
+                _ask_by(given, strategy, annotators)
             elif DOUBTS in ask:
-                ask_doubts(given, judge, budget, annotators)
+                _ask_doubts(given, judge, budget, annotators)
             elif annotators:
                 raise click.UsageError(
                     "--annotator is of a round; give experts audit/labels/sheet.csv by hand"
@@ -151,7 +181,7 @@ def _ask_planned(
     if not is_dry and len(planned.pool):
         files = {"pool.csv": planned.pool, "plan.csv": delimited_text(planned.strata, nan="nan")}
         counts = dict(zip(planned.strata["stratum"], map(int, planned.strata["n_asked"]), strict=True))
-        again.write(entry, files, numbers | {"ask": list(numbers["ask"])}, counts)
+        _write(again, entry, files, numbers | {"ask": list(numbers["ask"])}, counts)
     _show(planned, again, entry)
     random = planned.strata.set_index("stratum").loc["random"]
     if "random" in numbers["ask"] and numbers["random_share"] and random["n_pairs"] and not random["n_asked"]:
@@ -164,7 +194,7 @@ def _ask_planned(
         return
     queries = named("QUERIES", given.values.get("queries"), beside=given.hashes)
     known = f"--queries {queries} --out {place / 'tasks.json'}"
-    again.say_next(f"tasks {place} --overlap 0", known, is_empty=not len(planned.pool))
+    _say_next(again, f"tasks {place} --overlap 0", known, is_empty=not len(planned.pool))
 
 
 def _refuse_beside(
@@ -185,7 +215,7 @@ def _refuse_beside(
 
 
 def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
-    loads = loads_of(entry)
+    loads = _loads_of(entry)
     n_waiting = 0 if again.waiting is None else len(again.waiting)
     wipe_progress()
     if again.given.values["as_json"]:
@@ -210,6 +240,129 @@ def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
     click.echo(drawn_text(rows, list(planned.strata.columns), "table"), nl=False)
     for line in cost_in_words(planned, again.number):
         say(line)
-    say_loads(loads)
+    _say_loads(loads)
     if n_waiting:
         say(f"{n_of(n_waiting, 'pair')} wait for an answer in a round that has begun")
+
+
+def _write(
+    again: Again,
+    entry: Round | None,
+    files: dict[str, Any],
+    parameters: dict[str, Any],
+    counts: dict[str, int],
+) -> Path:
+    """Write a round's files, and begin it in its campaign; return where they are."""
+    place = again.given.out(f"plan/round-{again.number}")
+    _set_aside(place, files["pool.csv"])
+    again.given.write(place, files, "next-round", parameters, counts)
+    if again.campaign and entry:
+        begin(again.campaign.root, again.campaign.campaign, [entry])
+    return place
+
+
+def _ask(again: Again, pairs: Pool, parameters: dict[str, Any], kind: str = ADJUDICATION) -> None:
+    """Make pairs that were chosen, and not planned, a round."""
+    entry = again.given_out(pairs, kind)
+    if again.campaign and entry is None:
+        say("all of them wait for an answer in a round that has begun; nothing was written")
+        return
+    place = _write(again, entry, {"pool.csv": pairs}, parameters, {"pairs": len(pairs)})
+    say(f"round {again.number}: {n_of(len(pairs), 'pair')} to ask again, in {place}")
+    _say_loads(_loads_of(entry))
+    _say_next(again, f"tasks {place} --overlap 0")
+
+
+def _say_next(again: Again, command: str, known: str = "", *, is_empty: bool = False) -> None:
+    """Name the command that carries the round in its campaign, else the one that makes tasks of it.
+
+    The files of rounds by hand that are not there are written before, whether or not this one is empty.
+    """
+    deliver_files()
+    if again.campaign or is_empty:
+        say_following()
+    else:
+        say_next(command, known)
+
+
+def _loads_of(entry: Round | None) -> dict[str, int]:
+    """Return how many tasks of a round each annotator has; nothing where no campaign carries it."""
+    return {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
+
+
+def _say_loads(loads: dict[str, int]) -> None:
+    """Say who got how many tasks of a round."""
+    if loads:
+        say("given to " + ", ".join(f"{name} {n:,}" for name, n in loads.items()))
+
+
+def _set_aside(place: Path, pool: Pool) -> None:
+    """Keep a plan that lies where another is about to be written, unless that one has all its pairs."""
+    writer = writer_of(place / "pool.csv") if (place / "pool.csv").is_file() else None
+    if writer is None or writer.stage != "next-round":
+        return  # it is not ours, and will not be written over
+    before = read_delimited(place / "pool.csv", required=PAIR)
+    n_lost = int((pair_rows(before, pool) < 0).sum())
+    if not n_lost:
+        return
+    kept = next(at for n in count(1) if not (at := place.with_name(f"{place.name}.earlier-{n}")).exists())
+    kept.mkdir()
+    for name in (*writer.outputs, MANIFEST):
+        (place / name).rename(kept / name)
+    words = f"another plan of {n_of(len(before), 'pair')}, {n_lost:,} of them not in this one"
+    say(f"note: {place} held {words}; it is kept in {kept}")
+
+
+def _ask_marked(given: Given, marked: Path, annotators: Sequence[str]) -> None:
+    """Ask another vote on the judged pairs of a file, as a round of class recheck."""
+    table = check_pool(read_delimited(given.use(marked), required=PAIR)[PAIR].drop_duplicates())[PAIR]
+    is_judged = pair_rows(table, given.judgments) >= 0
+    if lost := int((~is_judged).sum()):
+        first = " ".join(table.loc[~is_judged].iloc[0])
+        say(f"note: {n_of(lost, 'pair')} of {marked} left out, which nobody judged (first: {first})")
+    if not is_judged.any():
+        raise UsageError(f"{marked}: none of its pairs was judged, so there is no label to look at again")
+    _recheck(given, table[is_judged], annotators, {"recheck": marked.name})
+
+
+def _ask_doubts(given: Given, judge: str | None, budget: int | None, annotators: Sequence[str]) -> None:
+    """Ask another vote on labels that a machine judge considers wrong, as a round of class recheck.
+
+    budget: so many, the most doubtful first; None: all.
+    """
+    judge = judge or judge_file(None).parent.name
+    found = doubted_labels(given.labels, scores_of_judge(given, judge))
+    n = n_of(len(found), "label")
+    say(f"{n} doubted by judge {judge} at {LEAST_DOUBT:g} or more; suggestions, not errors")
+    if len(found):
+        _recheck(given, found.head(budget or len(found)), annotators, {"doubts": judge})
+
+
+def _recheck(
+    given: Given, pairs: pd.DataFrame, annotators: Sequence[str], parameters: dict[str, Any]
+) -> None:
+    again = Again.of(given, annotators)
+    _ask(again, check_pool(pairs.assign(round=again.number, design_class=RECHECK)), parameters, RECHECK)
+
+
+def _ask_by(given: Given, strategy: str, annotators: Sequence[str]) -> None:
+    """Pool the workspace's runs by a strategy, from the labels so far, into the workspace's pool.
+
+    The judged pairs that it wants another vote on become a round; new pairs get the round after it.
+    """
+    folder = workspace_path("pool")
+    if folder is None:
+        raise UsageError("--strategy is for a workspace; elsewhere: fire-toolkit pool RUN... --strategy")
+    pooled = Given({**given.values, "runs": (), "out": None})
+    settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
+    tables = with_tables(pool, pooled, settings | {"strategy": strategy})
+    before = tables["asked_before"]
+    found, number = pool(**tables), before.round or 1
+    if len(pairs := found.tables["again"]):
+        found = pool(**tables | {"asked_before": before._replace(round=number + 1)})
+    known = {name: value for name, value in found.parameters.items() if value is not None}
+    keep_files(found, pooled, folder, "pool", known, is_file=False)
+    if len(pairs):
+        asked = check_pool(pairs.assign(round=number, stratum="again", inclusion_probability=1.0))
+        pooled.values["out"] = given.values["out"]  # what was read for the pool is what the round rests on
+        _ask(Again.of(pooled, annotators, number), asked, {"strategy": strategy})

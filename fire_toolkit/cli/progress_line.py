@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import click
 
-_TICK_S = 1.0
 _WIPES = f"{__name__}.wipes"  # where the context keeps what wipes the line that stands
 
 
@@ -17,17 +15,11 @@ _WIPES = f"{__name__}.wipes"  # where the context keeps what wipes the line that
 class Progress:
     """One line on a terminal's stderr that each report overwrites; nothing elsewhere.
 
-    While a report stands for seconds, the line counts them.
-
     first: the first report.
     """
 
     first: str = ""
-    _words: str = ""
     _width: int = 0
-    _since: float = 0.0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _is_over: threading.Event | None = None
 
     def __call__(self, words: str) -> None:
         """Show these words."""
@@ -36,33 +28,14 @@ class Progress:
                 if not self._width:
                     wipe_progress()  # of another
                 context.find_root().meta[_WIPES] = self.clear
-            with self._lock:
-                self._words, self._since = words, time.monotonic()
-                self._draw(words)
-                if self._is_over is None:
-                    self._is_over = threading.Event()
-                    threading.Thread(target=self._count, args=(self._is_over,), daemon=True).start()
-
-    def _draw(self, words: str) -> None:
-        click.echo("\r" + words.ljust(self._width), nl=False, err=True)
-        self._width = len(words)
-
-    def _count(self, is_over: threading.Event) -> None:
-        while not is_over.wait(_TICK_S):
-            with self._lock:
-                seconds = time.monotonic() - self._since
-                if self._width and seconds >= 2 * _TICK_S and not is_over.is_set():
-                    self._draw(f"{self._words} {seconds:.0f} s")
+            click.echo("\r" + words.ljust(self._width), nl=False, err=True)
+            self._width = len(words)
 
     def clear(self, *error: object) -> None:
         """Wipe the line."""
-        with self._lock:
-            if self._is_over is not None:
-                self._is_over.set()
-                self._is_over = None
-            if self._width:
-                click.echo("\r" + " " * self._width + "\r", nl=False, err=True)
-                self._width = 0
+        if self._width:
+            click.echo("\r" + " " * self._width + "\r", nl=False, err=True)
+            self._width = 0
 
     def __enter__(self) -> Progress:
         if self.first:

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import click
 
 from fire_toolkit.campaign.carrier import Delivered
-from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_PAGE,
@@ -144,8 +143,6 @@ def push(
     rules = dataclasses.replace(rules, label_config=campaign.label_config)
     inputs = Given()
     entries = _rounds_to_begin(root, begun, wanted, rules, inputs)
-    for entry in entries:
-        _say_lone_controls(entry)
     changed = [*renewed_rounds(root, begun, rules, inputs), *(with_moves(root, entry) for entry in entries)]
     rounds = sorted({entry.number: entry for entry in (*begun, *changed)}.values(), key=lambda e: e.number)
     if dry_run:
@@ -189,29 +186,26 @@ def _rounds_to_begin(
         return [_moved(root, last, wanted)]
     elif not new and (adds or wanted.annotators or not begun):
         if last and last.carrier == BY_HAND and last.number not in files and not adds:
-            names = list(dict.fromkeys(last.assignments["annotator_id"]))
-            if {*loads_of(wanted.annotators)} != {*names}:
-                raise UsageError(
-                    f"round {last.number} was handed out as files to {', '.join(names)}; it moves as a "
-                    f"whole, with `--annotator {','.join(names)}`"
-                )
-            return [dataclasses.replace(last, carrier=wanted.carrier)]
+            return [_moved(root, last, wanted)]
         new = [files[max(files)] if files else relative_path(tasks_file(root, 1))]
     return [_new_round(rules, file, begun, wanted, inputs) for file in new]
 
 
 def _moved(root: Path, entry: Round, wanted: _Wanted) -> Round:
     """Return a round as another carrier has it, to which nobody was asked anything in it yet."""
-    names = list(dict.fromkeys(entry.assignments["annotator_id"]))
+    names, by_hand = list(dict.fromkeys(entry.assignments["annotator_id"])), entry.carrier == BY_HAND
     at = manifest_path(root / FOLDER, is_folder=True)
-    sent = read_manifest(at).parameters.get("given", {}) if at.is_file() else {}
+    sent = read_manifest(at).parameters.get("given", {}) if at.is_file() and not by_hand else {}
     if str(entry.number) in sent:
         raise UsageError(
             f"round {entry.number} was sent by {entry.carrier} to {', '.join(names)}, and stays there; a "
             "further round may have another carrier"
         )
-    if wanted.annotators and {*loads_of(wanted.annotators)} != {*names}:
-        raise UsageError(f"round {entry.number} was given to {', '.join(names)}; leave out --annotator")
+    if (by_hand or wanted.annotators) and {*loads_of(wanted.annotators)} != {*names}:
+        raise UsageError(
+            f"round {entry.number} was given to {', '.join(names)}; it moves as a whole, with "
+            f"`--annotator {','.join(names)}`"
+        )
     say(f"note: round {entry.number} goes by {wanted.carrier} in the place of {entry.carrier}")
     n_captions = entry.n_captions if wanted.carrier in (BY_PAGE, BY_SERVER) else 1
     return dataclasses.replace(entry, carrier=wanted.carrier, n_captions=n_captions)
@@ -262,19 +256,6 @@ def _new_round(
         seed=int(setting_or_default(None, "tasks", "seed")),
     )
     return dataclasses.replace(drawn, carrier=carrier)
-
-
-def _say_lone_controls(entry: Round) -> None:
-    """Say how many controls stand on pages of their own, where most pages have several captions."""
-    rows = entry.assignments.merge(entry.tasks[["pair_id", "media_url"]], on="pair_id")
-    rows = rows[rows["kind"] != TRAINING]
-    n_on_page = rows.groupby(["annotator_id", "media_url"])["pair_id"].transform("size")
-    n_lone = int(((rows["kind"] == CONTROL) & (n_on_page == 1)).sum())
-    if entry.n_captions > 1 and n_lone and n_on_page.median() > 1:
-        say(
-            f"note: {n_of(n_lone, 'control')} would stand alone on a page, where most pages have several "
-            "captions; choose controls of items that are judged, or several of an item"
-        )
 
 
 def _controls(inputs: Given, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:

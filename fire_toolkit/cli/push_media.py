@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -131,29 +132,25 @@ def say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
     """Say how many tasks each annotator would get in each round, and how long they take."""
     with Store(root / STORE) as store:
         seconds = judgment_seconds(store)
-    rows: list[dict[str, Any]] = [
-        {"annotator": name, "round": str(entry.number), **kinds, "all": sum(kinds.values())}
-        for entry in rounds
-        for name, kinds in load_of(entry).items()
-    ]
-    for row in rows:
-        row["hours"] = row["all"] * seconds / 3600
+    is_timed, rows = not math.isnan(seconds), list[dict[str, Any]]()
+    for entry in rounds:
+        for name, kinds in load_of(entry).items():
+            n = sum(kinds.values())
+            row = {"annotator": name, "round": str(entry.number), **kinds, "all": n}
+            rows.append({**row, "hours": n * seconds / 3600 if is_timed else None})
     if as_json:
-        plain = [{**row, "hours": None if math.isnan(seconds) else row["hours"]} for row in rows]
-        click.echo(json.dumps(plain))
+        click.echo(json.dumps(rows))
         return
-    kinds = sorted({key for row in rows for key in row} - {"annotator", "round", "all", "hours"})
-    header = ["annotator", "round", *kinds, "all", "hours"]
-    cells = [[row.get(key, 0) for key in header[:-1]] for row in rows]
-    shown = [[cell if isinstance(cell, str) else f"{cell:,}" for cell in each] for each in cells]
-    for each, row in zip(shown, rows, strict=True):
-        each.append("" if math.isnan(seconds) else f"{row['hours']:.1f}")
-    click.echo(drawn_text(shown, header, "table"), nl=False)
+    header = ["annotator", "round", *sorted({*chain(*rows)} - {"annotator", "round", "all", "hours"}), "all"]
+    cells = [[f"{row.get(key, 0):,}" if key in header[2:] else row[key] for key in header] for row in rows]
+    hours = [f"{row['hours']:.1f}" if is_timed else "" for row in rows]
+    shown = [[*own, each] for own, each in zip(cells, hours, strict=True)]
+    click.echo(drawn_text(shown, [*header, "hours"], "table"), nl=False)
     n_tasks = sum(row["all"] for row in rows)
-    if math.isnan(seconds):
-        say(f"{n_of(n_tasks, 'task')}; no judgment was timed yet, so hours are not known")
-    else:
-        say(f"{n_of(n_tasks, 'task')}, {n_tasks * seconds / 3600:,.1f} hours at {seconds:.1f} s a judgment")
+    timed = "; no judgment was timed yet, so hours are not known"
+    if is_timed:
+        timed = f", {n_tasks * seconds / 3600:,.1f} hours at {seconds:.1f} s a judgment"
+    say(n_of(n_tasks, "task") + timed)
     say("nothing was sent")
 
 
@@ -184,30 +181,28 @@ def say_pushed(pushed: Sequence[Plan], connection: Connection, *, as_json: bool)
 
 
 def _notes(entry: Plan) -> list[str]:
-    notes = []
-    if entry.n_held:
-        notes.append(
-            f"{n_of(entry.n_held, 'task')} held back until the training is done: pull, then push again"
-        )
-    if entry.crossed:
-        pairs = ", ".join(entry.crossed[:3])
-        notes.append(
-            f"{n_of(len(entry.crossed), 'task')} answered in the moment of the update ({pairs}): the answers "
-            "may be of the old caption or address; look at them"
-        )
-    if entry.duplicates:
-        pairs = ", ".join(list(entry.duplicates)[:3])
-        notes.append(
-            f"{n_of(len(entry.duplicates), 'pair')} there more than once ({pairs}); delete the copies "
-            "without answers in the Data Manager, or leave them: the latest answer counts"
-        )
-    if entry.n_foreign:
-        notes.append(f"{n_of(entry.n_foreign, 'task')} not of this queue; their answers do not count for it")
-    if entry.twins:
-        copies = f"projects {', '.join(map(str, entry.twins))} are copies of it"
-        notes.append(f"{copies}; `fire-toolkit doctor` says which to delete")
-    if entry.n_there + entry.n_added > _MANY:
-        notes.append(f"more than {_MANY:,} tasks slow a server down; hand out less at once (--budget)")
-    if entry.restored:
-        notes.append(f"{', '.join(sorted(entry.restored))} had been changed by hand and were restored")
-    return notes
+    """Return what is wrong with a project, or has yet to come."""
+    crossed, pairs = ", ".join(entry.crossed[:3]), ", ".join(list(entry.duplicates)[:3])
+    found = [
+        f"{n_of(entry.n_held, 'task')} held back until the training is done: pull, then push again",
+        f"{n_of(len(entry.crossed), 'task')} answered in the moment of the update ({crossed}): the answers "
+        "may be of the old caption or address; look at them",
+        f"{n_of(len(entry.duplicates), 'pair')} there more than once ({pairs}); delete the copies without "
+        "answers in the Data Manager, or leave them: the latest answer counts",
+        f"{n_of(entry.n_foreign, 'task')} not of this queue; their answers do not count for it",
+        f"projects {', '.join(map(str, entry.twins))} are copies of it; `fire-toolkit doctor` says which to "
+        "delete",
+        f"more than {_MANY:,} tasks slow a server down; hand out less at once (--budget)",
+        f"{', '.join(sorted(entry.restored))} had been changed by hand and were restored",
+    ]
+    is_slow = entry.n_there + entry.n_added > _MANY
+    sizes = (
+        entry.n_held,
+        entry.crossed,
+        entry.duplicates,
+        entry.n_foreign,
+        entry.twins,
+        is_slow,
+        entry.restored,
+    )
+    return [words for words, size in zip(found, sizes, strict=True) if size]

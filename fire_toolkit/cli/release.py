@@ -17,13 +17,13 @@ from fire_toolkit import __version__
 from fire_toolkit.campaign.store import Store, check_record
 from fire_toolkit.cli.asking_readers import judgments_from
 from fire_toolkit.cli.common import needed_workspace, relative_path, say, workspace_lock
-from fire_toolkit.cli.elsewhere import PEOPLE_KEY
 from fire_toolkit.cli.fire_release import write_fire_release
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.release_check import check, version_in
 from fire_toolkit.cli.report_readers import workspace_facts
 from fire_toolkit.commands.types import Option
+from fire_toolkit.elsewhere.rows import PEOPLE_KEY
 from fire_toolkit.errors import FireError, StaleError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels

@@ -24,6 +24,8 @@ from fire_toolkit.elsewhere.tables import SKIP, FoundFile
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
 
+PEOPLE_KEY = "people.key"  # of pseudonyms, in a workspace's private folder
+SOURCES = BY_TABLE, BY_SERVER = ("table", "labelstudio")  # whose people are told apart, where nobody names it
 WHERE = "elsewhere"  # the entry of a row's answer that says with which tool it was given
 _WORDS = ("values", "why", "comment")  # what an answer says, in many rows the same
 _TOLD = ("created_at", "updated_at", "seconds", "number", "round")

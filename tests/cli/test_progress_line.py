@@ -1,16 +1,13 @@
 """The line of progress on a terminal, and what is said while it stands there."""
 
 import io
-import re
 import sys
-import threading
-import time
 from pathlib import Path
 
 import click
 import pytest
 
-from fire_toolkit.cli import main, progress_line
+from fire_toolkit.cli import main
 from fire_toolkit.cli.common import say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.progress_line import Progress
@@ -28,22 +25,6 @@ def test_a_note_is_said_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
         say("note: a column is left out")
         tell("writing")
     assert terminal.getvalue() == "\rreading\r       \rnote: a column is left out\n\rwriting\r       \r"
-
-
-def test_a_line_that_stands_counts_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = _Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress_line, "_TICK_S", 0.01)
-    before = set(threading.enumerate())
-    with click.Context(main), Progress("reading"):
-        while not re.search(r"\rreading +\d+ s", terminal.getvalue()):
-            time.sleep(0.005)
-        (counting,) = set(threading.enumerate()) - before
-    shown = terminal.getvalue()
-    counting.join()
-    assert shown.startswith("\rreading\r")
-    assert re.search(r"s\r +\r$", shown)
-    assert terminal.getvalue() == shown, "nothing is counted on after the line was wiped"
 
 
 def test_nothing_is_shown_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
