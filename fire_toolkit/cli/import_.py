@@ -36,6 +36,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.fire_release import is_fire_release
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.workspace.database import STORE
@@ -144,7 +145,7 @@ def _into_ledger(
                 "have; expected another copy of this campaign's record"
             )
     paths = [path if path in records else files.use(path) for path in paths]
-    with _hint_at_foreign([path for path in paths if path not in records]):
+    with _hint_at_foreign([path for path in paths if path not in records], given.guideline):
         added = read_files(root, paths, source=source)
     derive_judgments(root, added, stage="import", exports=files, as_json=given.values["as_json"])
 
@@ -153,7 +154,7 @@ def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:
     """Write the judgments in exports, without a ledger."""
     rules = given.guideline
     used = [given.use(path) for path in paths]
-    with _hint_at_foreign(used):
+    with _hint_at_foreign(used, rules):
         exported = ((str(path), read_bytes(path)) for path in used)
         result = judgments_from_export(exported, guideline=rules)
     dropped = reasons_of(result.dropped)
@@ -172,13 +173,13 @@ def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:
 
 
 @contextmanager
-def _hint_at_foreign(paths: Sequence[Path]) -> Iterator[None]:
+def _hint_at_foreign(paths: Sequence[Path], rules: Guideline) -> Iterator[None]:
     """Say what to type where a file is refused because another tool, or another project, wrote it."""
     try:
         yield
     except FormatError as error:
         path = next((path for path in paths if str(error).startswith(f"{path}:")), None)
-        if path and (words := how_to_read(path, str(error))):
+        if path and (words := how_to_read(path, str(error), [label.name for label in rules.labels])):
             raise FormatError(words) from None
         raise
 

@@ -135,6 +135,8 @@ def import_(
     given = Given({"out": out, "as_json": as_json})
     name = judge or file_name(Path(scores).name.removesuffix(".gz").rpartition(".")[0])
     table = read_machine_scores(given.use(scores), name, backbone=backbone)
+    if table.empty:
+        raise UsageError(f"{scores}: no row below the header; expected a score or a label of each pair")
     place = given.out(f"machine/{name}/machine.csv")
     place = place if place.suffix in (".csv", ".tsv") and not place.is_dir() else place / "machine.csv"
     writer = writer_of(place.parent / "machine.csv")

@@ -158,7 +158,7 @@ def push(
         connection = used_connection()
         to = LabelStudio(connection, root, replaces=replace)
         pushed = _push(to, connection, root, campaign, on_server, changed, rules, sample)
-        say_pushed(pushed, connection, as_json=as_json)
+        say_pushed(pushed, connection, _retired(), as_json=as_json)
         _note_pushed(root, inputs, [*pushed, *_deliver_by_others(root, campaign, by_others, rules)])
         if sample != 0:
             look_after(pushed, rules, connection)
@@ -269,18 +269,26 @@ def _deliver_by_others(
     root: Path, campaign: Campaign, rounds: Sequence[Round], rules: Guideline
 ) -> list[Delivered]:
     """Give out the rounds of plug-ins' carriers, and say where each queue is."""
-    found: list[Delivered] = []
+    found, gone = list[Delivered](), _retired()
     for name in sorted({entry.carrier for entry in rounds}):
         carrier = carrier_of(name, root)
         own = [entry for entry in rounds if entry.carrier == name]
         given = carrier.deliver(campaign, own, rules, root / STORE)
         places = carrier.where(campaign, own)
         for entry in given:
+            if entry.queue.annotator_id in gone and not entry.n_added:
+                continue
             added = f"{n_of(entry.n_added, 'task')} added, {entry.n_there:,} there before"
             added = added if entry.n_added else f"{n_of(entry.n_there, 'task')} there"
             say(f"for {entry.queue.annotator_id}, by {name}: {places.get(entry.queue, 'nowhere')}, {added}")
         found += given
     return found
+
+
+def _retired() -> set[str]:
+    """Return who will answer no more, and is told no place to answer at."""
+    campaign = begun_here()
+    return campaign.retired if campaign else set()
 
 
 def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) -> list[Round]:

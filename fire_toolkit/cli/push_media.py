@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -154,7 +154,9 @@ def say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
     say("nothing was sent")
 
 
-def say_pushed(pushed: Sequence[Plan], connection: Connection, *, as_json: bool) -> None:
+def say_pushed(
+    pushed: Sequence[Plan], connection: Connection, retired: Collection[str], *, as_json: bool
+) -> None:
     """Say what was added and updated, what each annotator opens, and what on the server should not be."""
     counts: dict[str, Any] = {
         "projects": sum(bool(p.project) for p in pushed),
@@ -170,7 +172,8 @@ def say_pushed(pushed: Sequence[Plan], connection: Connection, *, as_json: bool)
         f"{n_of(counts['added'], 'task')} added, {counts['there']:,} there before{updated}, "
         f"in {n_of(counts['projects'], 'project')}"
     )
-    pages = {entry.queue: connection.labeling_page(entry.project) for entry in pushed if entry.project}
+    open_to = [entry for entry in pushed if entry.project and entry.queue.annotator_id not in retired]
+    pages = {entry.queue: connection.labeling_page(entry.project) for entry in open_to}
     shown = {str(queue): page for queue, page in pages.items()}
     Given({"as_json": as_json}).summarise({**counts, "pages": shown}, words)
     for queue, page in pages.items():

@@ -189,10 +189,10 @@ def line_to_type(names: Sequence[str], roles: Mapping[str, str], tool: Tool, *, 
     return line + " --split TEXT" * ("pair" in known)
 
 
-def how_to_read(path: Path, error: str) -> str:
+def how_to_read(path: Path, error: str, labels: Collection[str] = ()) -> str:
     """Return what to type for a file that was refused because another tool, or another project, wrote it.
 
-    Empty if it is neither; error: why it was refused.
+    Empty if it is neither; error: why it was refused; labels: of the guideline, which need no --label.
     """
     try:
         table = table_of(path)
@@ -208,10 +208,14 @@ def how_to_read(path: Path, error: str) -> str:
         if tool.each
         else "judgments made elsewhere"
     )
+    line = line_to_type(names, own_roles(tool, table.columns, {}), tool)
+    guess = re.search(r"\blabel=([^,']+)", line)
+    values = table[guess[1]] if guess and guess[1] in table.columns else [""]
+    is_known = not tool.each and {str(value) for value in values} <= {*labels}
+    more = "" if is_known else f" --label {'CONTROL:' * bool(tool.each)}VALUE=LABEL"
     words = (
-        f"{tool.name} with {asked}? Found {some_of(names)}; if the guess is right, type "
-        f"{line_to_type(names, own_roles(tool, table.columns, {}), tool)} "
-        f"--label {'CONTROL:' * bool(tool.each)}VALUE=LABEL; --dry-run shows what is understood"
+        f"{tool.name} with {asked}? Found {some_of(names)}; if the guess is right, type {line}{more}; "
+        "--dry-run shows what is understood"
     )
     if tool.signs:
         return f"{path}: is this {words}"

@@ -483,7 +483,7 @@ def test_disputes_go_whole_elsewhere(judged: Path, server: FakeServer, carrier: 
     assert len(people) > 1
     to = ("push", "--carrier", carrier, "--check-media", 0)
     told = run(*to, "--annotator", people[0], code=1).stderr
-    assert "round 2 was handed out as files to " in told
+    assert "round 2 was given to " in told
     run(*to, "--annotator", ",".join(people))
     assert given(judged, 2) == asked
     assert len(server.projects) == (len(people) if carrier == "labelstudio" else 0)
@@ -504,7 +504,7 @@ def test_server_disputes_take_any_carrier(
     asked = given(hand, 2)
     assert asked
     to_page = ("push", "--carrier", "page", "--check-media", 0)
-    assert "leave out --annotator" in run(*to_page, "--annotator", "A77", code=1).stderr
+    assert "it moves as a whole" in run(*to_page, "--annotator", "A77", code=1).stderr
     assert "note: round 2 goes by page in the place of labelstudio" in run(*to_page).stderr
     assert given(hand, 2) == asked
     assert len(server.projects) == 3

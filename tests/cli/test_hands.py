@@ -73,7 +73,8 @@ def test_what_somebody_leaves_goes_to_others(server: FakeServer, carrier: str) -
     assert votes() == before
     assert votes("A02") == sorted(done)
     if carrier == "server":
-        run("push")
+        told = run("push").stderr
+        assert ("A02 opens" in told, "A04 opens" in told) == (False, True)
         assert server.offered(server.project_of("A02")) == []
         assert sorted(server.keys_of(server.project_of("A04"))) == votes("A04")
         assert as_json("push")["added"] == 0

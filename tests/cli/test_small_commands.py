@@ -65,3 +65,9 @@ def test_live_demo_needs_pyav_and_its_own_folder(tmp_path: Path, monkeypatch: py
     result = run("demo", "--live", "--out", tmp_path / "new", code=1)
     assert "pip install av" in result.stderr
     assert not (tmp_path / "new").exists()
+
+
+def test_scores_of_a_machine_without_a_row_are_refused(fire: Fire, tmp_path: Path) -> None:
+    (tmp_path / "none.csv").write_text("query_id,doc_id,score\n")
+    told = fire("machine", "import", tmp_path / "none.csv", "--out", tmp_path / "m", code=1).stderr
+    assert "none.csv: no row below the header; expected a score or a label of each pair" in told

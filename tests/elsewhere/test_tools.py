@@ -300,3 +300,8 @@ def test_a_known_tool_is_named_with_the_line_to_type(name: str, record: Row, too
     error = fire("import", save(name, [record]), code=1).stderr
     assert f"{name}: is this {tool} with judgments made elsewhere" in error
     assert f"type --columns '{line} --label VALUE=LABEL" in error
+
+
+def test_labels_of_the_guideline_need_no_word_on_what_they_mean() -> None:
+    error = fire("import", save("a.csv", [batch_row({"Answer.match": YES})]), code=1).stderr
+    assert "label=Answer.match'; --dry-run shows what is understood" in error
