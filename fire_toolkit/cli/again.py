@@ -102,9 +102,10 @@ class Again:
         plan = partial(
             plan_round,
             given.judgments,
-            given.labels,
-            given.disputes,
+            disputes=given.disputes,
+            labels=given.labels,
             grades=given.grades,
+            original=given.original_if_any if is_said else None,
             unanswered=self.unanswered,
             round=self.number,
             **numbers,

@@ -172,7 +172,6 @@ def _ask_planned(
     place = given.out(f"plan/round-{again.number}")
     numbers |= {"low_posterior": LOW_POSTERIOR, "seed": again.seed}
     planned = again.planned(
-        original=given.original_if_any,
         by_design=open_by_design(design, given.judgments, given.grades),
         fourth=None if votes is None else split_positives(votes, given.original_if_any),
         **numbers,
