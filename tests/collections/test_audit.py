@@ -6,17 +6,7 @@ from hypothesis import strategies as st
 from small_world import made, make_run
 
 from examples import examples
-from fire_toolkit.collections.audit import (
-    Finding,
-    caption_lengths,
-    confusable_ids,
-    of_captions,
-    of_files,
-    of_ids,
-    of_qrels,
-    of_runs,
-    of_training,
-)
+from fire_toolkit.collections import audit
 from fire_toolkit.collections.duplicates import duplicate_captions, near_duplicates, shared_positives
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 
@@ -54,7 +44,7 @@ def test_queries_without_text_are_no_captions() -> None:
     assert len(near_duplicates(videos)) == 0
     assert rows(shared_positives(videos, qrels(("v1", "x", 1), ("v2", "y", 1)))) == []
     expected = {"duplicate_captions": (1, 2), "near_duplicate_captions": (0, 2)}
-    assert expected == counts(of_captions(videos, min_similarity=0.9))
+    assert expected == counts(audit.of_captions(videos, min_similarity=0.9))
 
 
 def test_the_same_words_of_another_image_are_another_query() -> None:
@@ -88,22 +78,22 @@ def test_near_duplicates_leave_equal_captions_out_and_do_not_depend_on_the_order
 
 def test_ids_that_differ_in_case_or_padding_are_confusable() -> None:
     ids = ["v7", "V7", "v007", "v70", "v700", "w0", "w00", "w", "x1.05", "x1.5"]
-    assert rows(confusable_ids(ids)) == [("v007", "V7"), ("v7", "V7"), ("w00", "w0"), ("x1.5", "x1.05")]
-    assert len(confusable_ids([])) == 0
+    assert rows(audit.confusable_ids(ids)) == [("v007", "V7"), ("v7", "V7"), ("w00", "w0"), ("x1.5", "x1.05")]
+    assert len(audit.confusable_ids([])) == 0
 
 
 def test_caption_lengths_are_counted_in_bins_of_ten() -> None:
-    assert rows(caption_lengths(CAPTIONS)) == [(0, 9, 1, 1.0), (10, 19, 4, 3.0)]
-    assert len(caption_lengths(queries())) == 0
+    assert rows(audit.caption_lengths(CAPTIONS)) == [(0, 9, 1, 1.0), (10, 19, 4, 3.0)]
+    assert len(audit.caption_lengths(queries())) == 0
 
 
-def counts(findings: Iterable[Finding]) -> dict[str, tuple[int, int]]:
+def counts(findings: Iterable[audit.Finding]) -> dict[str, tuple[int, int]]:
     return {found.name: (found.count, found.of) for found in findings}
 
 
 def test_the_qrels_are_held_against_queries_and_items() -> None:
     known = qrels(("q1", "v1", 1), ("q2", "v9", 1), ("q9", "v1", 1), ("q5", "v2", 0))
-    found = [*of_qrels(CAPTIONS, known, items("v1", "v2", "v3"), min_similarity=0.9)]
+    found = [*audit.of_qrels(CAPTIONS, known, items("v1", "v2", "v3"), min_similarity=0.9)]
     tables = {each.name: each.table for each in found}
     assert counts(found) == {
         "missing_positives": (2, 3),
@@ -119,22 +109,22 @@ def test_the_qrels_are_held_against_queries_and_items() -> None:
 
 
 def test_captions_ids_and_files_are_findings_with_their_tables() -> None:
-    alike = of_ids(queries(q1="a", Q1="b"), items("v01", "v1"))
+    alike = audit.of_ids(queries(q1="a", Q1="b"), items("v01", "v1"))
     hashes = pd.DataFrame({"doc_id": list("cabde"), "sha256": ["x", "x", "y", "", ""]})
-    assert counts([*of_captions(CAPTIONS, min_similarity=0.9), alike, of_files(hashes)]) == {
+    assert counts([*audit.of_captions(CAPTIONS, min_similarity=0.9), alike, audit.of_files(hashes)]) == {
         "duplicate_captions": (2, 5),
         "near_duplicate_captions": (0, 5),
         "confusable_ids": (2, 4),
         "duplicate_items": (1, 5),
     }
     assert rows(alike.table) == [("queries", "q1", "Q1"), ("items", "v1", "v01")]
-    assert rows(of_files(hashes).table) == [("c", "a")]
+    assert rows(audit.of_files(hashes).table) == [("c", "a")]
 
 
 def test_a_run_is_held_against_the_grid() -> None:
     run = make_run({"q1": {"v1": 3, "v02": 2, "zz": 1}, "q2": {"v1": 1}, "q9": {"v1": 1}})
     known = qrels(("q1", "v2", 1), ("q2", "v1", 1))
-    found = of_runs(run, CAPTIONS, items("v1", "v2"), known)
+    found = audit.of_runs(run, CAPTIONS, items("v1", "v2"), known)
     assert counts([found]) == {"runs_coverage": (1, 1)}
     assert found.table.iloc[0].to_dict() == {
         "run_id": "m",
@@ -152,7 +142,7 @@ def test_a_run_is_held_against_the_grid() -> None:
 
 
 def test_training_captions_are_compared() -> None:
-    found = of_training(queries(a="A dog runs", b="zzz"), ["a dog runs", "a cat"])
+    found = audit.of_training(queries(a="A dog runs", b="zzz"), ["a dog runs", "a cat"])
     assert counts([found]) == {"training_similarity": (1, 2)}
     (is_in, mean), (other_is_in, others_mean) = rows(found.table[["in_training", "mean_of_5"]])
     assert (is_in, other_is_in) == (True, False)
@@ -185,6 +175,6 @@ def test_free_positives_change_no_input_and_do_not_depend_on_order(
 
 
 def test_the_audit_of_nothing_finds_nothing() -> None:
-    found = [*of_captions(queries(), min_similarity=0.9), of_ids(queries(), items())]
-    found += of_qrels(queries(), qrels(), items(), min_similarity=0.9)
+    found = [*audit.of_captions(queries(), min_similarity=0.9), audit.of_ids(queries(), items())]
+    found += audit.of_qrels(queries(), qrels(), items(), min_similarity=0.9)
     assert {each.count for each in found} == {0}

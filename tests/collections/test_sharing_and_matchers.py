@@ -12,34 +12,25 @@ from hypothesis import strategies as st
 from small_world import made
 
 from examples import examples
+from fire_toolkit import tables
 from fire_toolkit.collections import matchers, similarity
 from fire_toolkit.collections.duplicates import near_duplicates
 from fire_toolkit.collections.matchers import match_by_similarity, suggestion_run
 from fire_toolkit.collections.sharing import mark_shared, share_judgments
 from fire_toolkit.collections.similarity import index_texts, nearest_mean, similar_pairs, word_ngrams
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.tables import (
-    Judgments,
-    Qrels,
-    Queries,
-    check_judgments,
-    check_labels,
-    check_qrels,
-    check_queries,
-    check_run,
-)
 
 
-def queries(**texts: str) -> Queries:
-    return made(check_queries, "query_id text", *texts.items())
+def queries(**texts: str) -> tables.Queries:
+    return made(tables.check_queries, "query_id text", *texts.items())
 
 
 QUERIES = queries(q1="a dog", q2="a dog", q3="A dog", q4="rain")
 SAME = queries(q1="a dog", q2="a dog", q3="a dog")
 
 
-def judgments(*rows: tuple[str, str, str, str]) -> Judgments:
-    return made(check_judgments, "query_id doc_id annotator_id label", *rows)
+def judgments(*rows: tuple[str, str, str, str]) -> tables.Judgments:
+    return made(tables.check_judgments, "query_id doc_id annotator_id label", *rows)
 
 
 def rows(table: pd.DataFrame, columns: str) -> list[tuple[object, ...]]:
@@ -79,7 +70,7 @@ def test_labels_of_shared_judgments_name_the_queries_they_come_from() -> None:
     known = judgments(("q1", "v1", "u", "yes"), ("q3", "v1", "w", "yes"), ("q1", "v2", "u", "no"))
     shared = share_judgments(known, SAME).judgments
     labels = [(q, *label) for q in ("q1", "q2", "q3") for label in (("v1", "yes", 1), ("v2", "no", 0))]
-    resolved = made(check_labels, "query_id doc_id label relevance", *labels)
+    resolved = made(tables.check_labels, "query_id doc_id label relevance", *labels)
     assert rows(mark_shared(resolved, shared), "query_id doc_id shared_from") == [
         ("q1", "v1", ""),
         ("q1", "v2", ""),
@@ -95,7 +86,7 @@ def test_queries_that_are_seen_share_only_where_the_same_is_seen() -> None:
     """As in CIRR: a modification of one image is not the same query as of another image."""
     seen = [("q1", "in red", "i1"), ("q2", "in red", "i2"), ("q3", "in red", "i1")]
     known = judgments(("q1", "v1", "u", "yes"))
-    shared = share_judgments(known, made(check_queries, "query_id text reference", *seen))
+    shared = share_judgments(known, made(tables.check_queries, "query_id text reference", *seen))
     assert rows(shared.judgments, "query_id doc_id label") == [("q1", "v1", "yes"), ("q3", "v1", "yes")]
 
 
@@ -104,7 +95,7 @@ def test_sharing_twice_adds_nothing_and_order_does_not_matter() -> None:
     once = share_judgments(known, QUERIES)
     again = share_judgments(once.judgments, QUERIES)
     assert (once.n_added, again.n_added) == (2, 0)
-    shuffled = share_judgments(Judgments(known.iloc[::-1]), Queries(QUERIES.iloc[::-1]))
+    shuffled = share_judgments(tables.Judgments(known.iloc[::-1]), tables.Queries(QUERIES.iloc[::-1]))
     pd.testing.assert_frame_equal(once.judgments, shuffled.judgments)
 
 
@@ -120,9 +111,9 @@ def test_judgments_of_foreign_queries_are_an_error() -> None:
     refused("1 judged queries are not among the queries (q9)", share_judgments, known, QUERIES, by=JoinError)
 
 
-def qrels(**docs: str) -> Qrels:
+def qrels(**docs: str) -> tables.Qrels:
     pairs = [(query, doc, 1) for query, own in docs.items() for doc in own.split()]
-    return made(check_qrels, "query_id doc_id relevance", *pairs)
+    return made(tables.check_qrels, "query_id doc_id relevance", *pairs)
 
 
 GUITAR = ("a man plays the guitar", "a man plays a guitar", "a man plays the guitars")
@@ -141,7 +132,7 @@ def test_pairs_are_suggested_with_the_caption_they_come_through() -> None:
 def test_suggestions_are_a_run_and_no_judgments() -> None:
     found = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
     run = suggestion_run(found)
-    pd.testing.assert_frame_equal(check_run(run), run)
+    pd.testing.assert_frame_equal(tables.check_run(run), run)
     assert {"tfidf"} == set(run["run_id"])
     assert "label" not in run
     none = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=1)
@@ -160,9 +151,9 @@ def test_too_many_suggestions_are_refused_and_not_made(monkeypatch: pytest.Monke
     refused(said, match_by_similarity, CAPTIONS, ORIGINAL, **asked, by=UsageError)
 
 
-def matched(known: Qrels, *seen: tuple[str, str, str]) -> list[tuple[object, ...]]:
+def matched(known: tables.Qrels, *seen: tuple[str, str, str]) -> list[tuple[object, ...]]:
     found = match_by_similarity(
-        made(check_queries, "query_id text reference", *seen), known, min_similarity=0.5
+        made(tables.check_queries, "query_id text reference", *seen), known, min_similarity=0.5
     )
     return rows(found, "query_id doc_id")
 
@@ -284,7 +275,7 @@ letters = st.text(alphabet="abé", min_size=1, max_size=12)
 def test_edit_distances_are_those_of_the_definition(texts: set[str]) -> None:
     """Of near duplicates, whatever their cosine; missing above 8."""
     ids = [f"q{n}" for n in range(len(texts))]
-    queries = check_queries(pd.DataFrame({"query_id": ids, "text": sorted(texts)}))
+    queries = tables.check_queries(pd.DataFrame({"query_id": ids, "text": sorted(texts)}))
     found = near_duplicates(queries, min_similarity=-1)
     assert len(found) == len(texts) * (len(texts) - 1) // 2
     for text, other, edits in zip(found["text"], found["other_text"], found["edit_distance"], strict=True):

@@ -16,18 +16,8 @@ from hypothesis import strategies as st
 
 from fire_toolkit.errors import FileNote, FireError, FormatError, TableError
 from fire_toolkit.formats.runs.axis_ids import read_ids
-from fire_toolkit.formats.tables import columns_text, delimited
+from fire_toolkit.formats.tables import columns_text, delimited, table_files
 from fire_toolkit.formats.tables.delimited import delimited_bytes, delimited_text, read_delimited
-from fire_toolkit.formats.tables.table_files import (
-    read_items,
-    read_judged_pairs,
-    read_judgments,
-    read_labels,
-    read_pool,
-    read_pool_sources,
-    read_pooled_runs,
-    read_queries,
-)
 from fire_toolkit.formats.tables.tifa import read_questions
 from fire_toolkit.syntax import parse_json, parse_toml
 from fire_toolkit.workspace.manifests import read_manifest
@@ -224,27 +214,27 @@ def test_only_the_columns_asked_for_are_kept_and_all_are_utf8(text: str) -> None
 
 def test_a_pool_needs_its_ids_only_and_may_be_named_by_its_folder() -> None:
     put("pool.csv", "query_id,doc_id\n1,NA\n1,007\n")
-    assert list(read_pool(Path())["doc_id"]) == ["007", "NA"]
+    assert list(table_files.read_pool(Path())["doc_id"]) == ["007", "NA"]
 
 
 def test_queries_keep_further_columns_and_items_may_have_times() -> None:
-    queries = read_queries(put("q.tsv", "query_id\ttext\taspect\n1\ta cat\tanimal\n"))
+    queries = table_files.read_queries(put("q.tsv", "query_id\ttext\taspect\n1\ta cat\tanimal\n"))
     assert list(queries["aspect"]) == ["animal"]
-    items = read_items(put("i.csv", "doc_id,media_url,start_s,end_s\nv,v.mp4,1.5,\n"))
+    items = table_files.read_items(put("i.csv", "doc_id,media_url,start_s,end_s\nv,v.mp4,1.5,\n"))
     assert items["start_s"].tolist() == [1.5]
     assert items["end_s"].isna().all()
 
 
 def test_captions_as_items_need_no_media_and_videos_as_queries_no_text() -> None:
-    items = read_items(put("i.tsv", "doc_id\ttext\nc1\ta cat\n"))
-    queries = read_queries(put("q.tsv", "query_id\tmedia_url\nv1\tv1.mp4\n"))
+    items = table_files.read_items(put("i.tsv", "doc_id\ttext\nc1\ta cat\n"))
+    queries = table_files.read_queries(put("q.tsv", "query_id\tmedia_url\nv1\tv1.mp4\n"))
     assert (list(items["text"]), list(queries["media_url"])) == (["a cat"], ["v1.mp4"])
-    refused("no column media_url", read_items, put("bad.tsv", "doc_id\tother\nc1\tx\n"))
+    refused("no column media_url", table_files.read_items, put("bad.tsv", "doc_id\tother\nc1\tx\n"))
 
 
 def test_of_repeated_answers_the_latest_counts() -> None:
     rows = "1,d,ann,relevant,2026-01-02T00:00:00Z\n1,d,ann,irrelevant,2026-01-01T00:00:00Z\n"
-    judgments, n_superseded = read_judgments(
+    judgments, n_superseded = table_files.read_judgments(
         put("j.csv", "query_id,doc_id,annotator_id,label,created_at\n" + rows)
     )
     assert (list(judgments["label"]), n_superseded) == (["relevant"], 1)
@@ -262,7 +252,7 @@ def test_of_repeated_answers_the_latest_counts() -> None:
     ],
 )
 def test_judged_pairs_come_from_tables_and_from_qrels(name: str, content: object, docs: str) -> None:
-    assert set(read_judged_pairs(put(name, content))["doc_id"]) == {*docs}
+    assert set(table_files.read_judged_pairs(put(name, content))["doc_id"]) == {*docs}
 
 
 @pytest.mark.parametrize(
@@ -273,7 +263,7 @@ def test_judged_pairs_are_of_the_first_of_their_rounds(
 ) -> None:
     """A round that is somebody's own word makes all of them round 1."""
     rows = [f"1,{doc},long comment,{number}\n" for doc, number in zip("baa", rounds, strict=True)]
-    pairs = read_judged_pairs(put("j.csv", "query_id,doc_id,comment,round\n" + "".join(rows)))
+    pairs = table_files.read_judged_pairs(put("j.csv", "query_id,doc_id,comment,round\n" + "".join(rows)))
     assert list(pairs.columns) == ["query_id", "doc_id", "round"]
     assert sorted(pairs.itertuples(index=False, name=None)) == first
 
@@ -288,18 +278,22 @@ def test_judged_pairs_are_of_the_first_of_their_rounds(
 )
 def test_the_pooled_runs_are_those_of_the_whole_table(text: str) -> None:
     path = put("pool_sources.csv", text)
-    assert set(read_pool_sources(path)["run_id"]) == read_pooled_runs(path) == {"a", "b"}
+    assert (
+        set(table_files.read_pool_sources(path)["run_id"]) == table_files.read_pooled_runs(path) == {"a", "b"}
+    )
 
 
 def test_what_is_no_such_table_is_a_clear_error() -> None:
     for text in ("run_id\na\n", "query_id,doc_id,run_id,rank\nq,d,two words,1\n"):
-        refused("pool_sources.csv", read_pooled_runs, put("pool_sources.csv", text), by=FireError)
-    refused("no column label, relevance", read_labels, put("labels.csv", "query_id,doc_id\n1,a\n"))
+        refused("pool_sources.csv", table_files.read_pooled_runs, put("pool_sources.csv", text), by=FireError)
+    refused(
+        "no column label, relevance", table_files.read_labels, put("labels.csv", "query_id,doc_id\n1,a\n")
+    )
     odd = put("labels2.csv", "query_id,doc_id,label,relevance\n1,a,x,yes\n")
-    refused("labels2.csv: relevance is not a number", read_labels, odd, by=TableError)
-    refused("no such file", read_labels, Path("none.csv"))
+    refused("labels2.csv: relevance is not a number", table_files.read_labels, odd, by=TableError)
+    refused("no such file", table_files.read_labels, Path("none.csv"))
     tabs_and_commas = put("f", "query_id,doc_id\tlabel\nq,d\tyes\n")
-    refused("f:1: no column query_id", read_judged_pairs, tabs_and_commas)
+    refused("f:1: no column query_id", table_files.read_judged_pairs, tabs_and_commas)
     refused("f: no query_ids; found query_id,doc_id, label", read_ids, tabs_and_commas, "query_id")
 
 

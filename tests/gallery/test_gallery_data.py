@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from small_world import World
 
+from fire_toolkit import tables
 from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
 from fire_toolkit.gallery.doubts import findings
 from fire_toolkit.gallery.pairs import (
@@ -23,21 +24,11 @@ from fire_toolkit.gallery.pairs import (
 )
 from fire_toolkit.gallery.votes import Votes
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.tables import (
-    Qrels,
-    Queries,
-    Run,
-    check_disputes,
-    check_judgments,
-    check_labels,
-    check_qrels,
-    check_queries,
-)
 
 GRADES = {"no": 0, "yes": 1, "unsure": None}
 
 
-def a_run(run_id: str, **lists: str) -> Run:
+def a_run(run_id: str, **lists: str) -> tables.Run:
     rows = [
         (run_id, query, doc, float(-rank)) for query, docs in lists.items() for rank, doc in enumerate(docs)
     ]
@@ -52,11 +43,13 @@ def unvoted(shown: Shown) -> Votes:
     return votes_on(shown, None, grades={}, numbers={})
 
 
-def benchmark(*positives: tuple[str, str], texts: Iterable[str] | None = None) -> tuple[Qrels, Queries]:
+def benchmark(
+    *positives: tuple[str, str], texts: Iterable[str] | None = None
+) -> tuple[tables.Qrels, tables.Queries]:
     """Return qrels of these positives, and queries of their ids, or of others."""
-    original = check_qrels(pairs(*positives).assign(relevance=1))
+    original = tables.check_qrels(pairs(*positives).assign(relevance=1))
     ids = sorted({query for query, _ in positives}) if texts is None else texts
-    return original, check_queries(pd.DataFrame({"query_id": ids}, dtype="str").assign(text="t"))
+    return original, tables.check_queries(pd.DataFrame({"query_id": ids}, dtype="str").assign(text="t"))
 
 
 @pytest.fixture
@@ -73,8 +66,8 @@ def shown() -> Shown:
     return shown_pairs(
         [a_run("r1", q1="abc", q2="ac"), a_run("r2", q1="bax", q2="ca")],
         *benchmark(("q2", "c"), ("q1", "c"), ("q1", "w"), texts=["q1", "q0", "q2"]),  # q0 has no positive
-        labels=check_labels(labels),
-        disputes=check_disputes(pairs(("q1", "a", "tie"), columns="query_id doc_id reason")),
+        labels=tables.check_labels(labels),
+        disputes=tables.check_disputes(pairs(("q1", "a", "tie"), columns="query_id doc_id reason")),
         unusable=["q2"],
         depth=3,
     )
@@ -124,13 +117,13 @@ def test_the_most_convincing_false_negatives_are_at_the_top_of_every_run_with_se
     lists = {"q2": "xabc", "q3": "xabc", "q4": "xabc"}
     runs = [a_run(name, q1=q1, **lists) for name, q1 in (("r1", "xabc"), ("r2", "abcx"), ("r3", "abcx"))]
     known = benchmark(*((f"q{n}", "w") for n in range(1, 5)))
-    shown = shown_pairs(runs, *known, labels=check_labels(labels), depth=4)
+    shown = shown_pairs(runs, *known, labels=tables.check_labels(labels), depth=4)
     best = findings(shown, unvoted(shown))[0]
     assert [shown.queries[shown.query[n]] for n in best.pairs] == ["q2", "q1", "q3", "q4"]
 
 
 def test_votes_go_to_their_pairs(shown: Shown) -> None:
-    judgments = check_judgments(
+    judgments = tables.check_judgments(
         pairs(
             ("q1", "b", "ann", "yes", "2026-01-02", "", "task"),
             ("q1", "b", "bob", "no", "2026-01-01", "</script>", "overlap"),
@@ -164,7 +157,9 @@ def test_shards_hold_every_list_and_label(seed: int, size: int) -> None:
     world = World(seed)
     index_of = world.runs["run_id"].astype("str")
     runs = [rank_run(world.runs[index_of == name].drop(columns="rank")) for name in world.run_ids]
-    queries = check_queries(pd.DataFrame({"query_id": sorted(world.original["query_id"])}).assign(text="t"))
+    queries = tables.check_queries(
+        pd.DataFrame({"query_id": sorted(world.original["query_id"])}).assign(text="t")
+    )
     shown = shown_pairs(runs, world.original, queries, labels=world.labels, depth=4)
     files = dict(gallery_files(shown, unvoted(shown), Beside(), title="t", size=size))
     (index,) = read(files["data/index.js"])
@@ -210,15 +205,15 @@ def test_nothing_in_a_text_ends_a_script_or_a_line(shown: Shown) -> None:
 
 def test_a_shared_label_is_no_judgment() -> None:
     rows, columns = ("q", "yes", 1), "query_id label relevance doc_id shared_from"
-    labels = check_labels(pairs((*rows, "b", ""), (*rows, "c", "q b"), columns=columns))
+    labels = tables.check_labels(pairs((*rows, "b", ""), (*rows, "c", "q b"), columns=columns))
     shown = shown_pairs([a_run("r", q="cb")], *benchmark(("q", "a")), labels=labels)
     found = dict(zip(shown.docs[shown.doc], (STATES[state] for state in shown.state), strict=True))
     assert found == {"a": "original", "b": "new", "c": "shared"}
 
 
 def test_nothing_judged_is_shown_as_such() -> None:
-    original = check_qrels(pairs(("q", "a", 1), ("q", "n", 0), columns="query_id doc_id relevance"))
-    queries = check_queries(pairs(columns="query_id text"))
+    original = tables.check_qrels(pairs(("q", "a", 1), ("q", "n", 0), columns="query_id doc_id relevance"))
+    queries = tables.check_queries(pairs(columns="query_id text"))
     shown = shown_pairs([a_run("r", q="nb")], original, queries, depth=5)
     assert [STATES[state] for state in shown.state] == ["original", "unjudged", "unjudged"]
     assert shown.texts == [""]

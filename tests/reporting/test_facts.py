@@ -5,14 +5,8 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.reporting import voted
 from fire_toolkit.reporting.page import headline, swaps
-from fire_toolkit.reporting.voted import (
-    annotators_beside_others,
-    flipped_pairs,
-    flips_by_length,
-    flips_by_run,
-    sets_of_runs,
-)
 from fire_toolkit.results import Found
 from fire_toolkit.tables import check_judgments, check_labels, check_pool_sources, check_qrels, check_queries
 
@@ -39,7 +33,7 @@ SOURCES = check_pool_sources(
 
 
 def test_flipped_are_new_positives_rejected_originals_and_disputes() -> None:
-    found = flipped_pairs(ORIGINAL, LABELS, DISPUTES)
+    found = voted.flipped_pairs(ORIGINAL, LABELS, DISPUTES)
     assert {" ".join(row) for row in found.to_numpy()} == {
         "q c new positive",
         "r b new positive",
@@ -49,8 +43,8 @@ def test_flipped_are_new_positives_rejected_originals_and_disputes() -> None:
 
 
 def test_flips_are_counted_by_run_and_by_length() -> None:
-    flipped = flipped_pairs(ORIGINAL, LABELS, DISPUTES)
-    table = flips_by_run(flipped, SOURCES, "gallery/index.html").set_index(["group", "flip"])
+    flipped = voted.flipped_pairs(ORIGINAL, LABELS, DISPUTES)
+    table = voted.flips_by_run(flipped, SOURCES, "gallery/index.html").set_index(["group", "flip"])
     assert table["n_pairs"].to_dict() == {
         ("one", "new positive"): 2, ("one", "rejected original"): 1, ("one", "dispute"): 1,
         ("two", "new positive"): 1, ("two", "rejected original"): 0, ("two", "dispute"): 0,
@@ -58,12 +52,12 @@ def test_flips_are_counted_by_run_and_by_length() -> None:
     }  # fmt: skip
     assert table["share"]["one", "new positive"] == 2 / 5
     assert table["href"]["two", "dispute"] == "gallery/index.html#?only=disputes"
-    assert flips_by_run(flipped, SOURCES)["href"].isna().all()
+    assert voted.flips_by_run(flipped, SOURCES)["href"].isna().all()
     queries = check_queries(
         pd.DataFrame({"query_id": ["q", "r", "s"], "text": ["a cat", "a much longer text", "?"]})
     )
     judged = pd.concat([LABELS[["query_id"]], DISPUTES[["query_id"]]])
-    by_length = flips_by_length(flipped, judged, queries, n_groups=2)
+    by_length = voted.flips_by_length(flipped, judged, queries, n_groups=2)
     counts = by_length.groupby("group", sort=False)["n_pairs"].sum()
     assert counts.tolist() == [2, 2]
     assert counts.index.tolist() == ["5 characters", "18 characters"]
@@ -78,7 +72,7 @@ def test_every_new_positive_belongs_to_one_set_of_runs() -> None:
         [(*pair, run, 1) for pair in pairs for run in "abc" if rng.random() < 0.5],
         columns=["query_id", "doc_id", "run_id", "rank"]))  # fmt: skip
     original = check_qrels(labels[["query_id", "doc_id", "relevance"]].iloc[:5].assign(relevance=1))
-    found = sets_of_runs(flipped_pairs(original, labels, None), sources)
+    found = voted.sets_of_runs(voted.flipped_pairs(original, labels, None), sources)
     new = {tuple(pair) for pair in labels.loc[labels["relevance"] >= 1, ["query_id", "doc_id"]].to_numpy()}
     new -= {tuple(pair) for pair in original[["query_id", "doc_id"]].to_numpy()}
     by_pair = sources.groupby(["query_id", "doc_id"])["run_id"].agg(lambda runs: "".join(sorted(runs)))
@@ -101,7 +95,7 @@ def test_misses_and_false_alarms_are_shares_of_others_votes() -> None:
     ]
     judgments = check_judgments(pd.DataFrame(rows, columns=["query_id", "doc_id", "annotator_id", "label"]))
     grades = {"0": 0, "1": 1, "2": None}
-    table, two = annotators_beside_others(judgments, grades=grades)
+    table, two = voted.annotators_beside_others(judgments, grades=grades)
     table, two = table.set_index("annotator_id"), two.set_index(["a", "b"])
     votes = {(doc, who): label == "1" for _, doc, who, label in rows if label != "2"}
     for who in "uvw":

@@ -10,17 +10,7 @@ from brought import refused
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.plot_files import save_plot
-from fire_toolkit.reporting.plots import (
-    Plot,
-    draw,
-    plot_annotators,
-    plot_differences,
-    plot_judged,
-    plot_lengths,
-    plot_orders,
-    plot_overlap,
-    plot_scores,
-)
+from fire_toolkit.reporting import plots
 
 NAMES = ["clip", 'a "b" </script>']
 NAN = float("nan")
@@ -56,18 +46,18 @@ PROFILES = table(
     *(("ann", 9, 0.2, 0.9, 3.0), ("bob", 9, 0.2, NAN, 3.0)),
 )
 PLOTS = {
-    "scores": plot_scores(SCORES),
-    "differences": plot_differences(DIFFERENCES),
-    "lengths": plot_lengths(LENGTHS),
-    "overlap": plot_overlap(COMPARISONS),
-    "judged": plot_judged(JUDGED),
-    "orders": plot_orders(PLACES),
-    "annotators": plot_annotators(PROFILES),
+    "scores": plots.plot_scores(SCORES),
+    "differences": plots.plot_differences(DIFFERENCES),
+    "lengths": plots.plot_lengths(LENGTHS),
+    "overlap": plots.plot_overlap(COMPARISONS),
+    "judged": plots.plot_judged(JUDGED),
+    "orders": plots.plot_orders(PLACES),
+    "annotators": plots.plot_annotators(PROFILES),
 }
 
 
 @pytest.mark.parametrize("plot", PLOTS.values(), ids=list(PLOTS))
-def test_a_plot_is_json_without_nan(plot: Plot) -> None:
+def test_a_plot_is_json_without_nan(plot: plots.Plot) -> None:
     text = json.dumps(plot, allow_nan=False)
     assert json.loads(text)["data"]["values"]
     assert set(plot._repr_mimebundle_()) == {"application/vnd.vegalite.v6+json", "text/plain"}
@@ -76,7 +66,7 @@ def test_a_plot_is_json_without_nan(plot: Plot) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("plot", PLOTS.values(), ids=list(PLOTS))
 def test_vega_lite_draws_a_plot_without_a_warning(
-    plot: Plot, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    plot: plots.Plot, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("vl_convert")
     for kind in (".svg", ".png", ".pdf"):
@@ -87,16 +77,16 @@ def test_vega_lite_draws_a_plot_without_a_warning(
 
 LONG = "internvideo2-6b-finetuned-on-msrvtt-1k-a"
 PAPER = {
-    "scores": plot_scores(SCORES.replace("clip", LONG)),
-    "differences": plot_differences(DIFFERENCES[:1].replace("ssb", LONG)),
-    "lengths": plot_lengths(LENGTHS.replace("clip", LONG)),
-    "overlap": plot_overlap(COMPARISONS.replace("clip", LONG)),
-    "judged": plot_judged(JUDGED.replace("clip", LONG)),
-    "orders": plot_orders(PLACES.replace("clip", LONG)),
-    "found": draw(
+    "scores": plots.plot_scores(SCORES.replace("clip", LONG)),
+    "differences": plots.plot_differences(DIFFERENCES[:1].replace("ssb", LONG)),
+    "lengths": plots.plot_lengths(LENGTHS.replace("clip", LONG)),
+    "overlap": plots.plot_overlap(COMPARISONS.replace("clip", LONG)),
+    "judged": plots.plot_judged(JUDGED.replace("clip", LONG)),
+    "orders": plots.plot_orders(PLACES.replace("clip", LONG)),
+    "found": plots.draw(
         "found", pd.DataFrame([{"set": 1, "run_id": LONG, "slot": 1, "is_in": True, "n_pairs": 7}])
     ),
-    "flips": draw(
+    "flips": plots.draw(
         "flips", pd.DataFrame([{"group": LONG, "flip": "dispute", "n_pairs": 7, "share": 0.1, "href": None}])
     ),
 }
@@ -131,7 +121,7 @@ def test_an_axis_of_shares_ends_at_0_and_100_percent(width: int, tmp_path: Path)
     pytest.importorskip("vl_convert")
     rows = [("r", "C@1", 0.0, 0.01, 0.0, 0.05), ("s", "C@1", 0.97, 1.0, 0.96, 1.0)]
     columns = ["run_id", "measure", "original", "augmented", "low", "high"]
-    save_plot(plot_scores(pd.DataFrame(rows, columns=columns)), tmp_path / "plot.svg", width=width)
+    save_plot(plots.plot_scores(pd.DataFrame(rows, columns=columns)), tmp_path / "plot.svg", width=width)
     texts = re.findall(r">([−\d.]+)%<", (tmp_path / "plot.svg").read_text())
     values = [float(text.replace("−", "-")) for text in texts]
     assert (min(values), max(values)) == (0, 100)
@@ -159,21 +149,21 @@ def test_a_plot_holds_the_numbers_of_its_table() -> None:
 def test_a_run_beside_itself_is_left_out_where_equal_lists_have_less_than_1() -> None:
     """Truncated RBO of equal lists at depth 10 is 1 − .9^10 = .65."""
     name = "RBO_truncated(p=0.9)@10"
-    plot = plot_overlap(COMPARISONS.assign(measure=name))
+    plot = plots.plot_overlap(COMPARISONS.assign(measure=name))
     pairs = {(row["row"], row["column"]) for row in plot["data"]["values"]}
     assert pairs == {("1 clip", "2 ssb"), ("2 ssb", "1 clip")}
 
 
 def test_gains_by_length_are_of_every_run_and_never_contradict_their_interval() -> None:
     many = pd.concat([LENGTHS.replace("clip", f"model-{n}") for n in range(20)]).drop_duplicates()
-    assert plot_lengths(many).table["run_id"].nunique() == 21
+    assert plots.plot_lengths(many).table["run_id"].nunique() == 21
     limits = [(0.01, 0.2), (-0.2, -0.01), (-0.1, 0.2), (float("nan"), float("nan"))]
     rows = (
         LENGTHS[LENGTHS["run_id"] == "clip"]
         .iloc[[0] * 4]
         .assign(low=[low for low, _ in limits], high=[high for _, high in limits])
     )
-    shown = plot_lengths(rows).table[["verdict", "interval_shown"]].to_numpy().tolist()
+    shown = plots.plot_lengths(rows).table[["verdict", "interval_shown"]].to_numpy().tolist()
     assert shown == [
         ["gains", "+1 to +20"],
         ["loses", "−20 to −1"],
@@ -183,15 +173,15 @@ def test_gains_by_length_are_of_every_run_and_never_contradict_their_interval() 
 
 
 def test_one_measure_needs_no_menu_and_several_have_one() -> None:
-    assert "params" not in plot_scores(SCORES, measures=["AP"])
-    assert plot_scores(SCORES, measures=["AP"])["title"]["text"] == "AP"
+    assert "params" not in plots.plot_scores(SCORES, measures=["AP"])
+    assert plots.plot_scores(SCORES, measures=["AP"])["title"]["text"] == "AP"
     assert PLOTS["scores"]["title"]["text"] == {"expr": "shown_measure"}
     assert PLOTS["scores"]["params"][0]["bind"]["options"] == ["C@1", "AP"]
 
 
 def test_a_measure_that_the_table_lacks_is_named() -> None:
-    refused("no row for the measure nDCG", plot_scores, SCORES, measures=["nDCG"], by=UsageError)
-    refused("no measure 'RBO'", plot_overlap, COMPARISONS, measure="RBO", by=UsageError)
+    refused("no row for the measure nDCG", plots.plot_scores, SCORES, measures=["nDCG"], by=UsageError)
+    refused("no measure 'RBO'", plots.plot_overlap, COMPARISONS, measure="RBO", by=UsageError)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:

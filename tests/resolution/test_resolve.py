@@ -11,31 +11,22 @@ from small_judgments import judged as judged_rows
 from small_judgments import judged_docs as judged
 
 from examples import cases, examples
+from fire_toolkit import tables
 from fire_toolkit.errors import FireError, TableError, UsageError
 from fire_toolkit.resolution.plan import rejected_originals
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.resolve import Resolution, resolve
 from fire_toolkit.resolution.settle import settle_disputes
 from fire_toolkit.resolution.votes import Verdicts, Votes
-from fire_toolkit.tables import (
-    SUPPORT,
-    Judgments,
-    Labels,
-    Qrels,
-    check_disputes,
-    check_judgments,
-    check_labels,
-    check_qrels,
-)
 
 GRADED = {"x": 2, "y": 1, "z": 0, "esc": None}
 
 
-def ready(judgments: Judgments) -> tuple[Judgments, pd.DataFrame]:
+def ready(judgments: tables.Judgments) -> tuple[tables.Judgments, pd.DataFrame]:
     """What every rule needs: judgments of round 1, and a control that annotator a0 knew."""
     control = pd.DataFrame({"query_id": ["q"], "doc_id": ["control"], "label": ["x"]})
     known = control.assign(annotator_id="a0")
-    return check_judgments(pd.concat([judgments, known]).assign(round=1)), control
+    return tables.check_judgments(pd.concat([judgments, known]).assign(round=1)), control
 
 
 def decided(answers: dict[str, list[str]], rule: str) -> dict[str, str]:
@@ -59,7 +50,7 @@ def test_a_label_carries_its_grade_its_votes_and_their_share() -> None:
     labels, disputes = resolve(judged({"d": ["x", "x", "y", "esc"], "e": ["z"]}), grades=GRADED)[:2]
     columns = ["doc_id", "label", "relevance", "method", "n_judgments", "n_agree", "vote_share"]
     rows = [("d", "x", 2, "fire", 3, 2, 2 / 3), ("e", "z", 0, "fire", 1, 1, 1.0)]
-    expected = check_labels(pd.DataFrame(rows, columns=columns).assign(query_id="q"))
+    expected = tables.check_labels(pd.DataFrame(rows, columns=columns).assign(query_id="q"))
     pd.testing.assert_frame_equal(expected, labels)
     assert len(disputes) == 0
 
@@ -68,21 +59,21 @@ def test_a_dispute_counts_every_answer_in_the_order_of_the_guideline() -> None:
     answers = {"b": ["y", "x", "esc"], "a": ["esc"]}
     rows = [("a", "escalated", 0, 0, 0, 1), ("b", "no_majority", 1, 1, 0, 1)]
     columns = ["doc_id", "reason", "n_x", "n_y", "n_z", "n_esc"]
-    expected = check_disputes(pd.DataFrame(rows, columns=columns).assign(query_id="q"))
+    expected = tables.check_disputes(pd.DataFrame(rows, columns=columns).assign(query_id="q"))
     pd.testing.assert_frame_equal(expected, resolve(judged(answers), grades=GRADED)[1])
 
 
 def test_pairs_of_different_queries_are_kept_apart() -> None:
     rows = [("q1", "d", "x"), ("q2", "d", "y"), ("q:1", "d", "z"), ("q", "1:d", "x")]
     table = pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]).assign(annotator_id="u")
-    labels = resolve(check_judgments(table), grades=GRADED).labels
+    labels = resolve(tables.check_judgments(table), grades=GRADED).labels
     found = list(zip(labels["query_id"], labels["doc_id"], labels["relevance"], strict=True))
     assert found == [("q", "1:d", 2), ("q1", "d", 2), ("q2", "d", 1), ("q:1", "d", 0)]
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
-    judgments = check_judgments(judged({}).assign(round=pd.Series(dtype="int64")))
+    judgments = tables.check_judgments(judged({}).assign(round=pd.Series(dtype="int64")))
     labels, disputes = resolve(judgments, grades=GRADED, rule=rule)[:2]
     assert (len(labels), len(disputes)) == (0, 0)
     assert list(disputes.columns) == ["query_id", "doc_id", "reason", "n_x", "n_y", "n_z", "n_esc"]
@@ -90,7 +81,7 @@ def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_where_no_label_is_a_vote_every_pair_is_escalated(rule: str) -> None:
-    judgments = check_judgments(judged({"d": ["esc", "esc"], "e": ["esc"]}).assign(round=1))
+    judgments = tables.check_judgments(judged({"d": ["esc", "esc"], "e": ["esc"]}).assign(round=1))
     found = resolve(judgments, grades={"esc": None}, rule=rule)
     assert (len(found.labels), list(found.disputes["reason"])) == (0, ["escalated", "escalated"])
     assert set(found.against_majority.values()) == {0}
@@ -112,10 +103,10 @@ def test_every_judged_pair_is_a_label_or_a_dispute_whatever_the_row_order(
     before = judgments.copy()
     labels, disputes = resolve(judgments, grades=GRADED, rule=rule, controls=controls)[:2]
     assert sorted([*labels["doc_id"], *disputes["doc_id"]]) == sorted([*answers, "control"])
-    (support,) = set(SUPPORT) & set(labels.columns)
+    (support,) = set(tables.SUPPORT) & set(labels.columns)
     assert labels[support].between(0, 1).all()
     assert "esc" not in set(labels["label"])
-    shuffled = Judgments(judgments.sample(frac=1, random_state=seed))
+    shuffled = tables.Judgments(judgments.sample(frac=1, random_state=seed))
     again = resolve(shuffled, grades=GRADED, rule=rule, controls=controls)
     pd.testing.assert_frame_equal(labels, again[0])
     pd.testing.assert_frame_equal(disputes, again[1])
@@ -155,14 +146,14 @@ def test_a_vote_that_a_rule_leaves_open_is_in_dispute_and_not_escalated(
 YES_NO = {"n": 0, "y": 1, "e": None}
 
 
-def answered(answers: str) -> Judgments:
+def answered(answers: str) -> tables.Judgments:
     """Judgments of the doc d and, so that any adjudicator has one, of the doc other, in round 1."""
     given = [answer.split(":") for answer in answers.split()]
     rows = [("d", name, said[0]) for name, said in given] + [("other", who, "y") for who in ("lead", "chair")]
     return judged_rows(rows, round=[int(said[1:] or 1) for _, said in given] + [1, 1])
 
 
-def resolved(judgments: Judgments, *adjudicators: str) -> Resolution:
+def resolved(judgments: tables.Judgments, *adjudicators: str) -> Resolution:
     return resolve(judgments, grades=YES_NO, rule="adjudicator", adjudicators=adjudicators)
 
 
@@ -179,7 +170,7 @@ def test_votes_are_counted_whoever_overruled_them() -> None:
 
 
 def test_neither_adjudicators_nor_rounds_is_an_error() -> None:
-    judgments = check_judgments(answered("u:y").drop(columns="round"))
+    judgments = tables.check_judgments(answered("u:y").drop(columns="round"))
     words = "rule adjudicator needs adjudicators, or judgments with a column round"
     with pytest.raises(UsageError, match=words):
         resolved(judgments)
@@ -189,7 +180,7 @@ def test_neither_adjudicators_nor_rounds_is_an_error() -> None:
 def test_rounds_that_are_no_whole_numbers_are_an_error(rounds: list[object]) -> None:
     judgments = judged_rows([("d", "u", "y"), ("d", "v", "n")]).assign(round=rounds)
     with pytest.raises(TableError, match=r"round is of type .*; expected whole numbers"):
-        resolved(check_judgments(pd.DataFrame(judgments)))
+        resolved(tables.check_judgments(pd.DataFrame(judgments)))
 
 
 def known(**labels: str) -> pd.DataFrame:
@@ -224,7 +215,7 @@ def test_each_control_is_judged_as_by_resolving_without_its_part() -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_can_be_measured(rule: str) -> None:
-    judgments = check_judgments(judged({f"d{n}": "yyy" for n in range(6)}).assign(round=1))
+    judgments = tables.check_judgments(judged({f"d{n}": "yyy" for n in range(6)}).assign(round=1))
     controls = known(**{f"d{n}": "y" for n in range(4)})
     found = resolve(judgments, grades=YES_NO, rule=rule, controls=controls).on_controls
     assert found is not None
@@ -248,10 +239,10 @@ def test_controls_with_the_first_label_count_as_any_other() -> None:
 GRADES = {"no": 0, "yes": 1, "very": 2, "?": None}
 
 
-def labelled(relevances: dict[str, int]) -> Labels:
+def labelled(relevances: dict[str, int]) -> tables.Labels:
     docs = pd.Series(relevances.keys(), dtype="str")
     table = pd.DataFrame({"doc_id": docs, "label": "x", "relevance": list(relevances.values())})
-    return check_labels(
+    return tables.check_labels(
         table.assign(query_id="q", label=table["label"].astype("str")).astype({"query_id": "str"})
     )
 
@@ -259,7 +250,7 @@ def labelled(relevances: dict[str, int]) -> Labels:
 def test_rejected_originals_are_those_with_a_label_that_is_not_positive() -> None:
     original = {"kept": 1, "rejected": 1, "unjudged": 1, "explicit": 0}
     docs = pd.Series(original.keys(), dtype="str")
-    qrels: Qrels = check_qrels(
+    qrels: tables.Qrels = tables.check_qrels(
         pd.DataFrame({"doc_id": docs, "relevance": list(original.values())}).assign(query_id="q")
     )
     labels = labelled({"kept": 2, "rejected": 0, "explicit": 0, "new": 1, "other": 0})
