@@ -176,22 +176,11 @@ def test_a_list_with_ties_agrees_with_itself_wholly(variant: str) -> None:
 
 
 def test_names_say_the_variant_and_every_depth_and_p_is_there() -> None:
-    table = compare_runs(
-        [tied_run("a", [TIED]), tied_run("b", [OTHER])], depth=[2, 5], rbo_p=[0.5, 0.9], ties="b"
-    ).table
-    assert table["measure"].tolist() == [
-        name
-        for k in (2, 5)
-        for name in (
-            f"overlap(ties=b)@{k}",
-            f"average_overlap(ties=b)@{k}",
-            *(
-                f"RBO_{form}(p={p},ties=b)@{k}"
-                for p in (0.5, 0.9)
-                for form in ("truncated", "ext", "min", "res")
-            ),
-        )
-    ]
+    runs = [tied_run("a", [TIED]), tied_run("b", [OTHER])]
+    table = compare_runs(runs, depth=[2, 5], rbo_p=[0.5, 0.9], ties="b").table
+    forms = [f"{form}(p={p},ties=b)" for p in (0.5, 0.9) for form in ("truncated", "ext", "min", "res")]
+    names = ["overlap(ties=b)", "average_overlap(ties=b)", *(f"RBO_{form}" for form in forms)]
+    assert table["measure"].tolist() == [f"{name}@{k}" for k in (2, 5) for name in names]
 
 
 def test_several_depths_and_p_are_each_what_they_are_alone() -> None:
@@ -210,14 +199,8 @@ def test_columns_names_and_order() -> None:
     found = compare_runs([run(name, {"q": "xyz"}) for name in ("c", "a", "b")], depth=5, rbo_p=0.98)
     table, notes = found.table, found.notes
     assert list(table.columns) == ["run_a", "run_b", "query_id", "measure", "value"]
-    assert list(table["measure"].iloc[:6]) == [
-        "overlap@5",
-        "average_overlap@5",
-        "RBO_truncated(p=0.98)@5",
-        "RBO_ext(p=0.98)@5",
-        "RBO_min(p=0.98)@5",
-        "RBO_res(p=0.98)@5",
-    ]
+    rbo = [f"RBO_{form}(p=0.98)@5" for form in ("truncated", "ext", "min", "res")]
+    assert table["measure"].iloc[:6].tolist() == ["overlap@5", "average_overlap@5", *rbo]
     pairs = table[["run_a", "run_b", "query_id"]].drop_duplicates().to_numpy().tolist()
     assert pairs == [["c", "a", "all"], ["c", "b", "all"], ["a", "b", "all"]]
     assert notes == ()

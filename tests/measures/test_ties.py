@@ -5,12 +5,13 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_world import make_qrels, make_run, orders_of
 
 from examples import examples
-from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.matching.pair_ranks import look_up_pairs
 from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.matching.ties import TIE_RULES
@@ -96,14 +97,13 @@ def test_each_qrels_has_its_own_best_order() -> None:
 
 
 def test_index_needs_every_doc_in_its_order() -> None:
-    with pytest.raises(UsageError, match="needs the collection's docs in their order"):
-        score_runs(SQUARE, DIAGONAL, ["RR"], ties="index")
-    with pytest.raises(JoinError, match=r"run m: 1 docs are not in the order of the docs \(d4\)"):
-        score_runs(SQUARE, DIAGONAL, ["RR"], ties="index", doc_order=DOCS[:4])
-    with pytest.raises(UsageError, match="'d0' appears twice"):
-        score_runs(SQUARE, DIAGONAL, ["RR"], ties="index", doc_order=[*DOCS, "d0"])
-    with pytest.raises(UsageError, match="no tie rule 'desc'; expected one of doc-desc, index"):
-        score_runs(SQUARE, DIAGONAL, ["RR"], ties="desc")
+    for ties, docs, said in (
+        ("index", None, "needs the collection's docs in their order"),
+        ("index", DOCS[:4], "run m: 1 docs are not in the order of the docs (d4)"),
+        ("index", [*DOCS, "d0"], "'d0' appears twice"),
+        ("desc", None, "no tie rule 'desc'; expected one of doc-desc, index"),
+    ):
+        refused(said, score_runs, SQUARE, DIAGONAL, ["RR"], ties=ties, doc_order=docs, by=FireError)
 
 
 def test_index_is_a_stable_sort_of_the_row() -> None:

@@ -10,40 +10,16 @@ from small_world import join
 from examples import examples
 from fire_toolkit.measures import JudgedRanking, parse_measure
 
-TREC_NAMES = {
-    "C@3": "success_3",
-    "Success@1": "success_1",
-    "hit@10": "success_10",
-    "R@3": "recall_3",
-    "R@10": "recall_10",
-    "P@1": "P_1",
-    "P@10": "P_10",
-    "AP": "map",
-    "AP@4": "map_cut_4",
-    "nDCG": "ndcg",
-    "nDCG@1": "ndcg_cut_1",
-    "nDCG@5": "ndcg_cut_5",
-    "RR": "recip_rank",
-    "Rprec": "Rprec",
-    "FT": "Rprec",
-    "NN": "P_1",
-    "bpref": "bpref",
-    "IPrec(recall=0)/v9": "iprec_at_recall_0.0",
-    "IPrec(recall=0.3)/v9": "iprec_at_recall_0.3",
-    "IPrec(recall=0.7)/v9": "iprec_at_recall_0.7",
-    "IPrec(recall=1)/v9": "iprec_at_recall_1.0",
-    "infAP": "infAP",
-    "F": "set_F",
-    "F(beta=2)": "set_F_4.0",
-    "set_F": "set_F",
-    "set_P": "set_P",
-    "set_recall": "set_recall",
-    "set_map": "set_map",
-    "set_relative_P": "set_relative_P",
-    "num_rel_ret": "num_rel_ret",
-    "11pt_avg/v9": "11pt_avg",
-    "Rndcg": "Rndcg",
-}
+NAMES = """
+C@3 success_3, Success@1 success_1, hit@10 success_10, R@3 recall_3, R@10 recall_10, P@1 P_1, P@10 P_10,
+AP map, AP@4 map_cut_4, nDCG ndcg, nDCG@1 ndcg_cut_1, nDCG@5 ndcg_cut_5, RR recip_rank, Rprec Rprec,
+FT Rprec, NN P_1, bpref bpref, IPrec(recall=0)/v9 iprec_at_recall_0.0,
+IPrec(recall=0.3)/v9 iprec_at_recall_0.3, IPrec(recall=0.7)/v9 iprec_at_recall_0.7,
+IPrec(recall=1)/v9 iprec_at_recall_1.0, infAP infAP, F set_F, F(beta=2) set_F_4.0, set_F set_F,
+set_P set_P, set_recall set_recall, set_map set_map, set_relative_P set_relative_P,
+num_rel_ret num_rel_ret, 11pt_avg/v9 11pt_avg, Rndcg Rndcg
+"""  # ours and trec_eval's
+TREC_NAMES = dict(pair.split() for pair in NAMES.split(","))
 QUERY_IDS = ["007", "7", "NA", "nan", "q:1|x", "é", "日本", "all"]
 DOC_IDS = ["007", "7", "NA", "q:1|x", "é", "e", "日本", "𝛼", "d1", "d10", "d2", "D2", "None", "-1"]
 # All of these are float32 numbers: pytrec_eval holds scores in float32.

@@ -81,11 +81,8 @@ def test_all_forms_give_the_qrels_of_the_file() -> None:
 
 
 def test_of_several_judgments_by_one_person_the_latest_counts() -> None:
-    rows = [
-        ("a", 1, "no", "2026-01-01T00:00:00Z"),
-        ("a", 1, "yes", "2026-01-02T00:00:00Z"),
-        ("b", 2, "yes", ""),
-    ]
+    days = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
+    rows = [("a", 1, "no", days[0]), ("a", 1, "yes", days[1]), ("b", 2, "yes", "")]
     held = pd.DataFrame(rows, columns=["docno", "who", "answer", "created_at"]).assign(qid="q")
     found = fire.judgments(held, {"annotator_id": "who"})[["doc_id", "annotator_id", "label"]]
     assert found.to_numpy().tolist() == [["a", "1", "yes"], ["b", "2", "yes"]]
@@ -103,17 +100,8 @@ def test_a_matrix_becomes_the_run_that_add_run_writes() -> None:
     sims, ids = made()
     files = [put(f"{name}.txt", "\n".join(each) + "\n") for name, each in ids.items()]
     qrels = put("qrels.txt", "".join(f"{query} 0 {ids['doc_ids'][0]} 1\n" for query in ids["query_ids"]))
-    words = [
-        "add-run",
-        put("clip.npy", sims),
-        "--query-ids",
-        files[0],
-        "--doc-ids",
-        files[1],
-        "--qrels",
-        qrels,
-    ]
-    run_command(*words, "--depth", "9", "--out", "runs")
+    words = ("--query-ids", files[0], "--doc-ids", files[1], "--qrels", qrels, "--depth", "9")
+    run_command("add-run", put("clip.npy", sims), *words, "--out", "runs")
     held = fire.run(sims, "clip", **ids, depth=9, qrels=fire.qrels(qrels))
     pdt.assert_frame_equal(held, fire.run("runs/clip.parquet"))
 
@@ -174,16 +162,10 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
         (lambda: fire.qrels([1]), "qrels: list, expected a path, a dict or a frame with query_id"),
         (lambda: fire.qrels({"q": {"a": 0.5}}), "score 0.5, expected a whole number"),
         (lambda: fire.qrels(pd.DataFrame({"qid": ["q"]})), "columns qid; expected doc_id (doc_id, doc-id,"),
-        (
-            lambda: fire.judgments(frame("qid", "docno", "x")),
-            "expected annotator_id (annotator_id, annotator",
-        ),
+        (lambda: fire.judgments(frame("qid", "docno", "x")), "expected annotator_id (annotator_id, anno"),
         (lambda: fire.judgments(frame("qid", "docno", "x"), {"label": "y"}), "no column 'y'; found qid"),
         (lambda: fire.to_dict(frame("a", "b", "c")), "to_dict: a frame with columns a, b, c, expected a Run"),
-        (
-            lambda: fire.to_dict(pd.concat(fire.run(SCORES, name) for name in "mn")),
-            "2 runs in one table; give",
-        ),
+        (lambda: fire.to_dict(pd.concat(fire.run(SCORES, name) for name in "mn")), "2 runs in one table;"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

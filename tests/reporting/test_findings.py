@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from small_world import World
+from small_world import World, made
 
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import JoinError, UsageError
@@ -16,22 +16,14 @@ from fire_toolkit.tables import check_judgments, check_pool_sources, check_queri
 GRADES: dict[str, float | int | None] = {"relevant": 1, "irrelevant": 0, "unclear": None}
 
 
-def judgments(rows: list[tuple[str, str, str, str]]) -> Any:
-    names = ["query_id", "doc_id", "annotator_id", "label"]
-    return check_judgments(pd.DataFrame(rows, columns=names))
+def judgments(*rows: str) -> Any:
+    """Judgments, each as query, doc and annotator of a letter each, and the label."""
+    return made(check_judgments, "query_id doc_id annotator_id label", *((*row[:3], row[4:]) for row in rows))
 
 
 ANSWERS = judgments(
-    [
-        ("1", "a", "u", "relevant"),
-        ("1", "a", "v", "relevant"),
-        ("1", "b", "u", "relevant"),
-        ("1", "b", "v", "irrelevant"),
-        ("2", "a", "u", "irrelevant"),
-        ("2", "b", "u", "irrelevant"),
-        ("2", "b", "v", "irrelevant"),
-        ("2", "c", "u", "unclear"),
-    ]
+    *("1au relevant", "1av relevant", "1bu relevant", "1bv irrelevant"),
+    *("2au irrelevant", "2bu irrelevant", "2bv irrelevant", "2cu unclear"),
 )
 
 
@@ -45,7 +37,7 @@ def test_the_data_are_counted_with_agreement_kept_apart() -> None:
     assert row["agreeing"] == row["unanimous"] == pytest.approx(2 / 3)
     # Krippendorff: 3 units rr, ri, ii: Do = 1/3; De = 2·3·3/(6·5) = .6; alpha = 1 − .5556.
     assert row["alpha"] == pytest.approx(1 - (1 / 3) / 0.6)
-    row = describe_data(judgments([]), grades=GRADES).iloc[0]
+    row = describe_data(judgments(), grades=GRADES).iloc[0]
     assert (row["pairs"], row["labels"], row["resolved"]) == (0, 0, 0)
     assert np.isnan([row["resolved_share"], row["relevant_share"], row["alpha"]]).all()
 
@@ -62,11 +54,8 @@ def test_labels_are_the_answers_that_agreement_is_of_and_later_rounds_resolve() 
 
 
 def test_the_data_of_each_dataset_and_run_are_counted_too() -> None:
-    sources = check_pool_sources(
-        pd.DataFrame(
-            {"query_id": ["1", "1", "2"], "doc_id": ["a", "b", "b"], "run_id": ["m", "m", "n"], "rank": 1}
-        )
-    )
+    found = ("1", "a", "m", 1), ("1", "b", "m", 1), ("2", "b", "n", 1)
+    sources = made(check_pool_sources, "query_id doc_id run_id rank", *found)
     datasets = pd.Series({"1": "X", "2": "Y"})
     table = describe_data(ANSWERS, grades=GRADES, sources=sources, datasets=datasets)
     assert table["group"].tolist() == ["all", "dataset X", "dataset Y", "run m", "run n"]

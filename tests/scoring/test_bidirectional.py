@@ -111,10 +111,8 @@ def test_augmented_qrels_count_in_both_directions() -> None:
     # t1's own item a stands second; b is a new positive of t1, and first. Item b is t2's own.
     sims = np.array([[1.0, 2.0], [0.0, 3.0]])
     forth, back = both_runs(sims, ["t1", "t2"], ["a", "b"])
-    qrels, augmented = (
-        make_qrels([("t1", "a"), ("t2", "b")]),
-        make_qrels([("t1", "a"), ("t2", "b"), ("t1", "b")]),
-    )
+    own = [("t1", "a"), ("t2", "b")]
+    qrels, augmented = make_qrels(own), make_qrels([*own, ("t1", "b")])
     scores, notes = score_directions(forth, back, qrels, augmented=augmented)
     assert as_dict(scores)["t2i_R@1"] == 0.5
     assert as_dict(scores, "augmented")["t2i_R@1"] == 1.0
@@ -134,8 +132,8 @@ def test_turned_twice_is_the_same() -> None:
 def test_what_cannot_be_scored_is_refused() -> None:
     qrels = make_qrels([("t1", "a"), ("t2", "b")])
     forth, back = both_runs(np.eye(2), ["t1", "t2"], ["a", "b"])
-    with pytest.raises(JoinError, match=r"has 0 of the 2 queries of the qrels .* another split\?"):
-        score_directions(back, forth, qrels)
+    said = "has 0 of the 2 queries of the qrels ... another split?"
+    refused(said, score_directions, back, forth, qrels, by=JoinError)
     two = pd.concat([forth, back]).drop(columns="rank")
     two["run_id"] = ["x"] * 4 + ["y"] * 4
     with pytest.raises(UsageError, match=r"2 runs in one table \(x, y\), expected one a direction"):
@@ -191,9 +189,8 @@ def test_what_cannot_be_broken_down_is_refused() -> None:
 
 
 def test_the_order_of_rows_does_not_matter() -> None:
-    scores = score_runs(
-        [make_run(1), make_run(2)], ORIGINAL, MEASURES, augmented=AUGMENTED, per_query=True
-    ).scores
+    runs = [make_run(1), make_run(2)]
+    scores = score_runs(runs, ORIGINAL, MEASURES, augmented=AUGMENTED, per_query=True).scores
     expected = score_breakdown(scores, QUERIES, column="kind").sort_values(KEYS, ignore_index=True)
     for order in (["value"], ["qrels", "query_id"], ["measure", "run_id"]):
         shuffled = Scores(scores.sort_values(order, ignore_index=True))
@@ -242,9 +239,8 @@ def test_equals_counts_over_the_list() -> None:
     assert by["DCG"] == pytest.approx([mean_at(k, lambda own, _: dcg(own)) for k in ranks])
     assert by["nDCG"] == pytest.approx([mean_at(k, lambda own, ideal: dcg(own) / dcg(ideal)) for k in ranks])
     assert by["DCG_J"] == pytest.approx([mean_at(k, lambda own, _: dcg_j(own)) for k in ranks])
-    assert by["nDCG_J"] == pytest.approx(
-        [mean_at(k, lambda own, best: dcg_j(own) / dcg_j(best)) for k in ranks]
-    )
+    gains = [mean_at(k, lambda own, best: dcg_j(own) / dcg_j(best)) for k in ranks]
+    assert by["nDCG_J"] == pytest.approx(gains)
     assert by["P"] == pytest.approx([mean_at(k, lambda own, _: sum(g > 0 for g in own)) / k for k in ranks])
     # q1: precisions 1/2, 2/4, 3/6 at recalls 1/4, 2/4, 3/4; q2: 1 throughout.
     assert by["IPrec"] == pytest.approx([0.75] * 9 + [0.5] * 2, abs=1e-12)  # at .8 three of four suffice
