@@ -1,11 +1,12 @@
 """Small random benchmarks, as tables and as plain dictionaries."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import permutations
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from hypothesis import strategies as st
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
@@ -59,6 +60,12 @@ def qrels_of(pairs: Mapping[tuple[str, str], int]) -> Qrels:
     """Return qrels from (query, doc) → relevance."""
     rows = ((*pair, relevance) for pair, relevance in pairs.items())
     return made(check_qrels, "query_id doc_id relevance", *rows)
+
+
+def drawn(queries: Sequence[str], docs: Sequence[str], values: st.SearchStrategy[T]) -> Any:
+    """Draw query → doc → value, with at least a query and a doc of each."""
+    of_docs = st.dictionaries(st.sampled_from(docs), values, min_size=1)
+    return st.dictionaries(st.sampled_from(queries), of_docs, min_size=1)
 
 
 class World:

@@ -10,7 +10,7 @@ from brought import put, refused
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parted import in_parts
-from small_world import joined_or_why_not
+from small_world import drawn, joined_or_why_not
 from small_world import make_qrels_in_strata as make_qrels
 
 from examples import examples
@@ -53,11 +53,7 @@ def assert_same(expected: Scoring | str, found: Scoring | str) -> None:
     assert expected.notes == found.notes
 
 
-judged = st.dictionaries(
-    st.sampled_from([*QUERIES, "other"]),
-    st.dictionaries(st.sampled_from([*DOCS, "x"]), st.integers(-1, 2), min_size=1),
-    min_size=1,
-)
+judged = drawn([*QUERIES, "other"], [*DOCS, "x"], st.integers(-1, 2))
 
 
 @pytest.mark.slow

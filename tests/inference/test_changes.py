@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from small_world import make_run, qrels_of
 
 from fire_toolkit.inference.differences import changes_of_scores
 from fire_toolkit.inference.judged_pairs import join_runs
-from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.tables import check_qrels
+from fire_toolkit.tables import Qrels
 
 RNG = np.random.default_rng(5)
 QUERIES = [f"q{n:03}" for n in range(200)]
@@ -18,17 +18,11 @@ BEFORE[:, 0] = True
 AFTER = BEFORE | (RNG.random((200, 3)) < 0.3)
 
 
-def qrels(relevant: np.ndarray) -> pd.DataFrame:
-    rows = [(q, d, 1) for n, q in enumerate(QUERIES) for m, d in enumerate(DOCS) if relevant[n, m]]
-    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
+RUN = make_run({q: dict(zip(DOCS, row, strict=True)) for q, row in zip(QUERIES, SCORES, strict=True)}, "clip")
 
 
-RUN = rank_run(
-    pd.DataFrame(
-        [("clip", q, d, SCORES[n, m]) for n, q in enumerate(QUERIES) for m, d in enumerate(DOCS)],
-        columns=["run_id", "query_id", "doc_id", "score"],
-    )
-)
+def qrels(relevant: np.ndarray) -> Qrels:
+    return qrels_of({(QUERIES[n], DOCS[m]): 1 for n, m in np.argwhere(relevant)})
 
 
 def changes() -> pd.DataFrame:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import make_run
 from small_world import run_in_order as run
 
 from examples import examples
@@ -23,13 +24,9 @@ Groups = Sequence[Iterable[str]]  # of tied docs, best first; a list without tie
 
 
 def tied_run(run_id: str, lists: Sequence[Groups]) -> Run:
-    rows = [
-        (run_id, f"q{number:05}", doc, -float(place))
-        for number, groups in enumerate(lists)
-        for place, group in enumerate(groups)
-        for doc in group
-    ]
-    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+    ranked = {f"q{number:05}": enumerate(groups) for number, groups in enumerate(lists)}
+    scores = {query: {doc: -float(n) for n, group in own for doc in group} for query, own in ranked.items()}
+    return make_run(scores, run_id)
 
 
 def compared(

@@ -1,23 +1,17 @@
-import pandas as pd
 from brought import refused
-from small_world import World
+from small_world import World, made, qrels_of
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.evidence.qrels import augment_qrels, change_counts
 from fire_toolkit.inference.contributions import contributions
-from fire_toolkit.tables import check_labels, check_pool_sources, check_qrels
+from fire_toolkit.tables import check_labels, check_pool_sources
 
-SOURCES = check_pool_sources(
-    pd.DataFrame(
-        [("q", "a", "m"), ("q", "a", "n"), ("q", "b", "m"), ("q", "c", "m"), ("q", "d", "n"), ("q", "e", "n"),
-         ("q", "f", "m"), ("q", "f", "n")],
-        columns=["query_id", "doc_id", "run_id"],
-    ).assign(rank=1)
-)  # fmt: skip
-LABELS = check_labels(
-    pd.DataFrame({"query_id": "q", "doc_id": list("abcdf"), "label": "x", "relevance": [1, 1, 0, 0, 1]})
+FOUND = [("q", doc, run, 1) for run, docs in {"m": "abcf", "n": "adef"}.items() for doc in docs]
+SOURCES = made(check_pool_sources, "query_id doc_id run_id rank", *FOUND)
+LABELS = made(
+    check_labels, "query_id doc_id label relevance", *(("q", d, "x", int(d in "abf")) for d in "abcdf")
 )
-ORIGINAL = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a", "d"], "relevance": 1}))
+ORIGINAL = qrels_of({("q", "a"): 1, ("q", "d"): 1})
 
 
 def test_each_run_is_credited_with_what_became_of_its_pairs() -> None:

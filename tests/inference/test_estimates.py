@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from brought import refused
+from small_world import run_in_order
 
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.evidence.qrels import augment_qrels
@@ -250,14 +251,7 @@ def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken
 def test_a_difference_in_p_at_k_is_estimated_from_pairs_drawn_in_strata() -> None:
     """Two runs share rank 1; a to a4 stand below it in one of them, b to b4 in the other."""
     docs = ("c", "a", "a2", "a3", "a4"), ("c", "b", "b2", "b3", "b4")
-    runs = [
-        rank_run(
-            pd.concat([pairs_of(doc, range(N), score=9.0 - place) for place, doc in enumerate(each)]).assign(
-                run_id=name
-            )
-        )
-        for name, each in zip("mn", docs, strict=True)
-    ]
+    runs = [run_in_order(name, dict.fromkeys(QUERIES, each)) for name, each in zip("mn", docs, strict=True)]
     a_drawn, b_drawn = np.arange(0, N, 2), np.arange(0, N, 4)  # at one half, and at one quarter
     rates = [(docs[0][1:], a_drawn, 0.5, A_IS_POSITIVE), (docs[1][1:], b_drawn, 0.25, B_IS_POSITIVE)]
     pairs = pd.concat(

@@ -25,8 +25,7 @@ SCORES = [0.0, -0.0, 1.0, 1.0, -1e300, 1e300, 1e-300, 0.5]
 
 
 def scored(pairs: list[tuple[str, str, float]], run_id: str = "m") -> pd.DataFrame:
-    table = pd.DataFrame(pairs, columns=["query_id", "doc_id", "score"])
-    return table.assign(run_id=run_id)
+    return pd.DataFrame(pairs, columns=["query_id", "doc_id", "score"]).assign(run_id=run_id)
 
 
 def lists(run: Run) -> dict[str, list[str]]:
@@ -41,15 +40,9 @@ def lists(run: Run) -> dict[str, list[str]]:
 )
 def test_the_order_is_that_of_a_plain_python_sort(scores: dict[tuple[str, str], float], random: Any) -> None:
     rows = [(query, doc, score) for (query, doc), score in scores.items()]
-    expected = {
-        query: [
-            doc
-            for score, _, doc in sorted(
-                ((score, doc.encode(), doc) for q, doc, score in rows if q == query), reverse=True
-            )
-        ]
-        for query in {q for q, _, _ in rows}
-    }
+    expected: dict[str, list[str]] = {}
+    for query, doc, _ in sorted(rows, key=lambda row: (row[2], row[1].encode()), reverse=True):
+        expected.setdefault(query, []).append(doc)
     random.shuffle(rows)
     run = rank_run(scored(rows))
     assert expected == lists(run)

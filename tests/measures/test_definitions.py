@@ -7,23 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import at_ranks, join
+from small_world import at_ranks, drawn, join
 
 from examples import examples
 from fire_toolkit.measures import JudgedRanking, list_measures, parse_measure
 
 QUERY_IDS = ["q1", "q2", "q3", "q4", "q5"]
 DOC_IDS = [f"d{n:02d}" for n in range(14)]
-runs = st.dictionaries(
-    st.sampled_from(QUERY_IDS),
-    st.dictionaries(st.sampled_from(DOC_IDS), st.integers(0, 4), min_size=1),
-    min_size=1,
-)
-qrels = st.dictionaries(
-    st.sampled_from(QUERY_IDS),
-    st.dictionaries(st.sampled_from(DOC_IDS), st.integers(-1, 2), min_size=1),
-    min_size=1,
-)
+runs = drawn(QUERY_IDS, DOC_IDS, st.integers(0, 4))
+qrels = drawn(QUERY_IDS, DOC_IDS, st.integers(-1, 2))
 cutoffs = st.integers(1, 16)
 every_name = st.sampled_from(
     [

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_world import make_run
+from small_world import drawn, make_run
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.measures import count_missing_members, restrict_run, restrict_to_groups
@@ -13,11 +13,7 @@ from fire_toolkit.tables import Run
 DOCS = list("abcdef")
 
 
-scores_of = st.dictionaries(
-    st.sampled_from(["q1", "q2"]),
-    st.dictionaries(st.sampled_from(DOCS), st.integers(0, 3), min_size=1),
-    min_size=1,
-)
+scores_of = drawn(["q1", "q2"], DOCS, st.integers(0, 3))
 
 
 @given(

@@ -8,7 +8,7 @@ import pytest
 from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import make_qrels, make_run, orders_of
+from small_world import drawn, make_qrels, make_run, orders_of
 
 from examples import examples
 from fire_toolkit.errors import FireError, UsageError
@@ -117,16 +117,8 @@ def test_index_is_a_stable_sort_of_the_row() -> None:
     pd.testing.assert_frame_equal(before, SQUARE)
 
 
-scores_of = st.dictionaries(
-    st.sampled_from(["q1", "q2", "q3"]),
-    st.dictionaries(st.sampled_from([f"d{n}" for n in range(7)]), st.integers(0, 2), min_size=1),
-    min_size=1,
-)
-relevances_of = st.dictionaries(
-    st.sampled_from(["q1", "q2", "q3"]),
-    st.dictionaries(st.sampled_from([f"d{n}" for n in range(8)]), st.integers(-1, 2), min_size=1),
-    min_size=1,
-)
+scores_of = drawn(["q1", "q2", "q3"], [f"d{n}" for n in range(7)], st.integers(0, 2))
+relevances_of = drawn(["q1", "q2", "q3"], [f"d{n}" for n in range(8)], st.integers(-1, 2))
 LARGER = ["C@1", "C@3", "R@2", "P@3", "RR", "AP", "AP@3/min", "nDCG@4", "Rprec", "RBP(p=0.8)", "bpref", "NN"]
 modifiers = st.sampled_from(["", ":rel=2", ":condensed", ":rel=2:condensed"])
 

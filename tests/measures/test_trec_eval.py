@@ -5,7 +5,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import join
+from small_world import drawn, join
 
 from examples import examples
 from fire_toolkit.measures import JudgedRanking, parse_measure
@@ -25,16 +25,8 @@ DOC_IDS = ["007", "7", "NA", "q:1|x", "é", "e", "日本", "𝛼", "d1", "d10", 
 # All of these are float32 numbers: pytrec_eval holds scores in float32.
 SCORES = [0.0, -0.0, 1.0, 1.0, 1.5, -3.25, 2.0**-20, 2.0**100, -(2.0**100)]
 
-runs = st.dictionaries(
-    st.sampled_from(QUERY_IDS),
-    st.dictionaries(st.sampled_from(DOC_IDS), st.sampled_from(SCORES), min_size=1),
-    min_size=1,
-)
-qrels = st.dictionaries(
-    st.sampled_from(QUERY_IDS),
-    st.dictionaries(st.sampled_from(DOC_IDS), st.integers(-2, 3), min_size=1),
-    min_size=1,
-)
+runs = drawn(QUERY_IDS, DOC_IDS, st.sampled_from(SCORES))
+qrels = drawn(QUERY_IDS, DOC_IDS, st.integers(-2, 3))
 
 
 def trec_values(run, relevances, measure: str, **options) -> dict[str, float]:

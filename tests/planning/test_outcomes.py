@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from small_world import World
+from small_world import World, qrels_of, run_in_order
 
 from examples import cases, seeds
 from fire_toolkit.inference.distributions import noncentral_t_cdf, t_quantile
@@ -41,16 +41,9 @@ def planned(
 
 def one_query() -> tuple[Lists, np.ndarray]:
     """Two runs rank three docs each, of which they share two; a and d are positives, d of q2 an original."""
-    ranked = {"r1": "abc", "r2": "bda"}
-    rows = [
-        (run, query, doc, -float(place))
-        for run, docs in ranked.items()
-        for query in ("q1", "q2")
-        for place, doc in enumerate(docs)
-    ]
-    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
-    originals = check_qrels(pd.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["z", "d"], "relevance": 1}))
-    lists = lists_of(run, originals, depth=3, most_queries=9, seed=0).top(3)
+    runs = [run_in_order(name, {"q1": docs, "q2": docs}) for name, docs in (("r1", "abc"), ("r2", "bda"))]
+    originals = qrels_of({("q1", "z"): 1, ("q2", "d"): 1})
+    lists = lists_of(runs, originals, depth=3, most_queries=9, seed=0).top(3)
     return lists, lists.is_original | lists.pairs["doc_id"].isin(list("ad")).to_numpy()
 
 

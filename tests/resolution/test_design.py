@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 from brought import refused
+from small_world import made
 
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.votes import votes_by_design
@@ -20,23 +21,17 @@ GRADES = {"no": 0, "yes": 1, "?": None}
 
 
 def given(**votes: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"query_id": "q", "doc_id": list(votes), "design_votes": list(votes.values())}, dtype="str"
-    )
+    columns = {"query_id": "q", "doc_id": list(votes), "design_votes": list(votes.values())}
+    return pd.DataFrame(columns, dtype="str")
 
 
 def pairs(docs: str, doubled: str = "") -> pd.DataFrame:
-    return pd.DataFrame(
-        {"query_id": "q", "doc_id": list(docs), "is_doubled": [doc in doubled for doc in docs]}
-    )
+    is_doubled = [doc in doubled for doc in docs]
+    return pd.DataFrame({"query_id": "q", "doc_id": list(docs), "is_doubled": is_doubled})
 
 
-SOURCES = check_pool_sources(
-    pd.DataFrame(
-        [("a", "r", 1), ("b", "r", 2), ("b", "s", 1), ("c", "s", 4), ("d", "r", 7)],
-        columns=["doc_id", "run_id", "rank"],
-    ).assign(query_id="q")
-)
+FOUND = ("q", "a", "r", 1), ("q", "b", "r", 2), ("q", "b", "s", 1), ("q", "c", "s", 4), ("q", "d", "r", 7)
+SOURCES = made(check_pool_sources, "query_id doc_id run_id rank", *FOUND)
 
 
 def test_labels_by_design() -> None:
@@ -130,11 +125,8 @@ def test_an_unknown_policy_and_missing_sources_are_refused() -> None:
 def test_a_policy_verifies_every_positive_of_queries_judged_deep() -> None:
     deep = pd.DataFrame({"query_id": "q", "doc_id": ["b", "c", "d"]})
     original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["b"], "relevance": 1}))
-    for policy, plain in (
-        ("until-confirmed", "until-confirmed"),
-        ("verify-positives", "verify"),
-        (None, "single"),
-    ):
+    plain_of = {"until-confirmed": "until-confirmed", "verify-positives": "verify", None: "single"}
+    for policy, plain in plain_of.items():
         design = design_pairs(
             pairs("abcd", "d"), policy=policy, sources=SOURCES, original=original, deep=deep
         ).set_index("doc_id")["design_class"]

@@ -136,13 +136,13 @@ def test_one_table_may_hold_many_runs_and_measures_may_repeat() -> None:
 
 
 SPLIT_OF_0 = (
-    "run other: has 0 of the 2 queries of the qrels (its first: 'x1', theirs: 'q1'), expected half or more; is "
-    "it a run for another split"
+    "run other: has 0 of the 2 queries of the qrels (its first: 'x1', theirs: 'q1'), expected half or more; "
+    "is it a run for another split"
 )
 SPLIT_OF_1 = "run other: has 1 of the 3 queries of the qrels ... another split?"
 ELSEWHERE = "run other: none of its docs ('z', ...) is in the qrels; is it a run for another collection"
 NOT_OF_THESE = "augmented qrels: 1 query not in the original qrels (q7)"
-OTHER = make_run({"q1": {"a": 1}}, "other")
+OTHER, ELSE = (make_run({q: {"a": 1} for q in own}, "other") for own in (["q1"], ["x1", "x2", "x3", "x4"]))
 
 
 @pytest.mark.parametrize(
@@ -155,11 +155,7 @@ OTHER = make_run({"q1": {"a": 1}}, "other")
         (UsageError, "no run to score", (make_run({}), QRELS, ["C@1"])),
         (TableError, "run 'm' is given twice", ([RUN, RUN], QRELS, ["C@1"])),
         (JoinError, "qrels: no query found", (RUN, make_qrels({}), ["C@1"])),
-        (
-            JoinError,
-            SPLIT_OF_0,
-            ([RUN, make_run({f"x{n}": {"a": 1} for n in "1234"}, "other")], QRELS, ["C@1"]),
-        ),
+        (JoinError, SPLIT_OF_0, ([RUN, ELSE], QRELS, ["C@1"])),
         (JoinError, SPLIT_OF_1, (OTHER, make_qrels({q: {"a": 1} for q in ("q1", "q2", "q3")}), ["C@1"])),
         (JoinError, ELSEWHERE, (make_run({"q1": {"z": 1}, "q2": {"y": 1}}, "other"), QRELS, ["C@1"])),
         (JoinError, NOT_OF_THESE, (RUN, QRELS, ["C@1"], make_qrels({"q1": {"b": 1}, "q7": {"b": 1}}))),
