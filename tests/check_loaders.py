@@ -25,11 +25,8 @@ def call(*command: object, **options: object) -> None:
 
 def prepared(folder: Path) -> Path:
     """Return the Python of the environment, made where its list of packages is not the one here."""
-    python, wanted, done = (
-        folder / "bin" / "python",
-        (TESTS / "loaders.txt").read_text(),
-        folder / "loaders.txt",
-    )
+    python, done = folder / "bin" / "python", folder / "loaders.txt"
+    wanted = (TESTS / "loaders.txt").read_text()
     if not done.is_file() or done.read_text() != wanted:
         venv.create(folder, with_pip=True, clear=True)
         pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")

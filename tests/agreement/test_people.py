@@ -215,12 +215,8 @@ def test_nothing_judged_is_no_row_and_no_alpha() -> None:
 
 def test_later_rounds_do_not_count() -> None:
     first = answered({"ann": random_labels(1), "bob": random_labels(2)})
-    both = pd.concat(
-        [
-            first.assign(round=1, kind="task"),
-            answered({"cy": random_labels(3)}).assign(round=2, kind="adjudication"),
-        ]
-    )
+    second = answered({"cy": random_labels(3)}).assign(round=2, kind="adjudication")
+    both = pd.concat([first.assign(round=1, kind="task"), second])
     found = live_quality(check_judgments(both), grades=LABELS)
     assert found.alpha == live_quality(first, grades=LABELS).alpha
     assert found.people["annotator_id"].tolist() == ["ann", "bob"]

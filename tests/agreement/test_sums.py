@@ -127,9 +127,8 @@ def test_the_columns_of_agreement_come_first_and_unchanged() -> None:
 def test_clusters_within_a_group_are_those_of_the_group() -> None:
     judgments = pairs(ANSWERS * 6, half=["x", "y"] * 30)
     whole = agreement_intervals(judgments, by="half", cluster="query_id", n_resamples=200)
-    alone = alpha_interval(
-        Judgments(judgments[judgments["half"] == "x"]), cluster="query_id", n_resamples=200
-    )
+    half = Judgments(judgments[judgments["half"] == "x"])
+    alone = alpha_interval(half, cluster="query_id", n_resamples=200)
     row = whole[(whole["group"] == "x") & (whole["statistic"] == "alpha")].iloc[0]
     assert (alone.value, alone.n_resampled) == (pytest.approx(row["value"]), row["n_resampled"])
     assert (alone.low, alone.high) == (pytest.approx(row["low"]), pytest.approx(row["high"]))
@@ -155,9 +154,8 @@ def test_weighted_label_shares_by_hand() -> None:
     agreeing = (6 + 9 * 10) / (10 + 10 * 10)
     share = (6 + 4 / 2 + 10 / 2) / (10 + 10 * 10)
     by_chance, by_gwet = share**2 + (1 - share) ** 2, 2 * share * (1 - share)
-    assert found["value"].tolist() == pytest.approx(
-        [(agreeing - by_chance) / (1 - by_chance), (agreeing - by_gwet) / (1 - by_gwet), share, agreeing]
-    )
+    kappa, ac1 = ((agreeing - chance) / (1 - chance) for chance in (by_chance, by_gwet))
+    assert found["value"].tolist() == pytest.approx([kappa, ac1, share, agreeing])
 
 
 ROWS = [("a", "u", "1"), ("a", "v", "0"), ("a", "w", "1"), ("b", "u", "1"), ("b", "v", "1")]

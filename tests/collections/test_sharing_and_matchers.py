@@ -33,8 +33,9 @@ def judgments(*rows: tuple[str, str, str, str]) -> tables.Judgments:
     return made(tables.check_judgments, "query_id doc_id annotator_id label", *rows)
 
 
-def rows(table: pd.DataFrame, columns: str) -> list[tuple[object, ...]]:
-    return list(table[columns.split()].itertuples(index=False, name=None))
+def rows(table: pd.DataFrame, columns: str) -> list[str]:
+    """The cells of each row with blanks between, `-` for an empty one."""
+    return [" ".join(cell or "-" for cell in row) for row in table[columns.split()].itertuples(index=False)]
 
 
 def test_judgments_are_shared_annotator_by_annotator() -> None:
@@ -42,12 +43,8 @@ def test_judgments_are_shared_annotator_by_annotator() -> None:
     before = known.copy()
     shared = share_judgments(known, QUERIES)
     assert shared.n_added == 2
-    assert rows(shared.judgments, "query_id annotator_id label origin") == [
-        ("q1", "u", "yes", ""),
-        ("q1", "w", "no", "shared from q2"),
-        ("q2", "u", "yes", "shared from q1"),
-        ("q2", "w", "no", ""),
-    ]
+    expected = ["q1 u yes -", "q1 w no shared from q2", "q2 u yes shared from q1", "q2 w no -"]
+    assert rows(shared.judgments, "query_id annotator_id label origin") == expected
     pd.testing.assert_frame_equal(before, known)
 
 
@@ -57,13 +54,8 @@ def test_what_an_annotator_judged_stays_and_conflicts_are_not_shared() -> None:
     )
     shared = share_judgments(known, SAME)
     assert (shared.n_added, shared.n_conflicts) == (1, 1)  # q3 v2 is added, q3 v1 in conflict
-    assert rows(shared.judgments, "query_id doc_id label") == [
-        ("q1", "v1", "yes"),
-        ("q1", "v2", "yes"),
-        ("q2", "v1", "no"),
-        ("q2", "v2", "yes"),
-        ("q3", "v2", "yes"),
-    ]
+    expected = ["q1 v1 yes", "q1 v2 yes", "q2 v1 no", "q2 v2 yes", "q3 v2 yes"]
+    assert rows(shared.judgments, "query_id doc_id label") == expected
 
 
 def test_labels_of_shared_judgments_name_the_queries_they_come_from() -> None:
@@ -71,14 +63,8 @@ def test_labels_of_shared_judgments_name_the_queries_they_come_from() -> None:
     shared = share_judgments(known, SAME).judgments
     labels = [(q, *label) for q in ("q1", "q2", "q3") for label in (("v1", "yes", 1), ("v2", "no", 0))]
     resolved = made(tables.check_labels, "query_id doc_id label relevance", *labels)
-    assert rows(mark_shared(resolved, shared), "query_id doc_id shared_from") == [
-        ("q1", "v1", ""),
-        ("q1", "v2", ""),
-        ("q2", "v1", "q1 q3"),
-        ("q2", "v2", "q1"),
-        ("q3", "v1", ""),
-        ("q3", "v2", "q1"),
-    ]
+    expected = ["q1 v1 -", "q1 v2 -", "q2 v1 q1 q3", "q2 v2 q1", "q3 v1 -", "q3 v2 q1"]
+    assert rows(mark_shared(resolved, shared), "query_id doc_id shared_from") == expected
     assert set(mark_shared(resolved, known)["shared_from"]) == {""}
 
 
@@ -87,7 +73,7 @@ def test_queries_that_are_seen_share_only_where_the_same_is_seen() -> None:
     seen = [("q1", "in red", "i1"), ("q2", "in red", "i2"), ("q3", "in red", "i1")]
     known = judgments(("q1", "v1", "u", "yes"))
     shared = share_judgments(known, made(tables.check_queries, "query_id text reference", *seen))
-    assert rows(shared.judgments, "query_id doc_id label") == [("q1", "v1", "yes"), ("q3", "v1", "yes")]
+    assert rows(shared.judgments, "query_id doc_id label") == ["q1 v1 yes", "q3 v1 yes"]
 
 
 def test_sharing_twice_adds_nothing_and_order_does_not_matter() -> None:
@@ -123,7 +109,7 @@ ORIGINAL = qrels(q1="v1", q2="v2", q3="v2", q4="v4")
 
 def test_pairs_are_suggested_with_the_caption_they_come_through() -> None:
     found = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
-    expected = [("q1", "v2", "q2"), ("q2", "v1", "q1"), ("q3", "v1", "q1")]
+    expected = ["q1 v2 q2", "q2 v1 q1", "q3 v1 q1"]
     assert rows(found, "query_id doc_id via_query_id") == expected
     assert {"tfidf"} == set(found["matcher"])
     assert found["score"].between(0.8, 1).all()
@@ -151,22 +137,20 @@ def test_too_many_suggestions_are_refused_and_not_made(monkeypatch: pytest.Monke
     refused(said, match_by_similarity, CAPTIONS, ORIGINAL, **asked, by=UsageError)
 
 
-def matched(known: tables.Qrels, *seen: tuple[str, str, str]) -> list[tuple[object, ...]]:
-    found = match_by_similarity(
-        made(tables.check_queries, "query_id text reference", *seen), known, min_similarity=0.5
-    )
-    return rows(found, "query_id doc_id")
+def matched(known: tables.Qrels, *seen: tuple[str, str, str]) -> list[str]:
+    queries = made(tables.check_queries, "query_id text reference", *seen)
+    return rows(match_by_similarity(queries, known, min_similarity=0.5), "query_id doc_id")
 
 
 def test_captions_match_only_beside_the_same_image_and_silence_matches_nothing() -> None:
     red = ("q1", "in red", "i1"), ("q2", "in red", "i2"), ("q3", "in red", "i1")
     known = qrels(q1="a", q2="b", q3="c", q4="d", q5="e")
-    assert matched(known, *red, ("q4", "", "i1"), ("q5", "", "i1")) == [("q1", "c"), ("q3", "a")]
+    assert matched(known, *red, ("q4", "", "i1"), ("q5", "", "i1")) == ["q1 c", "q3 a"]
 
 
 def test_a_query_s_own_item_is_never_suggested() -> None:
     seen = ("q1", "in red", "i"), ("q2", "in red", "i")
-    assert matched(qrels(q1="a", q2="b i"), *seen) == [("q1", "b"), ("q2", "a")]
+    assert matched(qrels(q1="a", q2="b i"), *seen) == ["q1 b", "q2 a"]
 
 
 SENTENCES = [

@@ -84,7 +84,7 @@ def test_a_list_that_ends_in_the_tie_of_the_last_doc_kept_is_told() -> None:
         ({"ids": np.where(IDS == 5, -2, IDS)}, "row 1, column 0: place -2"),
         (
             {"ids": np.where(IDS == 5, 3, IDS)},
-            "row 1, column 1: place 3 a second time, expected each doc once",
+            "1, column 1: place 3 a second time, expected each doc once",
         ),
         ({"ids": np.where(IDS == 3, -1, IDS)}, "row 1, column 1: -1 before a doc"),
         ({"kind": "distance"}, "every list is in the other order: give --scores similarity"),

@@ -32,10 +32,7 @@ pytestmark = pytest.mark.usefixtures("here")
         ("\ufeffid,n\n\n1,2\n\n", [["1", "2"]]),  # a byte order mark and blank lines
         ('id,text\r\n1,"a, ""b""\r\nc"\r\n', [["1", 'a, "b"\r\nc']]),
         # Semicolons separate where the header has no comma.
-        (
-            'id;text\r\nq1;"a man, running; slowly"\r\nq2;a, b\r\n',
-            [["q1", "a man, running; slowly"], ["q2", "a, b"]],
-        ),
+        ('id;text\r\nq1;"a man, running; no"\r\nq2;a, b\r\n', [["q1", "a man, running; no"], ["q2", "a, b"]]),
         ("id,text;more\nq1,a;b\n", [["q1", "a;b"]]),
         # A TSV is quoted as CSV where a field begins with a quote, and else plain.
         ('id\ttext\n1\t"a ""stop"" sign"\n2\tplain\n', [["1", 'a "stop" sign'], ["2", "plain"]]),

@@ -44,10 +44,7 @@ def rows_of(table: pd.DataFrame, *columns: str) -> list[list[Any]]:
     ("content", "said"),
     [
         (POINTER, "a pointer of Git LFS, not the file itself; fetch it with git lfs pull"),
-        (
-            "<!DOCTYPE html>\n<html><body>404</body></html>",
-            "a web page, not the file itself; download it again",
-        ),
+        ("<!DOCTYPE html>\n<html>404</html>", "a web page, not the file itself; download it again"),
         ("query_id,doc_id,score\n".encode("utf-16"), "text in UTF-16; save it as UTF-8"),
         (b"\x89HDF\r\n\x1a\n" + bytes(32), HDF5),
     ],

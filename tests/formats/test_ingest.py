@@ -58,21 +58,16 @@ def test_a_logged_score_tells_a_square_matrix(logged: str, side: str) -> None:
     assert "logged" in result.report["reproduced"]
 
 
+BOTH = "rows gives R@1 50; queries-columns gives R@1 75"
+
+
 @pytest.mark.parametrize(
     ("logged", "side", "said"),
     [
-        (
-            "R@1=60",
-            None,
-            "neither reading gives R@1=60: queries-rows gives R@1 50; queries-columns gives R@1 75",
-        ),
+        ("R@1=60", None, f"neither reading gives R@1=60: queries-{BOTH}"),
         ("R@10=100", None, "both readings give R@10=100"),
-        ("", None, "rows gives R@1 50; queries-columns gives R@1 75; give --orient"),
-        (
-            "R@1=50.5",
-            "queries-rows",
-            "does not give the logged score: R@1 50, logged 50.5; check the ids' order",
-        ),
+        ("", None, f"{BOTH}; give --orient"),
+        ("R@1=50.5", "queries-rows", "not give the logged score: R@1 50, logged 50.5; check the ids' order"),
     ],
 )
 def test_what_does_not_tell_the_orientation_is_refused(logged: str, side: str | None, said: str) -> None:
@@ -139,7 +134,7 @@ OF_20 = {"doc_ids": [f"d{n}" for n in range(20)]}
         (
             SQUARE[:2],
             {"query_ids": QUERIES[:3]},
-            "shape 2 × 4, but 3 query ids and 4 doc ids; expected 3 × 4",
+            "2 × 4, but 3 query ids and 4 doc ids; expected 3 × 4",
         ),
         (SQUARE[:2], {"query_ids": ["q0", "q0"]}, "'q0' is given twice"),
     ],
