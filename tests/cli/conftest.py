@@ -10,6 +10,7 @@ from click.testing import Result
 from command import Copied, Make, StandIn, begin_small_workspace, run
 from fake_api import FakeServer
 from network import connect
+from small_release import make_workspace
 
 RUNS = {
     "clip.run": "1 Q0 a 1 9 clip\n1 Q0 b 2 8 clip\n1 Q0 c 3 7 clip\n2 Q0 b 1 9 clip\n2 Q0 NA 2 5 clip\n",
@@ -90,6 +91,16 @@ def sample(corrected: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     shutil.copytree(corrected, tmp_path / "pool")
     monkeypatch.chdir(tmp_path / "pool")
     return run
+
+
+@pytest.fixture(scope="session")
+def released_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small workspace and its release; to be copied, not written to."""
+    root = tmp_path_factory.mktemp("ready")
+    with contextlib.chdir(root):
+        make_workspace(root, run)
+        run("release", "--version", "1.0", "--date", "2026-11-22")
+    return root
 
 
 @pytest.fixture

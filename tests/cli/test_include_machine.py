@@ -1,11 +1,12 @@
 """`augment --include-machine`: a judge's labels are marked wherever they go, and are nowhere without it."""
 
+import contextlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from command import by_pair, manifest_of, rows, run
-from small_release import make_workspace
 
 MARK = "2 pairs labelled by the machine judge vlm and by no person, 1 of them positive"
 QRELS, JUDGE = Path("augmented/qrels.txt"), Path("machine/vlm/machine.csv")
@@ -51,12 +52,11 @@ def test_its_labels_are_marked_where_people_said_nothing_and_without_it_they_are
 
 
 @pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def released(released_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with its release, whose qrels hold two labels of a judge."""
-    root = tmp_path_factory.mktemp("released")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        make_workspace(root, run)
+    root = tmp_path_factory.mktemp("released") / "work"
+    shutil.copytree(released_once, root, ignore=shutil.ignore_patterns("releases"))
+    with contextlib.chdir(root):
         (root / "said.csv").write_text("query_id,doc_id,score\n1,unpooled,0.9\n2,c,0.2\n")
         run("machine", "import", "said.csv", "--judge", "vlm")
         run("augment", "--include-machine", "vlm")
@@ -92,10 +92,3 @@ def test_so_do_reports_and_releases(released: Path, monkeypatch: pytest.MonkeyPa
     sources = by_pair(folder / "changes.csv", "source")
     assert {pair for pair in sources if sources[pair] == "machine:vlm"} == {("1", "unpooled"), ("2", "c")}
     assert "vlm" not in (folder / "labels.csv").read_text() + (folder / "judgments.csv").read_text()
-
-
-def test_a_release_of_people_alone_is_not_synthetic(here: Path) -> None:
-    make_workspace(here, run)
-    run("release", "--version", "1.0", "--date", "2026-11-22")
-    assert json.loads(Path("releases/1.0/croissant.json").read_text())["rai:hasSyntheticData"] is False
-    assert "machine judge" not in run("score").output + run("score", "--qrels", "releases/1.0").output

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from click.testing import Result
 from command import rows, run
-from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, make_workspace, set_in
+from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, set_in
 
 from examples import load_script
 from fire_toolkit.cli.asking_readers import judgments_from
@@ -32,27 +32,17 @@ RELEASE = ("release", "--version", "1.0", *DATE)
 CHAIN = ("resolve", "augment", "score")
 
 
-@pytest.fixture(scope="module")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace and its release; to be copied, not written to."""
-    root = tmp_path_factory.mktemp("ready")
-    with contextlib.chdir(root):
-        make_workspace(root, run)
-        run(*RELEASE)
-    return root
-
-
 @pytest.fixture
-def workspace(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workspace(released_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "work"
-    shutil.copytree(ready, root, ignore=shutil.ignore_patterns("releases"))
+    shutil.copytree(released_once, root, ignore=shutil.ignore_patterns("releases"))
     monkeypatch.chdir(root)
     return root
 
 
 @pytest.fixture
-def released(ready: Path, workspace: Path) -> Path:
-    shutil.copytree(ready / "releases", workspace / "releases")
+def released(released_once: Path, workspace: Path) -> Path:
+    shutil.copytree(released_once / "releases", workspace / "releases")
     return workspace / "releases" / "1.0"
 
 
@@ -206,6 +196,7 @@ def test_every_form_holds_corrected_pairs_text_ids_nothing_private(released: Pat
     assert {row["label"] for row in judged if row["doc_id"] == "NA"} == {"relevant", "irrelevant"}
     assert {row["created_at"] for row in judged} <= {f"2026-03-0{n}" for n in range(1, 5)}
     assert "comment" not in judged[0]
+    assert json.loads((released / "croissant.json").read_text())["rai:hasSyntheticData"] is False
     assert "no_majority" in (released / "disputes.csv").read_text()
     for name, text in texts_of(released).items():
         for secret in (str(workspace.parent), "T09:23", "red circle", "TODO", "not stated"):
@@ -340,6 +331,7 @@ def test_scores_say_that_the_qrels_of_a_release_are_corrected(released: Path, wo
     }.items():
         said = run("score", "runs/clip.run", "--qrels", qrels, "-m", "AP").stderr
         assert f"rests on: 1 run; 2 queries; {words}\n" in said, qrels
+        assert "machine judge" not in said
     both = ("runs/clip.run", "runs/ssb.run", "--qrels", released)
     for command in (("score",), ("score", "--per-query"), ("score", "--curves"), ("difference",)):
         long = run(*command, *both, "--format", "csv")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command import run
 from reports import Cells, data_of_plot, section_of, tables_of
-from small_release import ANSWERS, answer, make_workspace, set_in
+from small_release import ANSWERS, answer, set_in
 
 # The dispute (2, NA) is settled, (1, c) turns relevant and (1, b) not relevant.
 LATER = ANSWERS | {
@@ -21,14 +21,11 @@ LATER = ANSWERS | {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(released_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `old`, whose release lies in it too, and `new`, judged anew; not to be written to."""
     root = tmp_path_factory.mktemp("against")
-    (root / "old").mkdir()
-    with contextlib.chdir(root / "old"):
-        make_workspace(root / "old", run)
-        run("release", "--version", "1.0", "--date", "2026-11-22")
-    shutil.copytree(root / "old", root / "new")
+    for name in ("old", "new"):
+        shutil.copytree(released_once, root / name)
     with contextlib.chdir(root / "new"):
         answer(root / "new", LATER)
         for command in ("import", "resolve", "augment", "score"):

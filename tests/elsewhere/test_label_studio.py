@@ -117,14 +117,6 @@ def test_the_same_file_adds_nothing_and_an_edit_is_a_newer_version() -> None:
     assert votes() == [("NA", "v1", "irrelevant")]
 
 
-@pytest.mark.slow
-def test_a_label_named_wrongly_can_be_put_right() -> None:
-    file = save(task("NA", "v1", annotation(1, 3, choice("Yes"))))
-    fire("import", file, *PAIR, "--label", "match:Yes=irrelevant")
-    fire("import", file, *PAIR, *LABELS)
-    assert votes() == [("NA", "v1", "relevant")]
-
-
 def test_ratings_and_numbers_are_values_too() -> None:
     kinds = ({"rating": 4}, {"number": 4.0}, {"text": ["4"]}, {"taxonomy": [["4"]]})
     results = [{"from_name": "score", "type": "any", "value": value} for value in kinds]

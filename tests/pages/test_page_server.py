@@ -180,9 +180,7 @@ def test_nobody_gets_what_is_of_others_and_no_tab_answers_for_another(page: Open
     assert ask(f"{page.server.address}/{media}").status_code == 401
     for path in ("media/..%2f..%2ffire.toml", "campaign.sqlite", "media/v0.webm"):
         assert person.http.get(path).status_code == 404
-    """A second link in one browser changes the cookie of the first tab, which goes on asking as itself."""
-    other = page.person("A02")
-    other.agree()
+    # A second link in one browser changes the cookie of the first tab, which goes on asking as itself.
     person.http.cookies = other.http.cookies
     assert person.state()["who"] == "A02"
     refused = person.answer(person.current(), "relevant")
