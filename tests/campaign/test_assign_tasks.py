@@ -146,11 +146,6 @@ def test_pairs_that_do_not_fit_and_bad_seeds_are_refused() -> None:
         assign_round(tasks_of(2), ["a", "b"], seen=seen_of({"p0": "ab"}), seed=0)
 
 
-def test_no_task_gives_an_empty_table() -> None:
-    assert list(assign_tasks(tasks_of(0), ["ann"]).columns) == ["annotator_id", "pair_id", "position", "kind"]
-    assert len(assign_tasks(tasks_of(0), ["ann"])) == 0
-
-
 def seen_of(pairs: dict[str, str]) -> pd.DataFrame:
     rows = [(name, pair) for pair, who in pairs.items() for name in who]
     return pd.DataFrame(rows, columns=["annotator_id", "pair_id"])

@@ -1,6 +1,5 @@
 """Tasks that change hands: none is lost, nobody has one twice, and no control stands out."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,7 @@ from records import moved_round, record_of
 from examples import examples, seeds
 from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING, Assignments, check_assignments
-from fire_toolkit.campaign.records import add_moves, read_rounds, write_round
+from fire_toolkit.campaign.records import add_moves, read_rounds
 
 ENTRY = round_of(
     tasks_of(20, overlap=0.3),
@@ -76,27 +75,6 @@ def test_who_is_new_begins_with_the_training_and_has_the_usual_share_of_controls
     assert CONTROL not in kinds[-1:] or CONTROL not in kinds[2:3]
     loads = now[now["kind"].isin([TASK, OVERLAP])]["annotator_id"].value_counts()
     assert loads.max() - loads.min() <= 1
-
-
-def test_moves_are_kept_and_only_grow(tmp_path: Path) -> None:
-    write_round(tmp_path, ENTRY)
-    first, now = moved(["ann"], ["cy"])
-    add_moves(tmp_path, 1, first)
-    (entry,) = read_rounds(tmp_path)
-    assert keys(entry.assignments) == keys(now)
-    write_round(tmp_path, entry)  # the same as it was drawn
-    seen = list(zip(entry.given["annotator_id"], entry.given["pair_id"], strict=True))
-    assert set(seen) >= EVERY
-    left = set(keys(entry.assignments))
-    back, second = (
-        move_tasks(entry.assignments, left, ["cy"], [name], seen=seen, batch=2) for name in ("ann", "di")
-    )
-    assert not len(back)  # she had them all before
-    add_moves(tmp_path, 1, second)
-    (entry,) = read_rounds(tmp_path)
-    assert votes(entry.assignments) == votes(ENTRY.assignments)
-    came = entry.given["batch"].value_counts()
-    assert [came[n] for n in (1, 2)] == [(each["to_annotator_id"] != "").sum() for each in (first, second)]
 
 
 @pytest.mark.slow

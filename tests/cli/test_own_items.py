@@ -140,15 +140,6 @@ def test_no_reference_is_pooled_and_those_left_out_are_counted(workspace: Compos
     assert "collection/queries.tsv" in manifest_of("pool")["inputs"]
 
 
-def test_plain_files_are_pooled_so_where_the_queries_are_given(composed: Composed) -> None:
-    run("add-collection", "cap.rc2.val.json", "--out", "c")
-    pool = ("pool", "m0.npy", "m1.npy", "--depth", 3, "--out", "pool")
-    run(*pool)
-    assert "own_items" not in manifest_of("pool")["counts"]
-    run(*pool, "--queries", "c/queries.tsv")
-    assert pairs_in(Path("pool/pool.csv")) == composed.pairs(3)
-
-
 @pytest.mark.parametrize(
     ("entry", "rule", "said"),
     [
@@ -185,7 +176,8 @@ def test_scores_follow_the_protocol_and_say_so(workspace: Composed, runs: tuple[
 
 
 @pytest.mark.usefixtures("workspace")
-def test_what_an_older_collection_does_not_say_is_assumed_and_said() -> None:
+def test_what_an_older_collection_does_not_say_is_assumed_and_said_of_both_directions_too() -> None:
+    assert "own items are kept in both directions" in run("score", "--direction", "both", "m0.npy").stderr
     for more, said in (
         ({}, "left out of the rankings (assumed, as the collection's manifest does not say"),
         ({"readers": {"t.csv": "table"}}, "kept in the rankings, as not relevant (assumed, as"),
@@ -196,6 +188,11 @@ def test_what_an_older_collection_does_not_say_is_assumed_and_said() -> None:
 
 def test_plain_files_keep_own_items_and_say_so_where_queries_name_them(composed: Composed) -> None:
     run("add-collection", "cap.rc2.val.json", "--out", "c")
+    pool = ("pool", "m0.npy", "m1.npy", "--depth", 3, "--out", "pool")
+    run(*pool)
+    assert "own_items" not in manifest_of("pool")["counts"]
+    run(*pool, "--queries", "c/queries.tsv")
+    assert pairs_in(Path("pool/pool.csv")) == composed.pairs(3)
     shutil.copy("c/queries.tsv", "plain.tsv")
     asked = ("m0.npy", "m1.npy", "--qrels", "c/qrels.txt", *MEASURES)
     kept, dropped = (composed.scores(drop=drop) for drop in (False, True))
@@ -318,10 +315,6 @@ def test_subsets_are_scored_in_a_workspace_and_a_logged_score_is_met(workspace: 
     told = run("add-run", "m0.npy", *IDS, "--depth", 5, "--expect", f"R@5={share:.1f}").stderr
     assert "the logged score is reproduced" in told
     assert "own items stay in the run; they do not count in its scores (the collection's" in told
-
-
-@pytest.mark.usefixtures("workspace")
-def test_ranks_left_out_where_a_member_may_stand_are_refused() -> None:
     Path("collection/groups.tsv").rename("groups.tsv")
     run("add-run", "m0.npy", *IDS, "--depth", 5)
     told = run("score", "runs/m0.parquet", "--groups", "groups.tsv", "-m", "C@1", code=1).stderr
@@ -372,11 +365,6 @@ def test_circo_has_both_scores_of_its_own_scorer(here: Path) -> None:
     pool = pairs_in(Path("pool/pool.csv"))
     assert len(pool) == 15 * 3
     assert not pool & {(str(n), str(entry["reference_img_id"])) for n, entry in enumerate(entries)}
-
-
-@pytest.mark.usefixtures("workspace")
-def test_both_directions_keep_own_items_and_say_so() -> None:
-    assert "own items are kept in both directions" in run("score", "--direction", "both", "m0.npy").stderr
 
 
 def test_labels_of_own_items_count_nowhere(workspace: Composed) -> None:

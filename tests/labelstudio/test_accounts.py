@@ -206,13 +206,6 @@ def test_accounts_get_the_next_free_pseudonyms_by_user_id() -> None:
     assert {row.pseudonym: row.user_id for row in rows} == {"A01": "5", "owner": "1", "A02": "9", "A03": "10"}
 
 
-def test_a_pending_row_finds_its_account_by_the_address() -> None:
-    pending = add_rows([], [("Jo", "")], ["pw"])
-    assert match_accounts(pending, [OWNER])[0] == pending[0]
-    rows = match_accounts(pending, [Annotator("", "7", "jo@annotators.invalid", "t")])
-    assert rows == [Annotator("Jo", "7", "jo@annotators.invalid", "t", "active", "pw")]
-
-
 def test_a_retired_account_keeps_its_row_and_its_hidden_address() -> None:
     before = [Annotator("A01", "2", "a@x.y", "t", "active", "pw")]
     after = match_accounts(before, [Annotator("", "2", "", "t", "retired")])
@@ -229,11 +222,6 @@ def test_a_deleted_account_keeps_its_row_but_not_its_number() -> None:
 def test_an_account_made_here_before_the_register_was_lost_gets_its_pseudonym_back() -> None:
     accounts = [Annotator("", "2", "x@y.z", "t"), Annotator("", "3", "b07@annotators.invalid", "t")]
     assert [row.pseudonym for row in match_accounts([], accounts)] == ["A01", "B07"]
-
-
-def test_adding_again_changes_nothing() -> None:
-    rows = add_rows([], [("A01", "Jo@X.org"), ("A02", "")], ["p1", "p2"])
-    assert add_rows(rows, [("A01", "jo@x.org"), ("A02", "")], ["q1", "q2"]) == rows
 
 
 @pytest.mark.parametrize(
