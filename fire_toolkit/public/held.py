@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import qrels_of_json, read_qrels
 from fire_toolkit.formats.columns import ANNOTATOR, LABEL, OWN, RELEVANCE, are_pairs, find_name, pair_column
-from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.held_runs import run_from_matrix
-from fire_toolkit.formats.runs.json_runs import listed_of
+from fire_toolkit.formats.runs.json_runs import listed_of, plain_lists
 from fire_toolkit.formats.runs.listed import id_column, listed_table
 from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.formats.runs.read import read_run
@@ -80,7 +78,7 @@ def run(
             )
         options: dict[str, Any] = {"qrels": qrels, "allow": allow}
         return run_from_matrix(x, query_ids, doc_ids, name, depth=depth or 100, **options)
-    listed = listed_table(x, "run", name) if is_table else listed_of(_plain(x, "run"), "run", None)
+    listed = listed_table(x, "run", name) if is_table else listed_of(plain_lists(x, "run"), "run", None)
     if name is None and listed.run_id is None:
         raise UsageError('run: nothing says what the run is called; give name="..."')
     made = run_of_lists(listed, Path("run"), run_id=name)
@@ -112,7 +110,7 @@ def qrels(x: Any) -> Qrels:
     if _is_of(x, "ranx"):
         x = x.to_dict()
     if isinstance(x, Mapping):
-        return check_qrels(qrels_of_json(_plain(x, "qrels"), "qrels"), where="qrels")
+        return check_qrels(qrels_of_json(plain_lists(x, "qrels"), "qrels"), where="qrels")
     found = {**_PAIR, "relevance": (*RELEVANCE, "label", "score")}
     table = _columns(x, found, "qrels")
     source = {"source": x["source"]} if "source" in x.columns else {}
@@ -226,21 +224,6 @@ def _columns(x: Any, wanted: Mapping[str, Sequence[str]], where: str) -> pd.Data
 
 def _column_of(names: Sequence[str], name: str, usual: Sequence[str]) -> str | None:
     return find_name(names, usual) if usual else pair_column(names, name)
-
-
-def _plain(x: Mapping[Any, Any], where: str) -> dict[str, Any]:
-    """Return a dict of dicts or lists with ids as text and numbers as Python has them."""
-    found: dict[str, Any] = {}
-    for query, docs in x.items():
-        own, at = id_text(query, where), f"{where}: query {query!r}"
-        if isinstance(docs, Mapping):
-            numbers = (each.item() if isinstance(each, np.generic) else each for each in docs.values())
-            found[own] = dict(zip((id_text(doc, at) for doc in docs), numbers, strict=True))
-        elif isinstance(docs, Collection) and not isinstance(docs, str | bytes):
-            found[own] = [id_text(doc, at) for doc in docs]
-        else:
-            found[own] = docs
-    return found
 
 
 def _is_of(x: Any, package: str) -> bool:

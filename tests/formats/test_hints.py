@@ -214,16 +214,17 @@ def test_lists_with_scores_are_one_run_however_they_are_saved(content: Any) -> N
 @pytest.mark.parametrize(
     ("held", "said"),
     [
-        ({1: {"a": 1.0}, "1": {"a": 2.0}}, "an id twice, as text and as a number"),
+        ({1: {"a": 1.0}, "1": {"a": 2.0}}, "a query twice, as text and as a number"),
         ({"q": {"1": 1.0, 1: 2.0}}, "an id twice, as text and as a number"),
         ({"q": {"a": True}}, "score 'True', expected a number"),
         ({"q": ["a", "a"]}, "given twice"),
-        ({"video": [["a", "dog"]]}, "no array of numbers"),
+        ({"video": [["a", "dog"]]}, "a list, expected an id"),
     ],
     ids=str,
 )
-def test_lists_in_a_pickle_are_looked_at_as_those_in_json(held: Any, said: str) -> None:
+def test_lists_in_a_pickle_and_in_memory_are_looked_at_as_those_in_json(held: Any, said: str) -> None:
     refused(said, ingest, put("m.pkl", held), Request(), by=FireError)
+    refused(said, fire.run, held, "m", by=FireError)
 
 
 def test_runs_in_one_json_are_told_apart_where_each_record_names_its_query() -> None:

@@ -16,11 +16,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
@@ -133,6 +134,29 @@ def listed_of(value: Any, where: str, key: str | None) -> Listed:
     if isinstance(chosen[0], list):
         return _of_places({f"{where}: list {n}": each for n, each in enumerate(chosen, start=1)}, where)
     return _of_records(chosen, where)
+
+
+def plain_lists(value: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    """Return what Python holds, dicts or lists under queries, as JSON has it: ids as text, plain numbers.
+
+    Raises:
+        FormatError: an id is none, or is there as text and as a number.
+    """
+    found = dict[str, Any]()
+    for query, docs in value.items():
+        own, at = id_text(query, where), f"{where}: query {query!r}"
+        if not isinstance(docs, Collection) or isinstance(docs, str | bytes):
+            found[own] = docs
+            continue
+        found[own] = ids = [id_text(doc, at) for doc in docs]
+        if isinstance(docs, Mapping):
+            numbers = (each.item() if isinstance(each, np.generic) else each for each in docs.values())
+            found[own] = dict(zip(ids, numbers, strict=True))
+        if len(found[own]) < len(docs):
+            raise FormatError(f"{at}: an id twice, as text and as a number")
+    if len(found) < len(value):
+        raise FormatError(f"{where}: a query twice, as text and as a number")
+    return found
 
 
 def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:

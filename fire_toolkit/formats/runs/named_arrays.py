@@ -15,7 +15,8 @@ import numpy as np
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Array, Stored, held
 from fire_toolkit.formats.arrays.pickles import Name
-from fire_toolkit.formats.ids import id_text, id_texts
+from fire_toolkit.formats.ids import id_texts
+from fire_toolkit.formats.runs.json_runs import plain_lists
 
 QUERY_IDS = ("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids")
 DOC_IDS = (
@@ -85,6 +86,8 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
         FormatError: there is no matrix, or one is damaged, or an id is invalid.
     """
     matrices, values = dict[str, Stored](), dict[str, Any]()
+    if isinstance(tree, Stored) and tree.dtype.hasobject and tree.shape == ():
+        tree = tree.values().item()
     leaves = dict(leaves_of(tree))
     for name, leaf in leaves.items():
         if isinstance(leaf, np.ndarray):
@@ -98,8 +101,9 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
         next((values[name] for name in names if name in values), None)
         for names in (MASKS, QUERY_IDS, DOC_IDS, (ORIENTATION,))
     )
-    if not matrices and masks is None and (lists := _plain_lists(tree, str(path))):
-        return Arrays({}, lists=lists)
+    is_plain = not any(isinstance(leaf, Stored | np.ndarray | Name) for leaf in leaves.values())
+    if isinstance(tree, dict) and is_plain and all(isinstance(docs, dict | list) for docs in tree.values()):
+        return Arrays({}, lists=plain_lists(tree, str(path)))
     if not matrices and masks is None:
         raise FormatError(
             f"{path}: no array of numbers with two or three axes{_others(leaves)}; expected sims "
@@ -112,27 +116,6 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
         None if masks is None else as_mask(masks, f"{path}: the mask"),
         None if declared is None else "".join(id_texts([np.asarray(declared).item()], str(path))),
     )
-
-
-def _plain_lists(tree: Any, where: str) -> dict[str, Any] | None:
-    """Return a tree that is lists under queries with ids as text, None of another."""
-    if isinstance(tree, Stored) and tree.dtype.hasobject and tree.shape == ():
-        tree = tree.values().item()
-    if not isinstance(tree, dict) or not all(isinstance(docs, dict | list) for docs in tree.values()):
-        return None
-    found = dict[str, Any]()
-    for query, docs in tree.items():
-        numbers = list(docs.values()) if isinstance(docs, dict) else []
-        if not all(isinstance(each, str | int | np.integer) for each in docs):
-            return None
-        if not all(isinstance(each, int | float | np.number) for each in numbers):
-            return None
-        ids, name = [id_text(doc, where) for doc in docs], id_text(query, where)
-        scores = [each.item() if isinstance(each, np.number) else each for each in numbers]
-        if name in found or len({*ids}) < len(numbers):
-            raise FormatError(f"{where}: query {name!r}: an id twice, as text and as a number")
-        found[name] = dict(zip(ids, scores, strict=True)) if isinstance(docs, dict) else ids
-    return found
 
 
 def leaves_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
