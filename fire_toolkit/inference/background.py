@@ -255,7 +255,8 @@ def _design_of(pairs: pd.DataFrame, facts: Facts) -> Design | None:
             "inclusion_probability": chance.max(),
         }
         queries = QueryDesign(each[["query_id"]].assign(**columns).reset_index(drop=True))
-    return Design(_where(pairs, "relevance")[[*PAIR, *SAMPLE]], queries)
+    names = [*PAIR, *SAMPLE, *(name for name in ("is_drawn",) if name in pairs)]
+    return Design(_where(pairs, "relevance")[names], queries)
 
 
 def shared_backbones(

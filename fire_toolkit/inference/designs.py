@@ -20,9 +20,9 @@ class Design(NamedTuple):
 
     pairs: those that were drawn or could be: query_id, doc_id, stratum (`shallow`: judged for every query;
     `deep`: judged because the query was drawn; `from:to:rate`, `original`: of pairs drawn in strata; empty:
-    judged for another reason, which no estimate uses) and inclusion_probability. queries: which of them were
-    judged deep; None where pairs were drawn. sample: of a machine judge, see `check_machine_sample`; then no
-    other is read. shared: runs that may share its backbone, with the reason.
+    judged for another reason, which no estimate uses), inclusion_probability, and of strata is_drawn.
+    queries: which of them were judged deep; None where pairs were drawn. sample: of a machine judge, see
+    `check_machine_sample`; then no other is read. shared: runs that may share its backbone, with the reason.
     """
 
     pairs: pd.DataFrame
@@ -40,6 +40,17 @@ def chances_of(joined: JudgedPairs, design: Design | None) -> Floats | None:
         return None
     _, is_of_design, probability = drawn_pairs_of(joined, design)
     return np.where(is_of_design, probability, 0.0)
+
+
+def unlabelled_of(joined: JudgedPairs, design: Design, is_labelled: Bools) -> Bools:
+    """Return which pairs of a join a design asks people about and have no label: in dispute, or no answer."""
+    asked = design.pairs[design.pairs["stratum"].fillna("") != ""]
+    if design.queries is None:
+        asked = asked[asked["is_drawn"]] if "is_drawn" in asked else asked[:0]
+    place = joined.find_rows(asked)
+    found = np.zeros(len(joined.pairs), dtype=bool)
+    found[place[place >= 0]] = True
+    return found & ~is_labelled
 
 
 def pairs_of_sample(design: Design | None) -> list[pd.DataFrame]:

@@ -37,7 +37,8 @@ class Total:
     residuals: of each pair, whose squares sum to the variance over draws, these queries given; those of two
     totals multiply to their covariance. found: what each pair drawn adds to it, in size. weight: for how many
     pairs that were not drawn one that was stands, on the mean. known: how much of it needed no draw; most:
-    how much the rest can be; seen, largest: between which it lies whatever the pairs not drawn are.
+    how much the rest can be; seen, largest: between which it lies whatever the pairs not drawn are. open:
+    what pairs that were drawn one by one and have no label would add, were all of them positive.
     """
 
     values: Floats
@@ -48,6 +49,7 @@ class Total:
     most: float
     seen: float
     largest: float
+    open: float = 0.0
 
     @property
     def value(self) -> float:
@@ -63,6 +65,13 @@ class Total:
         low, high = score_limits(self.value - self.known, variance, **options)
         limits = max(self.known + low, self.seen), min(self.known + high, self.largest)
         return Estimate(self.value, *limits, variance**0.5, n_differing=self.n_found)
+
+    @property
+    def if_open(self) -> Estimate:
+        """The same, were all pairs without a label positive."""
+        found = self.estimate
+        estimate, low, high = (value + self.open for value in found[:3])
+        return found._replace(estimate=estimate, low=low, high=high)
 
     @property
     def n_found(self) -> int:
@@ -85,9 +94,10 @@ class DrawnPairs:
     precision and bring no bias, it is the difference estimator.
 
     With `chance`, in (0, 1], each pair was drawn by itself with this probability, 1 for one that was judged
-    whatever chance said; all have a label, and pairs that are not here count as not relevant. w = 1/π, the
-    guess is what the originals say, and the variance is Σ (1 − π)(label − guess)²/π². whole_to: the rank of
-    the runs down to which every pair was judged.
+    whatever chance said; pairs that are not here count as not relevant, and so do those without a label (in
+    dispute, say), but that the far limit takes them all for positives. w = 1/π, the guess is what the
+    originals say, and the variance is Σ (1 − π)(label − guess)²/π². whole_to: the rank of the runs down to
+    which every pair was judged.
 
     Source: Horvitz and Thompson, JASA 1952; Särndal, Swensson and Wretman 1992, 6.3; Angelopoulos, Duchi and
     Zrnic 2023 (PPI++, arXiv 2311.01453).
@@ -173,7 +183,7 @@ class DrawnPairs:
         prior = chosen * self.guess if self.stratum is None else np.zeros(len(label))
         gained = np.where(has_label, chosen * label - prior, 0.0)
         seen, n_open = float((prior + gained).sum()), float((chosen & ~has_label).sum())
-        own = chosen & drawn
+        own, lost = chosen & drawn, chosen & ~has_label
         spread = residual[drawn] * np.sqrt(factor)
         is_whole = self.stratum is not None
         if is_whole:
@@ -189,6 +199,7 @@ class DrawnPairs:
             most=max(float((chosen & (self.stratum != KNOWN)).sum()), 1.0) if is_whole else math.inf,
             seen=seen,
             largest=seen + n_open if is_whole else math.inf,
+            open=0.0 if is_whole else float((1 / np.asarray(self.chance)[lost]).sum()),
         )
 
     def halves(self, of: Bools) -> tuple[Total, Total]:
@@ -268,12 +279,16 @@ def sampled_precision(
         return Estimate(refused=refused)
     size = float(k * pairs.n_queries)
     if in_b is not None:
-        a, b = (pairs.total(only).estimate for only in (in_a & ~in_b, in_b & ~in_a))
-        both = Estimate(a.estimate - b.estimate, *limits_of_difference(a, b), math.hypot(a.se, b.se))
+        totals = pairs.total(in_a & ~in_b), pairs.total(in_b & ~in_a)
+        a, b = (each.estimate for each in totals)
+        low, high = limits_of_difference(a, b)
+        limits = low - totals[1].open, high + totals[0].open
+        both = Estimate(a.estimate - b.estimate, *limits, math.hypot(a.se, b.se))
         fewer = min(a.n_differing, b.n_differing)
         return both._replace(n_differing=fewer).over(size, least=-1.0)
     total = pairs.total(in_a)
     found = total.estimate
+    found = found._replace(high=total.if_open.high)
     if drawn is not None:
         parts = (total.values, total.residuals, total.found)
         limits = _limits_beyond(total.value, parts, drawn, weight=total.weight, most=size)
@@ -314,7 +329,8 @@ def micro_recall(pairs: DrawnPairs, is_in_top: Bools, *, drawn: Ints | None = No
         weight = pairs.total().weight / whole
         low, high = _limits_beyond(estimate, (values, residuals, found), drawn, weight=weight)
     else:
-        low, high = limits_of_share(top.estimate, rest.estimate)
+        low = limits_of_share(top.estimate, rest.if_open)[0]
+        high = limits_of_share(top.if_open, rest.estimate)[1]
         estimate = min(max(estimate, low), high)
     error, fewer = float(residuals @ residuals) ** 0.5, min(top.n_found, rest.n_found)
     return Estimate(estimate, low, high, error, n_differing=fewer)
@@ -338,13 +354,13 @@ def undrawn_share(pairs: DrawnPairs) -> Estimate:
         >>> [round(value, 3) for value in undrawn_share(pairs)[:3]]
         [0.5, 0.356, 0.612]
     """
-    total, found = pairs.total(), float(pairs.label.sum())
+    total, found = pairs.total(), float(np.nansum(pairs.label))
     if refused := pairs.why_not(np.ones(len(pairs.label), dtype=bool)):
         return Estimate(refused=refused)
     whole = total.estimate
     if whole.estimate <= 0:
         return Estimate(refused=NO_POSITIVE)
-    low, high = 1 - found / whole.low, 1 - found / whole.high
+    low, high = 1 - found / whole.low, 1 - found / total.if_open.high
     # E(found / total) is found / truth · (1 + variance / total²) − their covariance / total²
     both = float(total.residuals @ np.sqrt(1 - np.asarray(pairs.chance)[pairs.is_drawn]))
     share = 1 - found / whole.estimate * (1 - whole.se**2 / whole.estimate**2) - both / whole.estimate**2

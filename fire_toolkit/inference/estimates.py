@@ -8,7 +8,7 @@ or of a machine judge's scores. What is refused hangs on the design and the meas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError
-from fire_toolkit.inference.designs import Design, drawn_pairs_of
+from fire_toolkit.inference.designs import Design, drawn_pairs_of, unlabelled_of
 from fire_toolkit.inference.drawn_pairs import (
     KNOWN,
     DrawnPairs,
@@ -37,6 +37,7 @@ from fire_toolkit.measures.defaults import (
     ESTIMATES,
 )
 from fire_toolkit.tables import QueryDesign
+from fire_toolkit.words import n_of
 
 ESTIMATE_COLUMNS = dict.fromkeys(("estimate", "estimate_low", "estimate_high"), "float64")
 ESTIMATE_COLUMNS |= {"estimate_method": "str"}
@@ -285,20 +286,29 @@ def estimator(
         return _by_judge(joined, before, after, design, design.sample, clusters)
     is_shallow, is_of_design, probability = drawn_pairs_of(joined, design)
     labels, n_queries = after.reverted(before, ~is_of_design), len(joined.queries)
-    if design.queries is not None:
-        return _by_queries(joined, (after.reverted(before, ~is_shallow), labels), design.queries)
-    whole_to, deepest = _depths(design.pairs["stratum"])
     is_labelled = after.relevance >= 0
-    place = np.flatnonzero(is_labelled | (probability == 1))  # those that were not drawn are no part of it
+    is_open = unlabelled_of(joined, design, is_labelled)
+    n_open = f"{n_of(int(is_open.sum()), 'pair')} that the design asks about have no label yet"
+    if design.queries is not None:
+        found = _by_queries(joined, (after.reverted(before, ~is_shallow), labels), design.queries)
+        return replace(
+            found, notes=(f"{n_open}: estimates take them for not relevant",) if is_open.any() else ()
+        )
+    whole_to, deepest = _depths(design.pairs["stratum"])
+    place = np.flatnonzero(is_labelled | is_open | (probability == 1))  # what was not drawn is no part of it
     chance, query = probability[place], joined.query[place]
 
     def at(level: int) -> DrawnPairs:
         known, label = ((each.relevance[place] >= level).astype(np.float64) for each in (before, labels))
+        label[is_open[place]] = np.nan
         return DrawnPairs(known, label, query, n_queries, chance=chance, whole_to=whole_to)
 
-    n, of = int((chance < 1).sum()), (is_of_design | (before.relevance >= 1), is_of_design & is_labelled)
+    n = int(((chance < 1) & is_labelled[place]).sum())
+    of = is_of_design | (before.relevance >= 1), is_of_design & is_labelled
     basis = f"of the depth-{deepest} union; {n:,} judged pairs drawn by chance"
-    return ByPairs(joined, HORVITZ, n, basis, at, place, deepest, *of, whole_to=whole_to)
+    words = f"{n_open}: estimates take them for not relevant, and upper limits for relevant"
+    notes = (words,) if is_open.any() else ()
+    return ByPairs(joined, HORVITZ, n, basis, at, place, deepest, *of, whole_to=whole_to, notes=notes)
 
 
 def _by_queries(joined: JudgedPairs, sides: tuple[CodedQrels, CodedQrels], queries: QueryDesign) -> ByQueries:
@@ -373,6 +383,9 @@ def _by_judge(
         reason = next(iter(design.shared.values()))
         named = f"judge {judge} may share errors with {', '.join(design.shared)} ({reason})"
         notes = (f"{named}; people's labels correct the estimate",)
+    if n < n_drawn:
+        lost = f"{n_of(n_drawn - n, 'pair')} of those drawn have no label"
+        notes += (f"{lost}, and the others of their strata stand for them",)
     units = np.arange(n_queries) if clusters is None else clusters
     method = f"prediction-powered, judge {judge}"
     could_be = np.bincount(kept, minlength=len(joined.pairs)) > 0

@@ -13,8 +13,9 @@ from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.designs import Design
 from fire_toolkit.inference.differences import score_differences
-from fire_toolkit.inference.drawn_pairs import DrawnPairs, sampled_precision, undrawn_share
+from fire_toolkit.inference.drawn_pairs import DrawnPairs, micro_recall, sampled_precision, undrawn_share
 from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
+from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design
 
@@ -208,6 +209,33 @@ def test_the_share_of_positives_that_a_draw_left_out_is_that_of_many_draws() -> 
         "99 of the pairs in all were drawn by chance, and an"
     )
     assert undrawn_share(by_chance(np.ones(3), np.ones(3)))[:3] == (0.0, 0.0, 0.0)
+
+
+def test_intervals_hold_whatever_pairs_without_a_label_are() -> None:
+    """Votes in dispute leave no label: 30 of 400 drawn pairs, which may be positive and may not."""
+    rng = np.random.default_rng(4)
+    label, chance = (rng.random(400) < 0.3).astype(float), np.full(400, 0.5)
+    top, other = np.arange(400) < 200, np.arange(400) % 2 == 0
+    label[rng.choice(400, 30, replace=False)] = np.nan
+
+    def estimates(label: np.ndarray) -> list[Estimate]:
+        pairs = by_chance(label, chance, 90)
+        options: dict[str, Any] = {"k": 10}
+        return [
+            *(sampled_precision(pairs, each, **options) for each in (top, other)),
+            sampled_precision(pairs, top, other, **options),
+            *(micro_recall(pairs, each) for each in (top, other)),
+            undrawn_share(pairs),
+        ]
+
+    found = estimates(label)
+    for there in (top, ~top, other, ~other, top & other, label > 2):
+        completed = estimates(np.where(np.isnan(label), there, label))
+        for each, whole in zip(found, completed, strict=True):
+            assert each.low <= whole.estimate <= each.high
+    assert [each.estimate for each in found[:3]] == [
+        each.estimate for each in estimates(np.nan_to_num(label))[:3]
+    ]
 
 
 def test_what_is_no_probability_is_refused() -> None:
