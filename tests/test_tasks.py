@@ -33,10 +33,9 @@ def pool_of(n_queries: int, n_docs: int) -> Pool:
 
 
 def queries_of(n: int) -> Queries:
+    ids = [f"q{n}" for n in range(n)]
     return check_queries(
-        pd.DataFrame({"query_id": [f"q{n}" for n in range(n)]}, dtype=object).assign(
-            text=lambda table: "caption of " + table["query_id"]
-        )
+        pd.DataFrame({"query_id": ids, "text": [f"caption of {one}" for one in ids]}, dtype=object)
     )
 
 
@@ -45,9 +44,8 @@ def tasks_of(n_queries: int, n_docs: int, **options: Any) -> Tasks:
 
 
 def items_of(**columns: Any) -> Items:
-    return check_items(
-        pd.DataFrame({"doc_id": [f"v{n}" for n in range(len(columns["media_url"]))], **columns})
-    )
+    doc_ids = [f"v{n}" for n in range(len(columns["media_url"]))]
+    return check_items(pd.DataFrame({"doc_id": doc_ids, **columns}))
 
 
 @given(st.lists(st.tuples(IDS, IDS), min_size=1, max_size=8))

@@ -52,21 +52,21 @@ def benchmark(
     return original, tables.check_queries(pd.DataFrame({"query_id": ids}, dtype="str").assign(text="t"))
 
 
+def labelled(*rows: str) -> tables.Labels:
+    """Labels: query, doc, relevance, votes and how many agree."""
+    columns = "query_id doc_id relevance n_judgments n_agree"
+    table = pairs(*(row.split() for row in rows), columns=columns)
+    return tables.check_labels(table.assign(label=table["relevance"].map({"1": "yes", "0": "no"})))
+
+
 @pytest.fixture
 def shown() -> Shown:
     """Two queries, two runs; `q1` has another winner after correction, `q2` one more."""
-    labels = pairs(
-        ("q2", "a", "yes", 1, 1, 1),
-        ("q1", "b", "yes", 1, 3, 2),
-        ("q1", "c", "no", 0, 1, 1),
-        ("q1", "z", "no", 0, 1, 1),
-        ("q1", "y", "yes", 1, 1, 1),
-        columns="query_id doc_id label relevance n_judgments n_agree",
-    )
+    labels = labelled("q2 a 1 1 1", "q1 b 1 3 2", "q1 c 0 1 1", "q1 z 0 1 1", "q1 y 1 1 1")
     return shown_pairs(
         [a_run("r1", q1="abc", q2="ac"), a_run("r2", q1="bax", q2="ca")],
         *benchmark(("q2", "c"), ("q1", "c"), ("q1", "w"), texts=["q1", "q0", "q2"]),  # q0 has no positive
-        labels=tables.check_labels(labels),
+        labels=labels,
         disputes=tables.check_disputes(pairs(("q1", "a", "tie"), columns="query_id doc_id reason")),
         unusable=["q2"],
         depth=3,
@@ -107,39 +107,29 @@ def test_what_is_worth_a_look_comes_in_order(shown: Shown) -> None:
 
 def test_the_most_convincing_false_negatives_are_at_the_top_of_every_run_with_several_votes() -> None:
     """One run lists the doc with most votes; three have another at the top, by two votes or by one."""
-    labels = pairs(
-        ("q1", "x", "yes", 1, 5, 5),
-        ("q2", "x", "yes", 1, 2, 2),
-        ("q3", "x", "yes", 1, 1, 1),
-        ("q4", "x", "yes", 1, 3, 2),
-        columns="query_id doc_id label relevance n_judgments n_agree",
-    )
+    labels = labelled("q1 x 1 5 5", "q2 x 1 2 2", "q3 x 1 1 1", "q4 x 1 3 2")
     lists = {"q2": "xabc", "q3": "xabc", "q4": "xabc"}
     runs = [a_run(name, q1=q1, **lists) for name, q1 in (("r1", "xabc"), ("r2", "abcx"), ("r3", "abcx"))]
     known = benchmark(*((f"q{n}", "w") for n in range(1, 5)))
-    shown = shown_pairs(runs, *known, labels=tables.check_labels(labels), depth=4)
+    shown = shown_pairs(runs, *known, labels=labels, depth=4)
     best = findings(shown, unvoted(shown))[0]
     assert [shown.queries[shown.query[n]] for n in best.pairs] == ["q2", "q1", "q3", "q4"]
 
 
 def test_votes_go_to_their_pairs(shown: Shown) -> None:
-    judgments = tables.check_judgments(
-        pairs(
-            ("q1", "b", "ann", "yes", "2026-01-02", "", "task"),
-            ("q1", "b", "bob", "no", "2026-01-01", "</script>", "overlap"),
-            ("q1", "b", "cat", "unsure", "2026-01-03", "", "adjudication"),
-            ("q1", "b", "dan", "no", "2026-01-03", "", "unassigned"),
-            ("q1", "z", "ann", "no", "2026-01-02", "in no list", "task"),
-            columns="query_id doc_id annotator_id label created_at comment kind",
-        )
+    given = pairs(
+        ("q1", "b", "ann", "yes", "2026-01-02", "", "task"),
+        ("q1", "b", "bob", "no", "2026-01-01", "</script>", "overlap"),
+        ("q1", "b", "cat", "unsure", "2026-01-03", "", "adjudication"),
+        ("q1", "b", "dan", "no", "2026-01-03", "", "unassigned"),
+        ("q1", "z", "ann", "no", "2026-01-02", "in no list", "task"),
+        columns="query_id doc_id annotator_id label created_at comment kind",
     )
+    judgments = tables.check_judgments(given)
     numbers = {"ann": 1, "bob": 2, "cat": 3, "dan": 4}
     votes = votes_on(shown, judgments, grades=GRADES, numbers=numbers)
-    assert votes.table[["who", "label", "comment"]].values.tolist() == [
-        [2, "no", "</script>"],
-        [1, "yes", ""],
-        [3, "unsure", ""],
-    ]
+    shown_votes = [[2, "no", "</script>"], [1, "yes", ""], [3, "unsure", ""]]
+    assert votes.table[["who", "label", "comment"]].values.tolist() == shown_votes
     at = int(votes.table["pair"].iloc[0])
     assert (shown.docs[shown.doc[at]], votes.n_for[at], votes.n_against[at]) == ("b", 1, 1)
     assert votes.is_split.sum() == 1

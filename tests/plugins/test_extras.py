@@ -190,13 +190,9 @@ def test_the_built_in_carriers_are_not_taken_and_an_unknown_one_is_refused(
 
 
 def test_a_rule_decides_and_a_statistic_is_measured(commands: Commands) -> None:
-    resolved, _, measured, refused = commands(
-        [
-            *corrected("--rule", "lenient"),
-            ["agree", "judgments.csv", "--measure", "grade_gap", "--intervals", *CSV],
-            ["resolve", "judgments.csv", "--rule", "strict", "--out", "other"],
-        ]
-    )
+    agree = ["agree", "judgments.csv", "--measure", "grade_gap", "--intervals", *CSV]
+    strict = ["resolve", "judgments.csv", "--rule", "strict", "--out", "other"]
+    resolved, _, measured, refused = commands([*corrected("--rule", "lenient"), agree, strict])
     assert "by rule lenient" in resolved.stderr
     (value,) = rows(measured)
     assert value["statistic"] == "grade_gap"

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from small_world import make_run
 
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.release.rankings import (
@@ -67,11 +68,8 @@ def test_scores_follow_from_tops_and_ranks_at_any_depth(world: World, depth: int
 
 def test_ids_with_quotes_and_ids_that_look_like_nothing_come_back() -> None:
     ids = ['"a', 'b"c', "NA", "007", "#1", "1e5"]
-    run = rank_run(
-        pd.DataFrame(
-            {"run_id": 'm"1', "query_id": ids, "doc_id": ids[::-1], "score": [0.1 + 0.2, 1, 2, 3, 4, 5]}
-        )
-    )
+    scores = [0.1 + 0.2, 1, 2, 3, 4, 5]
+    run = make_run({q: {d: score} for q, d, score in zip(ids, ids[::-1], scores, strict=True)}, 'm"1')
     qrels = check_qrels(pd.DataFrame({"query_id": ids, "doc_id": ids[::-1], "relevance": 1}))
     told = score_runs(run, qrels, ["AP"], augmented=qrels).scores
     found = rankings_of([run], 1, qrels, qrels, told)

@@ -11,35 +11,22 @@ from fire_toolkit.results import Found
 from fire_toolkit.tables import check_judgments, check_labels, check_pool_sources, check_qrels, check_queries
 
 
-def _table(text: str, *names: str) -> pd.DataFrame:
-    return pd.DataFrame([line.split() for line in text.strip().splitlines()], columns=list(names))
+def _table(names: str, text: str) -> pd.DataFrame:
+    return pd.DataFrame([row.split() for row in text.split(", ")], columns=names.split())
 
 
-ORIGINAL = check_qrels(
-    _table("q a 1\nq b 1\nr a 1\nr c 0", "query_id", "doc_id", "relevance").astype({"relevance": int})
-)
-LABELS = check_labels(
-    _table("q a 1\nq b 0\nq c 1\nr a 1\nr b 2\nr c 0", "query_id", "doc_id", "relevance")
-    .astype({"relevance": int})
-    .assign(label="x", method="fire", n_judgments=1, n_agree=1)
-)
-DISPUTES = _table("r d", "query_id", "doc_id")
-SOURCES = check_pool_sources(
-    _table(
-        "q a one 1\nq b one 2\nq c one 3\nr b one 1\nr d one 2\nq c two 1\nr b three 1",
-        *("query_id", "doc_id", "run_id", "rank"),
-    ).astype({"rank": int})
-)
+ORIGINAL = check_qrels(_table("query_id doc_id relevance", "q a 1, q b 1, r a 1, r c 0"))
+RELEVANT = _table("query_id doc_id relevance", "q a 1, q b 0, q c 1, r a 1, r b 2, r c 0")
+LABELS = check_labels(RELEVANT.assign(label="x", method="fire", n_judgments=1, n_agree=1))
+DISPUTES = _table("query_id doc_id", "r d")
+RANKED = "q a one 1, q b one 2, q c one 3, r b one 1, r d one 2, q c two 1, r b three 1"
+SOURCES = check_pool_sources(_table("query_id doc_id run_id rank", RANKED))
 
 
 def test_flipped_are_new_positives_rejected_originals_and_disputes() -> None:
     found = voted.flipped_pairs(ORIGINAL, LABELS, DISPUTES)
-    assert {" ".join(row) for row in found.to_numpy()} == {
-        "q c new positive",
-        "r b new positive",
-        "q b rejected original",
-        "r d dispute",
-    }
+    expected = {"q c new positive", "r b new positive", "q b rejected original", "r d dispute"}
+    assert {" ".join(row) for row in found.to_numpy()} == expected
 
 
 def test_flips_are_counted_by_run_and_by_length() -> None:
@@ -53,9 +40,8 @@ def test_flips_are_counted_by_run_and_by_length() -> None:
     assert table["share"]["one", "new positive"] == 2 / 5
     assert table["href"]["two", "dispute"] == "gallery/index.html#?only=disputes"
     assert voted.flips_by_run(flipped, SOURCES)["href"].isna().all()
-    queries = check_queries(
-        pd.DataFrame({"query_id": ["q", "r", "s"], "text": ["a cat", "a much longer text", "?"]})
-    )
+    texts = {"query_id": ["q", "r", "s"], "text": ["a cat", "a much longer text", "?"]}
+    queries = check_queries(pd.DataFrame(texts))
     judged = pd.concat([LABELS[["query_id"]], DISPUTES[["query_id"]]])
     by_length = voted.flips_by_length(flipped, judged, queries, n_groups=2)
     counts = by_length.groupby("group", sort=False)["n_pairs"].sum()
@@ -164,9 +150,6 @@ def test_a_change_of_places_holds_where_the_intervals_of_the_grid_say_so_on_eith
     ]
     columns = ["qrels", "measure", "run_a", "run_b", "difference", "low", "high", "p_holm"]
     found = swaps(Found({"swaps": swapped}), pd.DataFrame(rows, columns=columns))
-    assert [(each["measure"], each["run_b"], each["holds"]) for each in found] == [
-        ("C@1", "b", False),
-        ("C@1", "c", True),
-        ("AP", "b", True),
-    ]
+    expected = [("C@1", "b", False), ("C@1", "c", True), ("AP", "b", True)]
+    assert [(each["measure"], each["run_b"], each["holds"]) for each in found] == expected
     assert [each["holds"] for each in swaps(Found({"swaps": swapped}))] == [False, True, True]

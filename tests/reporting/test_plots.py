@@ -83,12 +83,8 @@ PAPER = {
     "overlap": plots.plot_overlap(COMPARISONS.replace("clip", LONG)),
     "judged": plots.plot_judged(JUDGED.replace("clip", LONG)),
     "orders": plots.plot_orders(PLACES.replace("clip", LONG)),
-    "found": plots.draw(
-        "found", pd.DataFrame([{"set": 1, "run_id": LONG, "slot": 1, "is_in": True, "n_pairs": 7}])
-    ),
-    "flips": plots.draw(
-        "flips", pd.DataFrame([{"group": LONG, "flip": "dispute", "n_pairs": 7, "share": 0.1, "href": None}])
-    ),
+    "found": plots.draw("found", table("set run_id slot is_in n_pairs", (1, LONG, 1, True, 7))),
+    "flips": plots.draw("flips", table("group flip n_pairs share href", (LONG, "dispute", 7, 0.1, None))),
 }
 
 
@@ -130,19 +126,12 @@ def test_an_axis_of_shares_ends_at_0_and_100_percent(width: int, tmp_path: Path)
 def test_a_plot_holds_the_numbers_of_its_table() -> None:
     """A grid has both halves and the diagonal; no mark contradicts its interval; nan is left out."""
     values = {(row["row"], row["column"]): row["value"] for row in PLOTS["overlap"]["data"]["values"]}
-    assert values == {
-        ("1 clip", "2 ssb"): 0.25,
-        ("2 ssb", "1 clip"): 0.25,
-        ("1 clip", "1 clip"): 1.0,
-        ("2 ssb", "2 ssb"): 1.0,
-    }
+    names = ("1 clip", "2 ssb")
+    assert values == {(a, b): 1.0 if a == b else 0.25 for a in names for b in names}
     verdicts = [row["verdict"] for row in PLOTS["differences"]["data"]["values"]]
     assert verdicts == ["p < .05 after Holm", "p < .05 alone", "not told apart", "not told apart"]
-    assert [(row["depth"], row["value"]) for row in PLOTS["judged"]["data"]["values"]] == [
-        (1, 0.1),
-        (2, 0.2),
-        (10, 1.0),
-    ]
+    judged = [(row["depth"], row["value"]) for row in PLOTS["judged"]["data"]["values"]]
+    assert judged == [(1, 0.1), (2, 0.2), (10, 1.0)]
     assert [row["annotator_id"] for row in PLOTS["annotators"]["data"]["values"]] == ["ann"]
 
 
@@ -164,12 +153,8 @@ def test_gains_by_length_are_of_every_run_and_never_contradict_their_interval() 
         .assign(low=[low for low, _ in limits], high=[high for _, high in limits])
     )
     shown = plots.plot_lengths(rows).table[["verdict", "interval_shown"]].to_numpy().tolist()
-    assert shown == [
-        ["gains", "+1 to +20"],
-        ["loses", "−20 to −1"],
-        ["not told apart", "−10 to +20"],
-        ["not told apart", ""],
-    ]
+    told = [["gains", "+1 to +20"], ["loses", "−20 to −1"], ["not told apart", "−10 to +20"]]
+    assert shown == [*told, ["not told apart", ""]]
 
 
 def test_one_measure_needs_no_menu_and_several_have_one() -> None:
