@@ -17,13 +17,7 @@ from fire_toolkit.campaign.rounds import assign_next_round
 from fire_toolkit.campaign.task_files import waiting_in_files
 from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begun_here, handed_to
-from fire_toolkit.cli.common import (
-    current_workspace,
-    made_file,
-    n_of,
-    say,
-    setting_or_default,
-)
+from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import shown_tasks
 from fire_toolkit.folder.carrier import refuse_file_names

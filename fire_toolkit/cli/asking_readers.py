@@ -43,7 +43,7 @@ from fire_toolkit.tables import (
 )
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import DESIGN
-from fire_toolkit.workspace.config import BY_GUIDELINE
+from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import next_round_number
@@ -62,6 +62,14 @@ def judgments_from(path: Path) -> Judgments:
     return judgments
 
 
+def place_of(guideline: str, workspace: Workspace | None) -> Path | str | None:
+    """Return where the guideline that judgments name is: in the toolkit, else in the workspace, else None."""
+    if guideline in list_guidelines():
+        return guideline
+    own = workspace.root / guideline if workspace and guideline else None
+    return own if own and own.is_dir() else None
+
+
 def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
     """Return the guideline that grades the labels found: the one named, else the judgments' own, else the
     workspace's; None where there is none of these.
@@ -75,10 +83,8 @@ def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
     if len(judged_by) > 1:
         names = ", ".join(judged_by)
         say(f"note: judged by {len(judged_by)} guidelines ({names}); --by guideline tells them apart")
-    elif guideline is None and judged_by and judged_by[0] in list_guidelines():
-        return read_guideline(judged_by[0])
-    elif guideline is None and judged_by and workspace and (workspace.root / judged_by[0]).is_dir():
-        return read_guideline(workspace.root / judged_by[0])
+    elif guideline is None and judged_by and (own := place_of(judged_by[0], workspace)):
+        return read_guideline(own)
     rules = read_guideline(name) if name else None
     if rules and len(judged_by) == 1 and judged_by != [rules.name]:
         say(f"note: judged by guideline {judged_by[0]}, graded by {rules.name}")

@@ -23,12 +23,12 @@ from fire_toolkit.cli.common import (
     named,
     say,
     say_next,
+    wipe_progress,
     workspace_lock,
     workspace_path,
 )
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.plain import described, made_by, option_of, value_of
-from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.commands.command import Part, counting, marked, measure_names, refuse_apart, tables_of
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.formats.runs.trec import trec_qrels_text

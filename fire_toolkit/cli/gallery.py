@@ -17,14 +17,12 @@ from fire_toolkit import __version__
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.tasks import task_links
 from fire_toolkit.cli.asking_readers import grades_of
-from fire_toolkit.cli.common import needed_workspace, relative_path, say
+from fire_toolkit.cli.common import Progress, needed_workspace, relative_path, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media import known_server
 from fire_toolkit.cli.media_links import media_root
-from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.commands.types import Option
 from fire_toolkit.files import sha256_of
-from fire_toolkit.formats.tables.table_files import read_query_labels
 from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
 from fire_toolkit.ids import decoded_id
 from fire_toolkit.media.server import GalleryServer
@@ -143,6 +141,7 @@ class _Gallery:
     def shown(self) -> Shown:
         given = self.given
         labels = given.labels if given.path("labels", exists=True) else None
+        validity = given.validity_if_any
         has_disputes = labels is not None and given.needed("labels").with_name("disputes.csv").is_file()
         return shown_pairs(
             given.runs_to(self.depth),
@@ -151,7 +150,7 @@ class _Gallery:
             labels=labels,
             disputes=given.disputes if has_disputes else None,
             policy=self._policy,
-            unusable=self._unusable,
+            unusable=[] if validity is None else list(validity.loc[~validity["is_usable"], "query_id"]),
             depth=self.depth,
         )
 
@@ -161,14 +160,6 @@ class _Gallery:
             return True
         say(f"note: no {what}: [licences] {what} of fire.toml names no licence")
         return False
-
-    @property
-    def _unusable(self) -> list[str]:
-        path = self.given.path("validity", exists=True)
-        if path is None:
-            return []
-        table = read_query_labels(self.given.use(path))
-        return list(table.loc[~table["is_usable"], "query_id"])
 
     @cached_property
     def _items(self) -> Items | None:

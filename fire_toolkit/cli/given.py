@@ -16,6 +16,7 @@ import click
 from fire_toolkit import __version__
 from fire_toolkit.cli.common import (
     WORDS,
+    Progress,
     as_files,
     copy_of_stdin,
     current_workspace,
@@ -24,8 +25,8 @@ from fire_toolkit.cli.common import (
     outside,
     relative_path,
     say,
+    wipe_progress,
 )
-from fire_toolkit.cli.progress_line import Progress, wipe_progress
 from fire_toolkit.commands.command import counting, rests_on, tables_of
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import STDIN

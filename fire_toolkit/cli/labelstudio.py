@@ -23,8 +23,7 @@ import click
 import psutil
 
 from fire_toolkit.cli.campaigns import private_folder
-from fire_toolkit.cli.common import say, say_next
-from fire_toolkit.cli.progress_line import Progress
+from fire_toolkit.cli.common import Progress, say, say_next
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection, checked_url, read_connection_file

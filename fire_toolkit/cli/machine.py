@@ -13,12 +13,19 @@ from pathlib import Path
 from typing import Annotated
 
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.cli.common import current_workspace, n_of, own_guideline, say, say_next, workspace_path
+from fire_toolkit.cli.common import (
+    Meter,
+    current_workspace,
+    n_of,
+    own_guideline,
+    say,
+    say_next,
+    workspace_path,
+)
 from fire_toolkit.cli.frame import framed
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import media_root
 from fire_toolkit.cli.plain import group_of
-from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.commands.machine_check import machine_check
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError

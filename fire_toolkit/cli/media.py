@@ -16,6 +16,7 @@ import click
 from fire_toolkit.cli.campaigns import stored_connection
 from fire_toolkit.cli.common import (
     DRAWN,
+    Progress,
     current_workspace,
     n_of,
     named_file,
@@ -27,7 +28,6 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import addresses_here, base_and_port, media_root
-from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline

@@ -30,6 +30,7 @@ from fire_toolkit.cli.common import (
     say,
     say_next,
     setting_or_default,
+    wipe_progress,
     workspace_lock,
     workspace_path,
 )
@@ -37,7 +38,6 @@ from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.frame import keep_files
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.pool_readers import judge_file, scores_of_judge
-from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.commands.pool import pool
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError

@@ -17,10 +17,16 @@ from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds, r
 from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import guideline_of_campaign, used_connection
-from fire_toolkit.cli.common import needed_workspace, numbers_of, relative_path, say_notes, workspace_lock
+from fire_toolkit.cli.common import (
+    Meter,
+    needed_workspace,
+    numbers_of,
+    relative_path,
+    say_notes,
+    workspace_lock,
+)
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given, name_in_manifest
-from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.folder.carrier import Folder

@@ -38,6 +38,7 @@ from fire_toolkit.cli.campaigns import (
     used_connection,
 )
 from fire_toolkit.cli.common import (
+    Meter,
     made_file,
     n_of,
     needed_workspace,
@@ -49,7 +50,6 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import shown_tasks
-from fire_toolkit.cli.progress_line import Meter
 from fire_toolkit.cli.pull import carrier_of
 from fire_toolkit.cli.push_media import (
     look_after,

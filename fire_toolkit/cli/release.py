@@ -15,11 +15,10 @@ import pandas as pd
 
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import Store, check_record
-from fire_toolkit.cli.asking_readers import judgments_from
-from fire_toolkit.cli.common import needed_workspace, relative_path, say, workspace_lock
+from fire_toolkit.cli.asking_readers import judgments_from, place_of
+from fire_toolkit.cli.common import Progress, needed_workspace, relative_path, say, workspace_lock
 from fire_toolkit.cli.fire_release import write_fire_release
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.release_check import check, version_in
 from fire_toolkit.cli.report_readers import workspace_facts
 from fire_toolkit.commands.types import Option
@@ -29,12 +28,7 @@ from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import STAGE, parquet_files, release_version, scores_in, text_files
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
-from fire_toolkit.formats.tables.guideline_files import (
-    guideline_files,
-    guideline_name,
-    list_guidelines,
-    read_guideline,
-)
+from fire_toolkit.formats.tables.guideline_files import guideline_files, guideline_name, read_guideline
 from fire_toolkit.formats.tables.table_files import (
     read_labels,
     read_pool,
@@ -170,7 +164,13 @@ class _Release:
             raise FireError(f"{self.out}: already exists and is not overwritten; choose another version")
         check_answers(self.workspace.settings)
         tell("checking that all stages are done")
-        self._refuse_unfinished()
+        for state in stage_states(self.workspace):
+            name, is_stale = state.stage.name, state.state == "stale"
+            if (name in _MADE and state.state != "done") or (name in _BROUGHT and is_stale):
+                raise StaleError(
+                    f"{name} is {state.state} ({state.reason}), so nothing sound can be released; "
+                    f"run `fire-toolkit {name}`"
+                )
         tell("reading the tables")
         given = Given({"own_item": None})
         published = self._read(given)
@@ -181,12 +181,18 @@ class _Release:
         contents = self._contents(published, facts)
         tell(f"looking for names, addresses and tokens in {len(contents)} files")
         comments = published.tables["judgments"].get("comment", pd.Series(dtype="str")).fillna("")
-        options: dict[str, Any] = {
-            "answers": self.workspace.settings["release"],
-            "allowed": allowed,
-            "is_anonymous": self.is_anonymous,
-        }
-        refuse_people(contents, comments.astype("str"), **self._people(published), **options)
+        folder = self.workspace.root / SERVER_FOLDER
+        register = read_register(folder)
+        refuse_people(
+            contents,
+            comments.astype("str"),
+            people=[*published.names, *(row.pseudonym for row in register)],
+            passwords=[*(row.password for row in register), *_secrets(folder)],
+            addresses=[row.email for row in register if not row.email.endswith(NO_MAIL)],
+            answers=self.workspace.settings["release"],
+            allowed=allowed,
+            is_anonymous=self.is_anonymous,
+        )
         tell(f"writing {self.out}")
         parameters: dict[str, Any] = {
             "version": self.version,
@@ -202,15 +208,6 @@ class _Release:
         write_folder(self.out, {**contents, MANIFEST: manifest.as_bytes()})
         return published.counts
 
-    def _refuse_unfinished(self) -> None:
-        for state in stage_states(self.workspace):
-            name, is_stale = state.stage.name, state.state == "stale"
-            if (name in _MADE and state.state != "done") or (name in _BROUGHT and is_stale):
-                raise StaleError(
-                    f"{name} is {state.state} ({state.reason}), so nothing sound can be released; "
-                    f"run `fire-toolkit {name}`"
-                )
-
     def _read(self, given: Given) -> Published:
         """Return the workspace's tables as they are published."""
         root, settings = relative_path(self.workspace.root), self.workspace.settings
@@ -221,6 +218,8 @@ class _Release:
         queries, items, original = given.queries, given.items_if_any, given.original_as_read
         changes, disputes = root / "augmented/changes.csv", root / "labels/disputes.csv"
         design = root / "pool/query_design.csv"
+        runs = [given.use(relative_path(path)) for path in self.workspace.paths("runs", "files")]
+        files = {"file": [path.name for path in runs], "sha256": [given.hash_of(path) for path in runs]}
         stages = {
             "changes": check_changes(read_delimited(given.use(changes)), where=str(changes)),
             "labels": read_labels(given.use(root / "labels/labels.csv")),
@@ -228,7 +227,7 @@ class _Release:
             "pool": read_pool(given.use(root / "pool/pool.csv")),
             "pool_sources": read_pool_sources(given.use(root / "pool/pool_sources.csv")),
             **({"query_design": read_query_design(given.use(design))} if design.is_file() else {}),
-            "runs": self._runs(given),
+            "runs": pd.DataFrame(files, dtype="str"),
             "leaderboard": scores_in(given.use(root / "scores/scores.csv")),
         }
         published = publish(
@@ -245,12 +244,6 @@ class _Release:
             rankings_of(given.stored_runs, self.depth, original, corrected, stages["leaderboard"])
         )
 
-    def _runs(self, given: Given) -> pd.DataFrame:
-        """Return the name and hash of every run's file."""
-        paths = [given.use(relative_path(path)) for path in self.workspace.paths("runs", "files")]
-        hashes = [given.hash_of(path) for path in paths]
-        return pd.DataFrame({"file": [path.name for path in paths], "sha256": hashes}, dtype="str")
-
     @property
     def _previous(self) -> Path | None:
         """The release named, else that of the highest version below in the workspace's folder of releases."""
@@ -266,8 +259,13 @@ class _Release:
         return known[max(below)] if below else None
 
     def _facts(self, published: Published, given: Given) -> ReleaseFacts:
-        before, guideline = self._previous, read_guideline(self._judged_by(published.guideline))
-        answers = self.workspace.settings["release"]
+        before, guideline = self._previous, read_guideline(self._guideline(published))
+        answers, (platform, why) = self.workspace.settings["release"], _platform_of(self.workspace)
+        if not platform:
+            raise UsageError(
+                f"judgments/judgments.csv {why}; write into fire.toml, [release] platform (where people "
+                "judged)"
+            )
         return ReleaseFacts(
             published,
             with_pseudonyms(workspace_facts(self.workspace, given), published.names),
@@ -276,22 +274,16 @@ class _Release:
             version=self.version,
             date=self.date,
             tool=f"fire-toolkit {__version__}",
-            platform=self._platform(),
+            platform=platform,
             item_kind=guideline.item_kind,
             is_composed=guideline.shows_reference,
             previous=release_version(before) or before.name if before else "",
             encoded=given.encoded_ids,
         )
 
-    def _platform(self) -> str:
-        """Return where people judged; a usage error where nothing says it."""
-        found, why = _platform_of(self.workspace)
-        if not found:
-            raise UsageError(
-                f"judgments/judgments.csv {why}; write into fire.toml, [release] platform (where people "
-                "judged)"
-            )
-        return found
+    def _guideline(self, published: Published) -> Path | str:
+        """Return the guideline that the judgments name, else the workspace's."""
+        return place_of(published.guideline, self.workspace) or guideline_name(self.workspace)
 
     def _contents(self, published: Published, facts: ReleaseFacts) -> dict[str, bytes]:
         """Return every file of the release but the manifest."""
@@ -309,28 +301,11 @@ class _Release:
             found["changed_pairs.csv"] = delimited_bytes(pairs)
         text = read_text(earlier) if earlier and earlier.is_file() else ""
         texts = documents(facts, found, changes=changes, earlier=text)
-        guideline = guideline_files(self._judged_by(published.guideline))
+        guideline = guideline_files(self._guideline(published))
         texts |= {f"guideline/{name}": text for name, text in guideline.items()}
         found |= text_files(tables, published.original, published.corrected)
         found |= published.rankings.files() if published.rankings else {}
         return found | {name: text.encode() for name, text in texts.items()}
-
-    def _judged_by(self, named: str) -> Path | str:
-        """Return the guideline that the judgments name, else the workspace's."""
-        if named in list_guidelines():  # before a folder of that name, as everywhere
-            return named
-        own = self.workspace.root / named
-        return own if named and own.is_dir() else guideline_name(self.workspace)
-
-    def _people(self, published: Published) -> dict[str, Any]:
-        """Return who must not be named, and what the workspace keeps secret."""
-        folder = self.workspace.root / SERVER_FOLDER
-        register = read_register(folder)
-        return {
-            "people": [*published.names, *(row.pseudonym for row in register)],
-            "passwords": [*(row.password for row in register), *_secrets(folder)],
-            "addresses": [row.email for row in register if not row.email.endswith(NO_MAIL)],
-        }
 
 
 def _secrets(folder: Path) -> Iterator[str]:

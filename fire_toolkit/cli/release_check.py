@@ -8,8 +8,7 @@ from typing import Annotated
 import click
 import pandas as pd
 
-from fire_toolkit.cli.common import FORMATS, say
-from fire_toolkit.cli.progress_line import Progress, wipe_progress
+from fire_toolkit.cli.common import FORMATS, Progress, say, wipe_progress
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.releases import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,15 @@ import click
 
 from fire_toolkit.campaign.following import what_follows
 from fire_toolkit.cli.campaigns import ON_A_SERVER, knows_server
-from fire_toolkit.cli.common import n_of, needed_workspace, say
+from fire_toolkit.cli.common import n_of, needed_workspace, relative_path, say, setting_or_default
 from fire_toolkit.cli.following import say_step, standing_of
+from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.errors import FireError
 from fire_toolkit.results import drawn_text
-from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.config import SETTINGS, Workspace
+from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign
-from fire_toolkit.workspace.stages import StageState, changed_runs
+from fire_toolkit.workspace.stages import CHANGED, GONE, NEW, StageState, changed_runs, given_options
 
 if TYPE_CHECKING:
     from fire_toolkit.cli.campaigns import Begun
@@ -137,10 +140,47 @@ def _with_news(state: StageState, workspace: Workspace) -> StageState:
     runs = changed_runs(state, workspace)
     if not runs:
         return state
-    from fire_toolkit.cli.late_models import news_of_runs  # only here, since it takes half a second
-
     try:
-        news = news_of_runs(runs, are_all=len(runs) == state.n_reasons)
+        news = _news_of_runs(workspace, runs, are_all=len(runs) == state.n_reasons)
     except FireError as error:
         news = str(error)
     return replace(state, reason=f"{news} ({state.reason})") if news else state
+
+
+def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: bool) -> str | None:
+    """Return which models of the workspace are new, changed or withdrawn since its pool, and what that asks.
+
+    None where nobody was asked yet.
+
+    changed: runs by their names in the pool's manifest, as `changed_runs` returns them. are_all: whether
+    nothing else differs from then; pairs of the other runs are then in the pool.
+    """
+    from fire_toolkit.cli.run_readers import stem_of  # these take half a second
+    from fire_toolkit.commands.pool import pool
+    from fire_toolkit.pooling.words import takes_all, time_in_words
+
+    given = Given({"runs": ()})
+    earlier = given.earlier
+    if earlier.pool is None:
+        return None
+    settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
+    if writer := writer_of(workspace.root / "pool/pool.csv"):
+        settings |= {name: value for name, value in given_options(writer).items() if name in settings}
+    is_rest_asked = are_all and earlier.is_whole and takes_all(settings)  # else it moves the others' pairs
+    files = [str(relative_path(workspace.root / name)) for name, what in changed.items() if what != GONE]
+    to_ask, hours = 0, ""
+    if files or not is_rest_asked:
+        given.values["runs"] = tuple(files) if is_rest_asked else ()
+        tables = with_tables(pool, given, settings)
+        to_ask = pool(**tables).counts.get("to_ask", 0)
+        hours = time_in_words(to_ask, tables["asked_before"].seconds)
+    asked = f"{n_of(to_ask, 'pair')} to ask{hours}" if to_ask else "nothing new to ask"
+    parts = []
+    for kind, words in (
+        (NEW, "new model{} {}"),
+        (CHANGED, "model{} {} changed"),
+        (GONE, "model{} {} withdrawn"),
+    ):
+        found = [stem_of(name) for name, what in changed.items() if what == kind]
+        parts += [words.format("s" * (len(found) > 1), ", ".join(found))] if found else []
+    return f"{', '.join(parts)}: {asked}"

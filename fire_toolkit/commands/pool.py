@@ -105,7 +105,12 @@ def pool(
         _refuse_to_lose_sample(before.drawn)
     known: dict[str, Any] = {"judged": judged, "labels": before.labels, "is_whole": takes_all(asked)}
     changes = changes_in_words(before.sources, result.pool, result.sources, **known)
-    files, is_done = _files_of(result), result.counts.get("to_ask") == 0
+    is_done = result.counts.get("to_ask") == 0
+    beside = {"query_design.csv": result.design, "machine_sample.csv": result.sample}
+    files: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
+    files |= {"stops.csv": result.stops} if len(result.stops) else {}
+    files |= {name: table for name, table in beside.items() if table is not None}
+    files |= {"undrawn.csv": result.undrawn} if len(result.undrawn) else {}
     words = counts_in_words(result.counts, asked, before.seconds)
     return Found(
         {name.removesuffix(".csv"): table for name, table in files.items()} | {"again": result.again},
@@ -116,14 +121,6 @@ def pool(
         said=list(changes),
         next="" if is_done else Next("tasks {given}", "--queries {QUERIES} --out {out}/tasks.json"),
     )
-
-
-def _files_of(result: PoolingResult) -> dict[str, Any]:
-    files: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
-    files |= {"stops.csv": result.stops} if len(result.stops) else {}
-    files |= {} if result.design is None else {"query_design.csv": result.design}
-    files |= {} if result.sample is None else {"machine_sample.csv": result.sample}
-    return files | ({"undrawn.csv": result.undrawn} if len(result.undrawn) else {})
 
 
 def _settled(strategy: str, result: PoolingResult, run_hashes: Mapping[str, str]) -> dict[str, Any]:

@@ -142,7 +142,8 @@ def score(
         rows = scores_with_uncertainty(runs, qrels, labels, measures, known, **by_votes, tell=tell)
         return show_honest(rows, place="" if policies else "scores/honest.csv")
     runs, notes = (runs, []) if groups is None else _restricted(runs, groups, qrels, queries, own_item)
-    on_labels = _on_labels(runs, known, fed, pool_sources)
+    fed = set(pool_sources["run_id"]) if fed is None and pool_sources is not None else fed
+    on_labels = [*([] if fed is None else unpooled(runs, fed)), *known.notes]
     if curves:
         tables = {"curves": score_curves(runs, qrels, augmented=augmented)}
         return Found(tables, [*notes, *on_labels], is_long=True)
@@ -154,7 +155,8 @@ def score(
     if groups is None:  # a group's docs are few, and its positives known
         notes += describe_labelled(runs, qrels, augmented, scores, measures, known.design)
     is_plain = groups is None and not each and ties == "doc-desc"
-    said = [] if augmented is None else _on_errors(known)
+    errors = {} if augmented is None else known.counts.get("label_errors", {})
+    said = [words_of_errors(errors)] if "wrong_share" in errors else []
     if is_plain and augmented is not None and is_by_design(labels, known):
         correction = correct_for_errors(runs, qrels, labels, measures, known, **by_votes)
         scores, said = with_corrected_scores(scores, correction), []
@@ -162,24 +164,10 @@ def score(
     if by is None and known.unusable is not None:
         usable = usable_scores(known.unusable, runs, qrels, augmented, measures, **ordered)
         scores = scores if usable is None else Scores(pd.concat([scores, usable]))
-    drawn: Any = {"by": by, "is_long": per_query, "is_plain": is_plain}
-    return _shown(scores, [*notes, *on_labels], said, queries, **drawn)
+    return _shown(scores, [*notes, *on_labels], said, queries, by=by, is_long=per_query, is_plain=is_plain)
 
 
 _NO_REFERENCE = "the queries have no column reference; no doc of a group is left out"
-
-
-def _on_labels(runs: Any, known: Background, fed: Any, pool_sources: PoolSources | None) -> list[str]:
-    """Return which runs fed no pool, where that is known, and what is to be said of labels."""
-    if fed is None and pool_sources is not None:
-        fed = set(pool_sources["run_id"])
-    return [*([] if fed is None else unpooled(runs, fed)), *known.notes]
-
-
-def _on_errors(known: Background) -> list[str]:
-    """Return what `augment` counted of the errors of labels, as a sentence; nothing where it counted none."""
-    errors = known.counts.get("label_errors", {})
-    return [words_of_errors(errors)] if "wrong_share" in errors else []
 
 
 def _shown(
@@ -195,15 +183,9 @@ def _shown(
     """Return scores as a result, whole or for each value of a column of the queries."""
     goes_on = Next("compare {SAME_RUNS}") if scores["run_id"].nunique() > 1 else ""
     if by is None:
-        return Found(
-            {"scores": scores},
-            notes,
-            said=said,
-            draw=_drawn,
-            is_long=is_long,
-            place="scores/scores.csv" if is_plain else "",
-            next=goes_on,
-        )
+        place = "scores/scores.csv" if is_plain else ""
+        beside: Any = {"said": said, "draw": _drawn, "is_long": is_long, "place": place, "next": goes_on}
+        return Found({"scores": scores}, notes, **beside)
     if queries is None:
         raise UsageError(f"by {by!r} is a column of the queries; expected queries with it")
     aspects = score_breakdown(scores, queries, column=by)

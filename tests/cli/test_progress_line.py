@@ -8,9 +8,8 @@ import click
 import pytest
 
 from fire_toolkit.cli import main
-from fire_toolkit.cli.common import say
+from fire_toolkit.cli.common import Progress, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.progress_line import Progress
 
 
 class _Terminal(io.StringIO):
