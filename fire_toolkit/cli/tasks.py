@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -55,20 +55,6 @@ from fire_toolkit.workspace.manifests import checked
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, rounds_by_hand, tasks_file
 
 _File = Annotated[str | None, Option(metavar="FILE")]
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The pairs to ask, the file for their tasks, and how many pairs of the pool are not asked."""
-
-    pairs: Pool
-    file: Path
-    n_left: int
-
-    @property
-    def left_out(self) -> str:
-        """Say how many pairs are left out."""
-        return f"{n_of(self.n_left, 'pair')} judged or asked before left out"
 
 
 def tasks(
@@ -126,11 +112,12 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     workspace = current_workspace()
     if workspace:
         check_policy(workspace.root, policy)
-    asked, rules = _what_to_ask(given), given.guideline
-    file, made = asked.file, _made(given, asked, is_by_hand=bool(people), options=options)
+    (asked, file, n_left), rules = _what_to_ask(given), given.guideline
+    left_out = f"{n_of(n_left, 'pair')} judged or asked before left out"
+    made = _made(given, asked, is_by_hand=bool(people), options=options)
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
-    if not counts["tasks"] and asked.n_left:
-        given.summarise(counts, f"nothing to ask: {asked.left_out}")
+    if not counts["tasks"] and n_left:
+        given.summarise(counts, f"nothing to ask: {left_out}")
         return
     names = {1: file.name, 2: overlap_file(file).name}
     texts = {names[batch]: lines for batch, lines in task_lines(made, rules).items()}
@@ -158,7 +145,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         record_design(workspace.root, policy)
     again = f"; {counts['doubled']:,} of them again in {overlap_file(file)}, for a second annotator"
     words = f"{n_of(counts['tasks'], 'task')} in {file}" + (again if counts["doubled"] else "")
-    given.summarise(counts, f"{words}; {asked.left_out}" if asked.n_left else words)
+    given.summarise(counts, f"{words}; {left_out}" if n_left else words)
     if rules.shows_media:
         _warn_of_unshown(made)
     if entry:
@@ -174,9 +161,10 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     say_following("import", "EXPORT.json --out judgments.csv")
 
 
-def _what_to_ask(given: Given) -> _Asked:
-    """Return what a pool leaves to ask; of the workspace's own pool what nobody was handed and nobody judged.
+def _what_to_ask(given: Given) -> tuple[Pool, Path, int]:
+    """Return the pairs to ask, the file for their tasks, and how many pairs of the pool are not asked.
 
+    Of the workspace's own pool these are the pairs that nobody was handed and nobody judged.
     Each round of a workspace has a file of its own. Where nothing is left, the latest round is made again.
     """
     workspace, out = current_workspace(), given.values["out"]
@@ -198,13 +186,13 @@ def _what_to_ask(given: Given) -> _Asked:
         pairs = not_judged(pairs, judged) if is_own else pairs
         pairs = in_free_round(pairs, handed_out_here(root)) if workspace and not out else pairs
     place = str(tasks_file(root, round_of_pairs(pairs))) if workspace else None
-    return _Asked(pairs, given.out(place), len(pooled) - len(pairs))
+    return pairs, given.out(place), len(pooled) - len(pairs)
 
 
-def _made(given: Given, asked: _Asked, *, is_by_hand: bool, options: dict[str, Any]) -> Tasks:
+def _made(given: Given, asked: Pool, *, is_by_hand: bool, options: dict[str, Any]) -> Tasks:
     """Return the tasks of pairs that are no query's own item."""
-    pairs = without_own_pairs(asked.pairs, own_items_of(given.queries))
-    if n_own := len(asked.pairs) - len(pairs):
+    pairs = without_own_pairs(asked, own_items_of(given.queries))
+    if n_own := len(asked) - len(pairs):
         say(f"note: {n_of(n_own, 'pair')} of a query and its own item left out: nobody is asked about it")
     made = shown_tasks(given, pairs, given.guideline, by_hand=is_by_hand, **options)
     refuse_texts_unseen(made, given.items_if_any, given.guideline)
