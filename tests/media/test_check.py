@@ -119,17 +119,11 @@ def test_a_page_by_https_may_not_load_by_http(clips: Path) -> None:
     assert "https" in found["reason"][0]
 
 
-def test_media_of_the_pages_own_address_need_no_permission(clips: Path) -> None:
-    assert row(look(items_of(f"{PAGE}/nocors/h264.mp4"), clips))["state"] == "plays"
-
-
-def test_what_label_studio_stores_is_not_looked_at(clips: Path) -> None:
-    found = look(items_of("/data/local-files/?d=v/1.mp4", "s3://bucket/1.mp4"), clips)
-    assert list(found["state"]) == ["not looked at"] * 2
-
-
-def test_an_item_without_media_url_is_told(clips: Path) -> None:
-    assert row(look(items_of(""), clips))["reason"] == "no media_url"
+def test_items_of_the_page_of_its_storage_and_of_no_place_are_told_apart(clips: Path) -> None:
+    stored = ("/data/local-files/?d=v/1.mp4", "s3://bucket/1.mp4")
+    found = look(items_of(*stored, f"{PAGE}/nocors/h264.mp4", ""), clips)
+    assert list(found["state"]) == ["not looked at", "not looked at", "plays", "no"]
+    assert found["reason"][3] == "no media_url"
 
 
 def test_missing_pyav_ends_the_check(clips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
