@@ -87,9 +87,8 @@ class World:
         self.runs: Run = made(rank_run, " ".join(SCORED), *rows)
         positives = [(query, docs[rng.integers(n_docs)], 1) for query in queries]
         self.original: Qrels = made(check_qrels, "query_id doc_id relevance", *positives)
-        pooled = self.runs[self.runs["rank"] <= pool_depth].astype(
-            {"run_id": "str", "query_id": "str", "doc_id": "str"}
-        )
+        in_top = self.runs["rank"] <= pool_depth
+        pooled = self.runs[in_top].astype(dict.fromkeys(("run_id", "query_id", "doc_id"), "str"))
         self.sources: PoolSources = check_pool_sources(pooled[["query_id", "doc_id", "run_id", "rank"]])
         pairs = pooled[["query_id", "doc_id"]].drop_duplicates().reset_index(drop=True)
         relevance = (rng.random(len(pairs)) < 0.4).astype(int)

@@ -73,9 +73,8 @@ def test_a_command_shown_on_a_page_exists_with_the_options_shown(page: str, word
         command = command.commands[command.default]
     if isinstance(command, Group) and not command.invoke_without_command:
         assert rest in ([], ["--help"], ["--version"]), f"{page}: no such command: {' '.join(words)}"
-    known = {
-        option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
-    }
+    spelled = ((*parameter.opts, *parameter.secondary_opts) for parameter in command.params)
+    known = {option for options in spelled for option in options}
     for word in rest:
         if word.startswith("-") and len(word) > 1:
             option = word.split("=")[0]
@@ -223,9 +222,8 @@ def test_the_tutorial_runs_and_its_numbers_are_printed(sample: Path) -> None:
 def test_what_leads_nowhere_or_elsewhere_is_a_fault(tmp_path: Path, body: str, fault: str) -> None:
     (tmp_path / "page.html").write_text(body)
     (tmp_path / "other.html").write_text('<h2 id="here">x</h2>')
-    assert [*build_site.broken_links(tmp_path), *build_site.requests_of(tmp_path)] == (
-        [fault] if fault else []
-    )
+    found = [*build_site.broken_links(tmp_path), *build_site.requests_of(tmp_path)]
+    assert found == ([fault] if fault else [])
 
 
 def test_a_style_sheet_that_loads_a_font_from_elsewhere_is_a_fault(tmp_path: Path) -> None:

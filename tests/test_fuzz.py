@@ -46,9 +46,8 @@ def test_damaged_files_of_a_workspace_give_a_table_or_one_line(seed: str) -> Non
 
 def test_every_reader_of_the_package_is_reached(fuzz: ModuleType) -> None:
     """A reader is named in the benchmark, or is behind one that recognises the format by content."""
-    behind = {
-        reader for name in ("runs.readers", "collections.registry") for reader in _readers_listed_in(name)
-    }
+    lists = ("runs.readers", "collections.registry")
+    behind = {reader for name in lists for reader in _readers_listed_in(name)}
     named = set(re.findall(r"\w+", BENCHMARK.read_text()))
     missing = set()
     for info in pkgutil.walk_packages(fire_toolkit.__path__, "fire_toolkit."):

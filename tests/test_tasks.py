@@ -34,9 +34,8 @@ def pool_of(n_queries: int, n_docs: int) -> Pool:
 
 def queries_of(n: int) -> Queries:
     ids = [f"q{n}" for n in range(n)]
-    return check_queries(
-        pd.DataFrame({"query_id": ids, "text": [f"caption of {one}" for one in ids]}, dtype=object)
-    )
+    texts = [f"caption of {query_id}" for query_id in ids]
+    return check_queries(pd.DataFrame({"query_id": ids, "text": texts}, dtype=object))
 
 
 def tasks_of(n_queries: int, n_docs: int, **options: Any) -> Tasks:

@@ -86,9 +86,8 @@ def test_captions_are_weighed_whole_and_imagined_pairs_as_many_as_a_caption_has(
     given = [["11", "00"], ["00", "00", "10"], ["11"], ["00", "10", "00", "00"], ["01"], ["00", "00"]] * 2
     answers = [pair for own in given for pair in own]
     captions = [f"c{n:02d}" for n, own in enumerate(given) for _ in own]
-    found = alpha_interval(
-        doubled(answers, caption=captions), cluster="caption", n_resamples=20_000, level="nominal"
-    )
+    judgments = doubled(answers, caption=captions)
+    found = alpha_interval(judgments, cluster="caption", n_resamples=20_000, level="nominal")
     counts = [np.array([[pair.count("0"), pair.count("1")] for pair in own]) for own in given]
     apart = np.array([(own[:, 0] * own[:, 1] * 2).sum() for own in counts])
     totals = np.array([own.sum(axis=0) for own in counts])
@@ -208,9 +207,8 @@ def test_shares_stay_in_their_range(prevalence: float) -> None:
         captions = [f"c{n}" for n in draw.integers(6, size=25)]
         judgments = doubled(sheets, p=weights, caption=captions)
         for cluster in (None, "caption"):
-            table = agreement_intervals(
-                judgments, statistics=names, inclusion="p", cluster=cluster, n_resamples=200
-            )
+            how = {"inclusion": "p", "cluster": cluster, "n_resamples": 200}
+            table = agreement_intervals(judgments, statistics=names, **how)
             known = table.dropna(subset="low")
             assert (known["low"] >= 0).all()
             assert (known["high"] <= 1).all()

@@ -22,9 +22,8 @@ def sparse(seed: int, labels: str = "012e") -> Judgments:
     """Five annotators on 14 docs, half of the cells empty."""
     draw = np.random.default_rng(seed)
     rated = draw.integers(len(labels), size=(5, 14))
-    return judged(
-        [(f"d{u:02d}", f"a{r}", labels[rated[r, u]]) for r, u in np.argwhere(draw.random((5, 14)) > 0.5)]
-    )
+    cells = np.argwhere(draw.random((5, 14)) > 0.5)
+    return judged([(f"d{u:02d}", f"a{r}", labels[rated[r, u]]) for r, u in cells])
 
 
 def answers(**given: str) -> Judgments:
@@ -79,9 +78,8 @@ def test_an_annotator_beside_the_peers_on_the_same_pairs() -> None:
 
 @pytest.mark.parametrize("table", [leave_one_out, annotator_profiles])
 def test_later_answers_count_only_where_all_rounds_are_asked_for(table) -> None:
-    rows = [
-        (f"d{n}", who, label) for who, own in (("u", "1101"), ("v", "0111")) for n, label in enumerate(own)
-    ]
+    sheets = {"u": "1101", "v": "0111"}
+    rows = [(f"d{n}", who, label) for who, own in sheets.items() for n, label in enumerate(own)]
     later = [("d0", "w", "1"), ("d2", "w", "0")]
     first, both = judged(rows), judged(rows + later, round=[1] * len(rows) + [2] * len(later))
     pd.testing.assert_frame_equal(table(first), table(both))
@@ -139,9 +137,8 @@ def random_labels(seed: int, n: int = 40) -> list[str]:
 def test_alpha_and_people_are_those_of_the_agreement_room() -> None:
     judgments = answered({"ann": random_labels(1), "bob": random_labels(2)})
     found = live_quality(judgments, grades=LABELS)
-    expected = alpha_interval(
-        judgments, grades=LABELS, cluster="query_id", n_resamples=RESAMPLING.n_resamples
-    )
+    how = {"cluster": "query_id", "n_resamples": RESAMPLING.n_resamples}
+    expected = alpha_interval(judgments, grades=LABELS, **how)
     assert found.alpha == expected
     assert found.alpha.note == ""
     assert (found.n_pairable, found.prevalence) == (40, (judgments["label"] == "relevant").mean())
@@ -164,9 +161,8 @@ def test_who_is_faster_than_the_item_lasts_is_an_alarm() -> None:
     seconds = {"ann": [2.0] * 7 + [9.0] * 5, "bob": [2.0] * 6 + [9.0] * 6}
     judgments = answered(labels, seconds=seconds)
     found = live_quality(judgments, grades=LABELS, lengths_s=pd.Series({"d": 8.0}))
-    assert found.alarms.values.tolist() == [
-        ["ann", "fast", "7 of 12 answers took less time than the item lasts"]
-    ]
+    said = "7 of 12 answers took less time than the item lasts"
+    assert found.alarms.values.tolist() == [["ann", "fast", said]]
     assert live_quality(judgments, grades=LABELS).alarms.empty
     few = live_quality(judgments, grades=LABELS, lengths_s=pd.Series({"d": math.nan}))
     assert few.people["n_timed"].tolist() == [0, 0]

@@ -163,9 +163,8 @@ def test_free_positives_change_no_input_and_do_not_depend_on_order(
     pd.testing.assert_frame_equal(copies[1], known)
     own = set(zip(known["query_id"], known["doc_id"], strict=True))
     text = {query: " ".join(t.casefold().split()) for query, t in texts.items()}
-    positive = {
-        (q, d) for q, d, r in known[["query_id", "doc_id", "relevance"]].itertuples(index=False) if r >= 1
-    }
+    pairs = known.loc[known["relevance"] >= 1, ["query_id", "doc_id"]]
+    positive = set(pairs.itertuples(index=False, name=None))
     expected = {(q, d) for q in texts for p, d in positive if text[p] == text[q] != "" and (q, d) not in own}
     assert expected == set(zip(found["query_id"], found["doc_id"], strict=True))
 

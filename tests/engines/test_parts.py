@@ -94,9 +94,8 @@ def test_lists_with_gaps_joined_from_parts_are_as_long_as_in_the_whole(
     path.write_bytes(run_bytes(run))
     joined = in_parts(open_run(path)).rank_pairs(coded, None)
     ranks = [run.loc[run["query_id"] == query, "rank"].tolist() for query in coded.queries]
-    assert joined.n_retrieved.tolist() == [
-        sum(rank == n for n, rank in enumerate(own, start=1)) for own in ranks
-    ]
+    lengths = [sum(rank == n for n, rank in enumerate(own, start=1)) for own in ranks]
+    assert joined.n_retrieved.tolist() == lengths
     assert joined.last_rank.tolist() == [max(own, default=0) for own in ranks]
     assert (joined.last_rank > joined.n_retrieved).any()
     assert done == [N_PARTS]
@@ -251,18 +250,14 @@ def test_another_file_and_no_file_are_told_of(tmp_path: Path) -> None:
     _refuse_another(copy, *about)  # as on another machine: the same bytes
     copy.write_bytes(b"Scores")
     os.utime(copy, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
-    with pytest.raises(
-        ServerError, match=r"b\.npy: the worker on .* sees another file \(sha256 .*; put the same"
-    ):
-        _refuse_another(copy, *about)
+    said = "b.npy: the worker on ... sees another file (sha256 ... ; put the same"
+    refused(said, _refuse_another, copy, *about, by=ServerError)
     copy.unlink()
-    with pytest.raises(ServerError, match=r"b\.npy: the worker on .* sees no such file; put the same file"):
-        _refuse_another(copy, *about)
+    said = "b.npy: the worker on ... sees no such file; put the same file"
+    refused(said, _refuse_another, copy, *about, by=ServerError)
 
 
 def test_without_dask_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(
-        ServerError, match=r"tcp://127\.0\.0\.1:1: a cluster needs Dask: pip install distributed"
-    ):
-        spread("tcp://127.0.0.1:1", len, lambda n: [], [])
+    said = "tcp://127.0.0.1:1: a cluster needs Dask: pip install distributed"
+    refused(said, spread, "tcp://127.0.0.1:1", len, lambda n: [], [], by=ServerError)

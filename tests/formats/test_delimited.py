@@ -275,17 +275,15 @@ def test_judged_pairs_are_of_the_first_of_their_rounds(
 )
 def test_the_pooled_runs_are_those_of_the_whole_table(text: str) -> None:
     path = put("pool_sources.csv", text)
-    assert (
-        set(table_files.read_pool_sources(path)["run_id"]) == table_files.read_pooled_runs(path) == {"a", "b"}
-    )
+    assert set(table_files.read_pool_sources(path)["run_id"]) == {"a", "b"}
+    assert table_files.read_pooled_runs(path) == {"a", "b"}
 
 
 def test_what_is_no_such_table_is_a_clear_error() -> None:
     for text in ("run_id\na\n", "query_id,doc_id,run_id,rank\nq,d,two words,1\n"):
         refused("pool_sources.csv", table_files.read_pooled_runs, put("pool_sources.csv", text), by=FireError)
-    refused(
-        "no column label, relevance", table_files.read_labels, put("labels.csv", "query_id,doc_id\n1,a\n")
-    )
+    bare = put("labels.csv", "query_id,doc_id\n1,a\n")
+    refused("no column label, relevance", table_files.read_labels, bare)
     odd = put("labels2.csv", "query_id,doc_id,label,relevance\n1,a,x,yes\n")
     refused("labels2.csv: relevance is not a number", table_files.read_labels, odd, by=TableError)
     refused("no such file", table_files.read_labels, Path("none.csv"))

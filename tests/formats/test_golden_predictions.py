@@ -95,9 +95,7 @@ def test_ids_inside_the_file_are_taken_to_the_letter(file: str) -> None:
 
 
 def test_vectors_give_their_products() -> None:
-    said = (
-        "give --similarity cosine, dot or l2"  # the text vectors are not of length 1: dot and cosine differ
-    )
+    said = "give --similarity cosine, dot or l2"  # vectors of other lengths than 1: dot and cosine differ
     refused(said, ingest, GOLDEN / "vectors.npz", Request(), by=UsageError)
     run = ingest(GOLDEN / "vectors.npz", Request(similarity="dot")).run
     rows = run[run["query_id"] == "frage-ü"]

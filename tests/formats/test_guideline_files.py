@@ -32,9 +32,7 @@ def edit(path: Path, before: str, after: str) -> None:
 
 BINARY = {"irrelevant": 0, "relevant": 1, "ambiguous": None}
 LABELS: dict[str, dict[str, int | None]] = {
-    **dict.fromkeys(
-        (f"{kind}-relevance-v1" for kind in ("caption-image", "caption", "caption-sound")), BINARY
-    ),
+    **{f"{kind}-relevance-v1": BINARY for kind in ("caption-image", "caption", "caption-sound")},
     "composed-image-relevance-v1": BINARY,
     "graded-relevance-v1": {"mismatch": 0, "loose": 1, "close": 2, "exact": 3, "ambiguous": None},
     "passage-relevance-v1": BINARY,
@@ -82,9 +80,8 @@ def test_an_installed_wheel_finds_the_guidelines_inside_the_package(
 ) -> None:
     package = tmp_path / "site-packages" / "fire_toolkit"
     shutil.copytree(shipped_folder(), package / "guidelines_data" / DEFAULT_NAME)
-    monkeypatch.setattr(
-        guideline_files, "__file__", str(package / "formats" / "tables" / "guideline_files.py")
-    )
+    inside = str(package / "formats" / "tables" / "guideline_files.py")
+    monkeypatch.setattr(guideline_files, "__file__", inside)
     assert list_guidelines() == (DEFAULT_NAME,)
     assert read_guideline(DEFAULT_NAME).name == DEFAULT_NAME
 

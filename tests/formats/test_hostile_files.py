@@ -185,9 +185,8 @@ def test_hostile_files_do_nothing_in_any_reader(
     for name, reader in FOUND.items():
         with contextlib.suppress(FireError):
             reader(path, *MORE.get(name, ()))
-    said = {"a gzip bomb": "unpacks to more than"}.get(
-        kind, "which is not read" if kind in XML else "hostile"
-    )
+    usual = "which is not read" if kind in XML else "hostile"
+    said = {"a gzip bomb": "unpacks to more than"}.get(kind, usual)
     for reading in (lambda: ingest(path, IDS), lambda: read_run(path)):
         refused(said, reading, by=FireError)
     refused("unpacks" if kind == "a gzip bomb" else "", read_collection, [path], by=FireError)

@@ -143,9 +143,8 @@ OF_20 = {"doc_ids": [f"d{n}" for n in range(20)]}
 def test_a_model_that_repeats_itself_and_what_fits_no_ids_is_refused(
     values: Any, given: dict[str, Any], said: str
 ) -> None:
-    refused(
-        said, read, values, **given, by=(TableError if "score" in said or "repeat" in said else FormatError)
-    )
+    by = TableError if "score" in said or "repeat" in said else FormatError
+    refused(said, read, values, **given, by=by)
 
 
 def test_a_few_equal_captions_and_what_is_allowed_are_no_fault() -> None:

@@ -127,9 +127,8 @@ def test_a_file_that_says_its_columns_are_queries_is_not_read_the_other_way() ->
             read(path)
     assert read_run(path)["doc_id"].tolist() == ["d2", "d1", "d2", "d1"]  # q1: 1 and 4; q2: 2 and 3
     put(path, {**sims, "orientation": "sideways"})
-    refused(
-        "m.npz: orientation 'sideways', but shape 2 × 2 with 2 query ids and 2 doc ids fits", read_run, path
-    )
+    said = "m.npz: orientation 'sideways', but shape 2 × 2 with 2 query ids and 2 doc ids fits"
+    refused(said, read_run, path)
     put(path, {**sims, "orientation": "queries-rows"})
     assert read_run(path)["doc_id"].tolist() == ["d2", "d1", "d1", "d2"]
 

@@ -37,9 +37,8 @@ SAID = f"C@1 {100 * SHARE:.1f} (chance 1.7)"
 
 
 def test_the_words_are_those_of_numpy() -> None:
-    found = sense_of(
-        run_from_matrix(SIMS, QUERIES, VIDEOS, "m", qrels=diagonal(), depth=5), diagonal(), n_docs=N
-    )
+    run = run_from_matrix(SIMS, QUERIES, VIDEOS, "m", qrels=diagonal(), depth=5)
+    found = sense_of(run, diagonal(), n_docs=N)
     expected = (found.words, found.warning)
     assert (f"{SAID}; ranks of positives: median {np.median(ranks(SIMS)):g}", "") == expected
 

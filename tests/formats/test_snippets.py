@@ -98,9 +98,8 @@ def paragraphs(videos: list[str]) -> Names:
 
 
 def of_didemo() -> Names:
-    return paragraphs(
-        list(dict.fromkeys(entry["video"] for entry in json.loads(source("didemo")[0].read_text())))
-    )
+    entries = json.loads(source("didemo")[0].read_text())
+    return paragraphs(list(dict.fromkeys(entry["video"] for entry in entries)))
 
 
 def of_activitynet() -> Names:

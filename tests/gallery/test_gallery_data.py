@@ -29,9 +29,7 @@ GRADES = {"no": 0, "yes": 1, "unsure": None}
 
 
 def a_run(run_id: str, **lists: str) -> tables.Run:
-    rows = [
-        (run_id, query, doc, float(-rank)) for query, docs in lists.items() for rank, doc in enumerate(docs)
-    ]
+    rows = [(run_id, q, doc, float(-rank)) for q, docs in lists.items() for rank, doc in enumerate(docs)]
     return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
 
 
@@ -147,9 +145,7 @@ def test_shards_hold_every_list_and_label(seed: int, size: int) -> None:
     world = World(seed)
     index_of = world.runs["run_id"].astype("str")
     runs = [rank_run(world.runs[index_of == name].drop(columns="rank")) for name in world.run_ids]
-    queries = tables.check_queries(
-        pd.DataFrame({"query_id": sorted(world.original["query_id"])}).assign(text="t")
-    )
+    queries = tables.check_queries(world.original[["query_id"]].assign(text="t"))
     shown = shown_pairs(runs, world.original, queries, labels=world.labels, depth=4)
     files = dict(gallery_files(shown, unvoted(shown), Beside(), title="t", size=size))
     (index,) = read(files["data/index.js"])

@@ -16,9 +16,8 @@ PAIR = ["query_id", "doc_id"]
 
 def labelled() -> AuditedLabels:
     """600 labels of 100 queries, a third of them positive, of best ranks 1 to 6."""
-    pairs = pd.DataFrame(
-        {"query_id": [f"q{n // 6}" for n in range(600)], "doc_id": [f"d{n}" for n in range(600)]}
-    )
+    ids = {"query_id": [f"q{n // 6}" for n in range(600)], "doc_id": [f"d{n}" for n in range(600)]}
+    pairs = pd.DataFrame(ids)
     rank = np.arange(600) % 6 + 1
     labels = check_labels(pairs.assign(label="x", relevance=(np.arange(600) % 3 == 0).astype(int)))
     original = check_qrels(pd.DataFrame({"query_id": ["q0"], "doc_id": ["d0"], "relevance": 1}))

@@ -107,9 +107,8 @@ def test_a_doc_of_the_highest_grade_lies_within_the_bounds() -> None:
         (3 / np.log2(3)) / (3 + 3 / np.log2(3))
     )  # another doc of grade 3 is not listed
     for grade in (1, 3):
-        _, (top,) = score_bounds(
-            joined({"d2": 1, "d1": 2}, [{"d1": 1}]), parse_measure("DCG@2"), highest=grade
-        )
+        ranking = joined({"d2": 1, "d1": 2}, [{"d1": 1}])
+        _, (top,) = score_bounds(ranking, parse_measure("DCG@2"), highest=grade)
         assert top == pytest.approx(grade + 1 / np.log2(3))
 
 

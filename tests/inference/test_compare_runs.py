@@ -91,6 +91,7 @@ def by_definition(a: Groups, b: Groups, p: float, variant: str) -> list[float]:
     return [len(shared) / l, average, truncated, ext, least, most - least]
 
 
+IDS = ("run_id", "query_id", "doc_id")
 TIED = ["NH", "M", "ACF", "L"]
 OTHER = ["C", "G", "NA"]
 
@@ -205,12 +206,9 @@ def test_columns_names_and_order() -> None:
 
 def test_one_table_of_several_runs_is_the_same_as_several_tables() -> None:
     tables = [run("a", {"q": "xyz", "r": "x"}), run("b", {"r": "zx"}), run("c", {"q": "w", "r": "yz"})]
-    joined = rank_run(
-        pd.concat([table.astype({"run_id": str, "query_id": str, "doc_id": str}) for table in tables])
-    )
-    pd.testing.assert_frame_equal(
-        compare_runs(tables, per_query=True).table, compare_runs(joined, per_query=True).table
-    )
+    joined = rank_run(pd.concat([table.astype(dict.fromkeys(IDS, str)) for table in tables]))
+    expected, found = (compare_runs(runs, per_query=True).table for runs in (tables, joined))
+    pd.testing.assert_frame_equal(expected, found)
 
 
 def test_all_is_the_mean_over_the_queries_that_both_have_and_the_rest_is_noted() -> None:

@@ -8,9 +8,8 @@ from fire_toolkit.tables import check_labels, check_pool_sources
 
 FOUND = [("q", doc, run, 1) for run, docs in {"m": "abcf", "n": "adef"}.items() for doc in docs]
 SOURCES = made(check_pool_sources, "query_id doc_id run_id rank", *FOUND)
-LABELS = made(
-    check_labels, "query_id doc_id label relevance", *(("q", d, "x", int(d in "abf")) for d in "abcdf")
-)
+GIVEN = [("q", doc, "x", int(doc in "abf")) for doc in "abcdf"]
+LABELS = made(check_labels, "query_id doc_id label relevance", *GIVEN)
 ORIGINAL = qrels_of({("q", "a"): 1, ("q", "d"): 1})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 import pytest
+from small_world import qrels_of
 
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.corrected import Corrected, corrected_terms, gaps_of, why_uncorrected
@@ -17,7 +18,7 @@ from fire_toolkit.inference.label_errors import moment_rates
 from fire_toolkit.inference.votes import votes_by_design, votes_of_labels
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
-from fire_toolkit.tables import Qrels, Run, check_pool_sources, check_qrels
+from fire_toolkit.tables import Qrels, Run, check_pool_sources
 
 DESIGN = ["query_id", "doc_id", "design_class", "design_votes"]
 T, F = 0.909726, 0.035547  # of 1,000 doubled pairs: 100 both, 80 differ, 20 thirds positive
@@ -46,9 +47,7 @@ def run_of(*docs: str) -> Run:
     return rank_run(pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).assign(run_id="r"))
 
 
-ORIGINAL = check_qrels(
-    pd.DataFrame({"query_id": [f"q{n:02d}" for n in range(20)], "doc_id": "o", "relevance": 1})
-)
+ORIGINAL = qrels_of({(f"q{n:02d}", "o"): 1 for n in range(20)})
 
 
 def rows_of(terms: Mapping[tuple[str, str], Corrected]) -> pd.DataFrame:
@@ -136,9 +135,8 @@ def test_c_at_k_is_the_product_of_what_single_votes_leave() -> None:
     hit = first_query(design, lambda t, f: 1 - (1 - -f / (t - f)) ** 2 * (1 - (1 - f) / (t - f)))
     found = corrected(design, "a", "b", "c")
     assert found["estimate"] == pytest.approx(hit)
-    assert found["estimate"] * 20 == pytest.approx(
-        1 - (1 + F / (T - F)) ** 2 * (1 - (1 - F) / (T - F)), rel=0.002
-    )
+    of_the_first = 1 - (1 + F / (T - F)) ** 2 * (1 - (1 - F) / (T - F))
+    assert found["estimate"] * 20 == pytest.approx(of_the_first, rel=0.002)
     share = first_query(design, lambda t, f: (2 * -f + 1 - f) / (t - f) / 3)
     assert corrected(design, "a", "b", "c", measure="P@3")["estimate"] == pytest.approx(share)
     assert found["low"] < found["estimate"] < found["high"]
@@ -240,9 +238,7 @@ def made() -> tuple[pd.DataFrame, Qrels, list[Run]]:
             order = rng.random(14) + (1 - run / 2) * relevant
             scores += [(f"r{run}", f"q{n:03d}", doc, s) for doc, s in zip(docs, order, strict=True)]
     design = pd.DataFrame(rows, columns=DESIGN)
-    original = check_qrels(
-        pd.DataFrame({"query_id": [f"q{n:03d}" for n in range(300)], "doc_id": "d00", "relevance": 1})
-    )
+    original = qrels_of({(f"q{n:03d}", "d00"): 1 for n in range(300)})
     ranked = rank_run(pd.DataFrame(scores, columns=["run_id", "query_id", "doc_id", "score"]))
     return design, original, [ranked]
 

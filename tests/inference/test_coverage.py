@@ -106,9 +106,8 @@ def scores_without(world: Any, members: set[str]) -> dict[tuple[str, str], float
 def test_leaving_out_is_scoring_anew_without_the_labels(seed: int, families: dict[str, str] | None) -> None:
     world = World(seed)
     augmented, _ = augment_qrels(world.original, world.labels)
-    found = leave_out(
-        world.runs, world.original, augmented, LEFT_OUT, sources=world.sources, families=families
-    )
+    tables = (world.runs, world.original, augmented)
+    found = leave_out(*tables, LEFT_OUT, sources=world.sources, families=families)
     groups = {"old": {"r1", "r3"}, "r2": {"r2"}} if families else {r: {r} for r in world.run_ids}
     assert set(found.scores["left_out"]) == set(groups)
     with_all = scores_without(world, set())
@@ -125,9 +124,7 @@ def test_orders_say_how_far_places_move() -> None:
     augmented, _ = augment_qrels(world.original, world.labels)
     found = leave_out(world.runs, world.original, augmented, ["AP@8", "MnR"], sources=world.sources)
     for row in found.orders.itertuples():
-        part = found.scores[
-            (found.scores["left_out"] == row.left_out) & (found.scores["measure"] == row.measure)
-        ]
+        part = found.scores.query("left_out == @row.left_out and measure == @row.measure")
         assert kendall_tau(part["all"].to_numpy(), part["without"].to_numpy()) == row.tau
         assert part["change"].abs().max() == row.largest_change
         best = part.loc[part["place_without"] == 1, "without"]

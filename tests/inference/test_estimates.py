@@ -233,9 +233,8 @@ def test_intervals_hold_whatever_pairs_without_a_label_are() -> None:
         completed = estimates(np.where(np.isnan(label), there, label))
         for each, whole in zip(found, completed, strict=True):
             assert each.low <= whole.estimate <= each.high
-    assert [each.estimate for each in found[:3]] == [
-        each.estimate for each in estimates(np.nan_to_num(label))[:3]
-    ]
+    again = estimates(np.nan_to_num(label))
+    assert [each.estimate for each in found[:3]] == [each.estimate for each in again[:3]]
 
 
 def test_what_is_no_probability_is_refused() -> None:

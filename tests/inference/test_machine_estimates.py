@@ -13,9 +13,8 @@ from fire_toolkit.tables import check_labels, check_qrels
 
 N = 60
 RNG = np.random.default_rng(7)
-PAIRS = pd.DataFrame(
-    [(f"q{q:02}", f"d{d}") for q in range(N) for d in range(8)], columns=["query_id", "doc_id"]
-)
+IDS = [(f"q{q:02}", f"d{d}") for q in range(N) for d in range(8)]
+PAIRS = pd.DataFrame(IDS, columns=["query_id", "doc_id"])
 POSITIVE = RNG.random(len(PAIRS)) < 0.4
 SCORE = np.clip(POSITIVE * 0.4 + 0.3 + RNG.normal(size=len(PAIRS)) * 0.15, 0, 1).round(3)
 RUNS = [rank_run(PAIRS.assign(run_id=name, score=RNG.random(len(PAIRS)))) for name in ("a", "b")]
@@ -97,9 +96,8 @@ def test_what_a_sample_cannot_say() -> None:
     drawn = sample()
     design = Design(drawn, None, drawn)
     labels = labels_of(drawn[drawn["is_drawn"]])
-    found = honest(design, labels, ["C@5", "AP", "P@8"]).scores.set_index(["run_id", "measure"])[
-        "estimate_method"
-    ]
+    scores = honest(design, labels, ["C@5", "AP", "P@8"]).scores
+    found = scores.set_index(["run_id", "measure"])["estimate_method"]
     assert found["a", "C@5"] == "refused: the first positive decides it, of which a sample gives bounds only"
     assert "biased where few of its pairs are drawn" in found["a", "AP"]
     assert found["a", "P@8"] == "refused: it reads to rank 8, and the strata end at 5"

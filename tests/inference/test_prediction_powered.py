@@ -160,7 +160,6 @@ def test_an_interval_beyond_these_queries_holds_what_they_and_clusters_differ_by
         variance = parts.var(ddof=1) / n
         spread = 1.959964**2 * variance / (truth.mean() * (1 - truth.mean()))
         expected = np.roots([1 + spread, -(2 * truth.mean() + spread), truth.mean() ** 2])
-        found = sampled_precision(
-            pairs, everywhere, k=10, drawn=np.arange(pairs.n_queries) if codes is None else codes
-        )
+        drawn = np.arange(pairs.n_queries) if codes is None else codes
+        found = sampled_precision(pairs, everywhere, k=10, drawn=drawn)
         assert sorted(expected) == pytest.approx([found.low, found.high])

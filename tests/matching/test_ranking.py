@@ -184,9 +184,8 @@ def test_a_list_that_holds_nothing_else_is_a_query_that_the_run_lacks(tmp_path: 
     for source in (run, fire.open_run(tmp_path / "m.parquet")):
         scoring = score_runs(drop_own_items(source, {"q": "o"}), qrels, ["C@1"])
         assert scoring.scores["value"].tolist() == [0.5]
-        assert [*map(str, scoring.notes)] == [
-            "m: 1 of 2 queries of the qrels missing from the run; they score 0"
-        ]
+        said = "m: 1 of 2 queries of the qrels missing from the run; they score 0"
+        assert [*map(str, scoring.notes)] == [said]
 
 
 def test_queries_name_their_own_items_in_the_column_reference() -> None:

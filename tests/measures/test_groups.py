@@ -25,9 +25,8 @@ def test_the_group_ranked_by_itself_is_the_same_list(scores, groups) -> None:
     members = pd.DataFrame([(q, d) for q, own in groups.items() for d in own], columns=["query_id", "doc_id"])
     references = {"q1": "a", "q2": "f"}
     found = restrict_to_groups(run, members, references)
-    kept = {
-        q: {d: s for d, s in own.items() if d in groups[q] - {references[q]}} for q, own in scores.items()
-    }
+    own = {q: groups[q] - {references[q]} for q in groups}
+    kept = {q: {d: s for d, s in docs.items() if d in own[q]} for q, docs in scores.items()}
     pd.testing.assert_frame_equal(found, make_run(kept))
     lacking = [q for q in groups if (groups[q] - {references[q]}) - set(scores.get(q, {}))]
     assert len(lacking) == count_missing_members(found, members, references)

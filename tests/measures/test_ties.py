@@ -68,9 +68,8 @@ def test_a_note_counts_the_queries_and_gives_both_ends() -> None:
 def test_some_queries_alone_have_the_values_they_have_among_all(rule: str, name: str) -> None:
     rng = np.random.default_rng(0)
     scores = {f"q{n}": dict(zip(DOCS, row, strict=True)) for n, row in enumerate(rng.integers(0, 3, (20, 5)))}
-    judged = {
-        f"q{n}": dict(zip(DOCS[1:4], row, strict=True)) for n, row in enumerate(rng.integers(0, 2, (20, 3)))
-    }
+    grades = enumerate(rng.integers(0, 2, (20, 3)))
+    judged = {f"q{n}": dict(zip(DOCS[1:4], row, strict=True)) for n, row in grades}
     coded = code_qrels(make_qrels(judged))
     tied, measures = (
         look_up_pairs(HeldRun("m", make_run(scores)), coded, with_ties=True).under(coded),
@@ -159,12 +158,8 @@ few_docs = st.dictionaries(st.sampled_from([f"d{n}" for n in range(5)]), st.inte
 @settings(max_examples=examples(80))
 def test_the_ends_are_the_best_and_the_worst_of_all_orders(docs, relevance, name, modifier) -> None:
     run, qrels = make_run({"q": docs}), make_qrels({"q": relevance})
-    found = [
-        per_query(make_run({"q": {d: -i for i, d in enumerate(order)}}), qrels, name + modifier, "doc-desc")[
-            0
-        ]
-        for order in orders_of(docs)
-    ]
+    runs = [make_run({"q": {d: -i for i, d in enumerate(order)}}) for order in orders_of(docs)]
+    found = [per_query(run, qrels, name + modifier, "doc-desc")[0] for run in runs]
     ends = ("pessimistic", "optimistic") if name != "MnR" else ("optimistic", "pessimistic")
     low, high = (per_query(run, qrels, name + modifier, rule)[0] for rule in ends)
     assert (min(found), max(found)) == pytest.approx((low, high))

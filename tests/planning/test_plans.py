@@ -129,9 +129,8 @@ def test_a_design_is_the_cheapest_that_does_what_is_asked(lists: Lists) -> None:
     easy = plan_lists(lists, ["C@5"], votes=votes, wish=Wish(within=0.5))
     assert easy.best["n_judgments"].unique().tolist() == [easy.designs["n_judgments"].min()]
     shown = easy.designs.sort_values("n_judgments").groupby(["design", "policy"], sort=False).tail(1)
-    strict = plan_lists(
-        lists, ["C@5"], votes=votes, wish=Wish(tell=float(shown["least_difference"].min()) + 1e-9)
-    )
+    wish = Wish(tell=float(shown["least_difference"].min()) + 1e-9)
+    strict = plan_lists(lists, ["C@5"], votes=votes, wish=wish)
     chosen = strict.best.iloc[0]
     assert chosen["least_difference"] == pytest.approx(float(shown["least_difference"].min()))
     never = plan_lists(lists, ["C@5"], votes=votes, wish=Wish(within=1e-6))

@@ -74,9 +74,8 @@ def spelled(line: str) -> list[str]:
 def test_a_measure_from_outside_is_as_good_as_its_twin_in_the_package(commands: Commands) -> None:
     """Screen is P@5 and ScreenHit C@5, read to rank 5 by what they say of themselves: so is each number."""
     asked = [(line, pair) for line in TAKES_MEASURES for pair in (("Screen", "P@5"), ("ScreenHit", "C@5"))]
-    done = commands([*corrected(), *([*spelled(line), "-m", name] for line, pair in asked for name in pair)])[
-        2:
-    ]
+    words = ([*spelled(line), "-m", name] for line, pair in asked for name in pair)
+    done = commands([*corrected(), *words])[2:]
     for (line, (own, built_in)), made, expected in zip(asked, done[::2], done[1::2], strict=True):
         assert (made.exit_code, expected.exit_code) == (0, 0), (line, made.stderr, expected.stderr)
         assert own in made.stdout, line
@@ -112,9 +111,8 @@ def test_a_run_format_is_ranked_and_checked_as_any_other(commands: Commands, tmp
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d1 1\n")
     qrels = ("-m", "C@1", "--qrels", str(tmp_path / "qrels.txt"), *CSV)
     scored = [["score", str(run), *qrels] for run in (good, twice, odd)]
-    added, read, refused, damaged = commands(
-        [["add-run", str(good), "--out", str(tmp_path / "good.run")], *scored]
-    )
+    add = ["add-run", str(good), "--out", str(tmp_path / "good.run")]
+    added, read, refused, damaged = commands([add, *scored])
     assert added.exit_code == 0, added.stderr
     assert "lines of doc=score" in added.stderr
     assert read.stdout.splitlines()[1:] == ["good,original,all,C@1,1.0"]

@@ -98,9 +98,8 @@ def test_a_sample_is_the_same_again_and_lies_in_a_larger_one() -> None:
         options = {"originals": original, "machine": judge, "seed": seed}
         found = pool_runs(runs, depth=15, strategy=strategy, **options).sample
         assert found is not None
-        samples.append(
-            set(found[found["is_drawn"]][["query_id", "doc_id"]].itertuples(index=False, name=None))
-        )
+        drawn = found.loc[found["is_drawn"], ["query_id", "doc_id"]]
+        samples.append(set(drawn.itertuples(index=False, name=None)))
     assert samples[0] == samples[1]
     assert samples[0] < samples[2]
     assert samples[0] != samples[3]
@@ -136,9 +135,8 @@ def test_a_score_that_is_no_probability_orders_and_draws_nothing() -> None:
     runs, _, judge = world()
     far = judge.assign(score=judge["score"] * 100)
     ordered = pool_runs(runs, depth=15, strategy="machine(judge=j)", per_query=4, machine=far).pool
-    assert ordered.equals(
-        pool_runs(runs, depth=15, strategy="machine(judge=j)", per_query=4, machine=judge).pool
-    )
+    again = pool_runs(runs, depth=15, strategy="machine(judge=j)", per_query=4, machine=judge).pool
+    assert ordered.equals(again)
     with pytest.raises(UsageError, match="a random sample needs probabilities, from 0 to 1"):
         pool_runs(runs, depth=15, strategy="machine(judge=j, random=9)", machine=far)
     with pytest.raises(UsageError, match="judge 'j' scored none of these pairs"):

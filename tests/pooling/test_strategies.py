@@ -90,9 +90,8 @@ def test_an_order_pools_its_best_within_the_budget(
         for query, n_pairs, reason in result.stops.itertuples(index=False):
             n_own = sum(pair[0] == query for pair in score)
             assert n_pairs == (result.pool["query_id"] == query).sum()
-            assert reason == (
-                "all_docs" if n_pairs == n_own else "per_query" if n_pairs == limits[1] else "budget"
-            )
+            limit = "per_query" if n_pairs == limits[1] else "budget"
+            assert reason == ("all_docs" if n_pairs == n_own else limit)
         assert set(result.stops["query_id"]) == {query for query, _ in score}
 
 
@@ -290,9 +289,8 @@ def answered(pool: pd.DataFrame, truth: set[Pair]) -> Any:
 @settings(max_examples=examples(12))
 @given(worlds, truths)
 def test_move_to_front_one_answer_at_a_time_is_the_published_method(lists: Lists, truth: set[Pair]) -> None:
-    orders = {
-        query: moved_to_front(lists, query, truth) for query in {q for own in lists.values() for q in own}
-    }
+    queries = {query for own in lists.values() for query in own}
+    orders = {query: moved_to_front(lists, query, truth) for query in queries}
     labels = answered(pd.DataFrame({"query_id": [], "doc_id": []}), truth)
     for n in range(1, 4):
         options: dict[str, Any] = {"strategy": "move-to-front(batch=1)", "labels": labels, "judged": labels}

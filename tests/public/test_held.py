@@ -41,9 +41,7 @@ def test_all_forms_give_the_run_of_the_file() -> None:
     expected = fire.run(path)
     ranked = [["7", "b", 1], ["q1", "b", 1], ["q1", "c", 2], ["q1", "a", 3]]
     assert expected[["query_id", "doc_id", "rank"]].to_numpy().tolist() == ranked
-    numpys = {
-        query: {doc: np.float32(score) for doc, score in docs.items()} for query, docs in SCORES.items()
-    }
+    numpys = {q: {doc: np.float32(score) for doc, score in docs.items()} for q, docs in SCORES.items()}
     forms = {
         "dict": fire.run(SCORES, "clip"),
         "numpy's numbers": fire.run(numpys, "clip").assign(score=expected["score"]),

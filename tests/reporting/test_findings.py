@@ -133,9 +133,7 @@ def test_similarity_is_compared_between_solved_and_unsolved() -> None:
     world = World(3, n_queries=30)
     augmented, _ = augment_qrels(world.original, world.labels)
     scores = score_runs(world.runs, world.original, ["C@1"], augmented=augmented, per_query=True).scores
-    own = scores[
-        (scores["run_id"] == "r1") & (scores["qrels"] == "augmented") & (scores["query_id"] != "all")
-    ]
+    own = scores.query("run_id == 'r1' and qrels == 'augmented' and query_id != 'all'")
     is_solved = own.set_index("query_id")["value"]
     similarity = is_solved * 0.5 + 0.1 + np.tile([0.02, -0.02, 0.0], 10)  # about .6 where solved, else .1
     table = by_similarity(world.runs, world.original, augmented, similarity)

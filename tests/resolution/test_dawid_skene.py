@@ -121,9 +121,8 @@ def test_a_label_stands_with_its_posterior_and_a_control_is_certain() -> None:
 
 
 def test_even_evidence_is_a_dispute() -> None:
-    table = pd.DataFrame(
-        {"query_id": "q", "doc_id": list("ddee"), "annotator_id": list("uvuv"), "label": list("ynny")}
-    )
+    columns = {"doc_id": list("ddee"), "annotator_id": list("uvuv"), "label": list("ynny")}
+    table = pd.DataFrame({"query_id": "q", **columns})
     labels, disputes = resolve(check_judgments(table), grades=GRADES, rule="dawid-skene")[:2]
     assert (len(labels), list(disputes["reason"])) == (0, ["no_majority", "no_majority"])
 
@@ -146,9 +145,8 @@ def test_a_pair_with_tied_votes_is_in_dispute_however_sure_the_model_is_unless_i
 
 def test_pairs_without_a_vote_teach_nothing_and_stay_escalated() -> None:
     table, _ = crowd(3, accuracy={"a": (0.8, 0.9), "b": (0.7, 0.9)}, n=80)
-    silent = pd.DataFrame(
-        {"query_id": "q", "doc_id": [f"e{n}" for n in range(50)], "annotator_id": "a", "label": "e"}
-    )
+    docs = [f"e{n}" for n in range(50)]
+    silent = pd.DataFrame({"query_id": "q", "doc_id": docs, "annotator_id": "a", "label": "e"})
     expected = resolve(check_judgments(table), grades=GRADES, rule="dawid-skene").labels
     labels, disputes = resolve(
         check_judgments(pd.concat([table, silent])), grades=GRADES, rule="dawid-skene"

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 from brought import refused
-from small_world import made
+from small_world import made, qrels_of
 
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.votes import votes_by_design
@@ -105,9 +105,7 @@ def test_a_recheck_is_no_vote_of_the_design_and_makes_a_class_of_its_own() -> No
     (found,) = with_design([known], design_pairs(pairs("ab")), judgments, grades=GRADES)
     assert found[["design_class", "design_votes"]].values.tolist() == [["recheck", "1"], ["single", "1"]]
     assert label_by_design("recheck", "1") == OPEN
-    originals = (
-        check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": doc, "relevance": 1})) for doc in ("c", "a")
-    )
+    originals = (qrels_of({("q", doc): 1}) for doc in ("c", "a"))
     reasons = [votes_by_design(found, original).reason for original in originals]
     assert reasons[0].startswith("1 pair asked again because somebody doubted the label")
     assert "recheck" not in reasons[1]  # a is an original positive, and taken as right

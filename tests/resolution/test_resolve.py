@@ -299,9 +299,8 @@ def test_labels_name_the_rounds_of_their_votes() -> None:
     assert dict(zip(labels["doc_id"], labels["rounds"], strict=True)) == {"a": "1;2", "b": "2", "c": "3"}
     plain = resolve(judged({"b": ["no"]}), grades=GRADES).labels
     assert "rounds" not in plain.columns
-    settled = settle_disputes(
-        *resolve(judgments, grades=GRADES, rule="unanimous")[:2], grades=GRADES, end="0"
-    )
+    resolved = resolve(judgments, grades=GRADES, rule="unanimous")[:2]
+    settled = settle_disputes(*resolved, grades=GRADES, end="0")
     assert dict(zip(settled["doc_id"], settled["rounds"], strict=True)) == {"a": "", "b": "2", "c": "3"}
 
 

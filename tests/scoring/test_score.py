@@ -261,9 +261,8 @@ def test_scores_and_notes_are_those_of_the_run_held_whole(scores, relevances, cu
     run = Run(run[below].reset_index(drop=True)) if depth < 9 and below.any() else run
     original = make_qrels_in_strata(relevances)
     augmented = make_qrels_in_strata({q: {**docs, "d0": 1} for q, docs in relevances.items()})
-    assert joined_or_why_not(Cut(run, tuple(cuts)), original, augmented) == joined_or_why_not(
-        run, original, augmented
-    )
+    expected = joined_or_why_not(run, original, augmented)
+    assert joined_or_why_not(Cut(run, tuple(cuts)), original, augmented) == expected
     asked = {"augmented": augmented, "per_query": True, "ties": rule, "doc_order": DOCS[::-1]}
     expected, found = (outcome(each, original, asked) for each in (run, Cut(run, tuple(cuts))))
     if isinstance(expected, str):

@@ -4,8 +4,8 @@ import gzip
 from functools import cache
 from pathlib import Path
 
-import pandas as pd
 import pytest
+from brought import put
 
 from fire_toolkit.collections import Collection
 from fire_toolkit.formats.collections import READERS, read_collection
@@ -57,15 +57,9 @@ def test_every_format_has_a_golden_case() -> None:
 
 
 def test_parquet_files_of_corpus_queries_and_qrels_are_read(tmp_path: Path) -> None:
-    for name in ("corpus", "queries", "qrels"):
-        (tmp_path / name).mkdir()
-    pd.DataFrame({"_id": ["007", "NA"], "title": ["", "T"], "text": ["a", "b"]}).to_parquet(
-        tmp_path / "corpus" / "c.parquet"
-    )
-    pd.DataFrame({"_id": ["q"], "text": ["ask"]}).to_parquet(tmp_path / "queries" / "q.parquet")
-    pd.DataFrame({"query-id": ["q"], "corpus-id": ["NA"], "score": [1.0]}).to_parquet(
-        tmp_path / "qrels" / "test.parquet"
-    )
+    put(tmp_path / "corpus" / "c.parquet", {"_id": ["007", "NA"], "title": ["", "T"], "text": ["a", "b"]})
+    put(tmp_path / "queries" / "q.parquet", {"_id": ["q"], "text": ["ask"]})
+    put(tmp_path / "qrels" / "test.parquet", {"query-id": ["q"], "corpus-id": ["NA"], "score": [1.0]})
     collection, _ = read_collection([tmp_path])
     assert collection.items["doc_id"].tolist() == ["007", "NA"]
     assert trec_qrels_text(collection.qrels) == "q 0 NA 1\n"
