@@ -1,4 +1,4 @@
-"""What a measure that divides by the number of positives may be trusted for, as sentences."""
+"""What scores by labels as they are may be trusted for where docs were never judged, as sentences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import ceil
 import pandas as pd
 
 from fire_toolkit.inference.designs import Design, pairs_of_sample
-from fire_toolkit.inference.estimates import MISSING_COLUMNS, REFUSED, Estimator, estimator
+from fire_toolkit.inference.estimates import AS_LABELLED, MISSING_COLUMNS, REFUSED, Estimator, estimator
 from fire_toolkit.inference.judged_pairs import Runs, join_runs
 from fire_toolkit.inference.two_phase import LEAST_QUERIES
 from fire_toolkit.measures import Measure, parse_measures
@@ -17,6 +17,7 @@ from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.words import n_of
 
 LEAST_MISSING = 0.05  # a share of positives never judged that is worth a sentence
+LEAST_OFF = 0.005  # of a score, likewise
 DEEP = 50  # ranks of each run
 
 
@@ -31,7 +32,7 @@ def describe_labelled(
     """Return what augmented scores of measures that divide by |G| may be trusted for.
 
     Where queries were judged deep by a design, the runs are scored again by the shallow labels; where pairs
-    were drawn in strata, the sample says how many positives it left out.
+    were drawn in strata, the sample says how many positives it left out, and how far P@k is off by them.
 
     Args:
         runs, original, augmented: what was scored.
@@ -39,18 +40,39 @@ def describe_labelled(
         measures: those shown.
         design: by which the judged pairs were chosen; of a machine judge's sample it says nothing.
     """
-    divided = [each for each in parse_measures(measures) if each.definition.over_positives]
-    if augmented is None or not divided:
+    parsed = parse_measures(measures)
+    divided = [each for each in parsed if each.definition.over_positives]
+    by_pairs = design is not None and design.queries is None and design.sample is None
+    of_top = [
+        each
+        for each in parsed
+        if by_pairs and (each.definition.is_precision or each.definition.by_first_positive)
+    ]
+    if augmented is None or not (divided or of_top):
         return []
     if design is None or design.sample is not None:
         n_queries = int(original["query_id"].nunique())
         return describe_unknown(divided, n_queries=n_queries, n_runs=int(scores["run_id"].nunique()))
     joined = join_runs(runs, original, augmented, *pairs_of_sample(design))
     by = estimator(joined, joined.label(original), joined.label(augmented), design)
-    rows, _ = estimates_of_runs(by, divided)
+    rows, _ = estimates_of_runs(by, [*of_top, *divided])
     means = scores[(scores["query_id"] == "all") & (scores["qrels"] == "augmented")]
     labelled = means.rename(columns={"value": "augmented"})[["run_id", "measure", "augmented"]]
-    return describe_missing(rows.merge(labelled, on=["run_id", "measure"]))
+    both = rows.merge(labelled, on=["run_id", "measure"])
+    return [*_describe_undrawn(both), *describe_missing(both)]
+
+
+def _describe_undrawn(scores: pd.DataFrame) -> Iterator[str]:
+    """Yield for each measure of the top that reads docs which a sample left out how far that puts it off."""
+    is_off = scores["missing"].isna() & (scores["estimate_method"] != AS_LABELLED)
+    for measure, own in scores[is_off].groupby("measure", sort=False):
+        if own["estimate"].isna().all():
+            words = "worse by an unknown amount"
+        elif (own["augmented"] - own["estimate"]).abs().max() >= LEAST_OFF:
+            words = f"{_off(own)} (`score --honest`)"
+        else:
+            continue
+        yield f"{measure}: docs that the sample left out count as not relevant, which makes it {words}"
 
 
 def estimates_of_runs(by: Estimator, measures: Sequence[Measure]) -> tuple[pd.DataFrame, list[str]]:

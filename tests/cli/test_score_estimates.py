@@ -141,6 +141,24 @@ def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fir
         few = "estimates of P@10 rest on fewer than 15 positives that the draw brought; their intervals"
         assert [few in said for said in (told.stderr, differ.stderr)] == [n_positive < 15, True]
     assert methods[1:] == methods[:-1]
+    points = [100 * (rows[run, "P@10"]["estimate"] - rows[run, "P@10"]["augmented"]) for run in "ab"]
+    ends = " to ".join(map(str, sorted({round(each) for each in points})))
+    plain = fire("score", *RUNS, *BOTH, "-m", "P@10", "-m", "P@2", "-m", "C@10").stderr
+    left_out = "docs that the sample left out count as not relevant, which makes it"
+    assert f"P@10: {left_out} too low by an estimated {ends} points (`score --honest`)" in plain
+    assert f"C@10: {left_out} worse by an unknown amount" in plain
+    assert f"P@2: {left_out}" not in plain
+    pairs = pd.read_csv("labels.csv", dtype=str)
+    in_dispute = pairs[(pairs["relevance"] == "0") & (pairs["doc_id"] != "d0")].index[::40]
+    pairs.drop(in_dispute).to_csv("labels.csv", index=False)
+    fire("augment", "--labels", "labels.csv", "--pool", "pool", *ORIGINAL, "--out", "out/qrels.txt")
+    told = fire("score", "--honest", *RUNS, *BOTH, "-m", "P@10")
+    wider = {row["run_id"]: row for row in json.loads(told.stdout)}
+    assert f"{len(in_dispute)} pairs that the design asks about have no label yet" in told.stderr
+    for run in "ab":
+        before = rows[run, "P@10"]
+        assert wider[run]["estimate"] == pytest.approx(before["estimate"])
+        assert wider[run]["estimate_high"] > before["estimate_high"] + 0.001
 
 
 def test_a_relevant_doc_that_was_never_pooled_counts(fire: Fire) -> None:
