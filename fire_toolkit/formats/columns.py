@@ -153,17 +153,13 @@ def guessed_columns(
         {'query': 'q', 'doc': 'd'}
     """
     found = dict(given or {})
-    for fits in (_is_usual, _has_usual_word, lambda *_: True):
+    for fits in (lambda column, names: column.strip().lower() in names, _has_usual_word, lambda *_: True):
         for role, names in usual.items():
             free = [each for each in columns if each not in found.values()]
             guess = next((each for each in free if fits(each, names)), None)
             if role not in found and guess is not None:
                 found[role] = guess
     return {**{role: found[role] for role in usual if role in found}, **found}
-
-
-def _is_usual(column: str, names: Sequence[str]) -> bool:
-    return column.strip().lower() in names
 
 
 def _has_usual_word(column: str, names: Sequence[str]) -> bool:

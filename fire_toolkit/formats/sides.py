@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import read_text, sha256_of
+from fire_toolkit.errors import UsageError
+from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.collections.source import Entry, Source
 from fire_toolkit.formats.releases import is_release, release_version, scores_in, scores_of_release, unpacked
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of, read_guideline
@@ -119,12 +119,8 @@ def _of_corrected(scores: pd.DataFrame | None) -> pd.DataFrame | None:
 
 def _released_texts(path: Path) -> pd.Series | None:
     """Return the texts of a release's queries; None where it ships ids alone."""
-    try:
-        lines = [line for line in read_text(path).splitlines() if line.strip()]
-        rows: list[Mapping[str, Any]] = [json.loads(line) for line in lines]
-        texts = {str(row["_id"]): row.get("text") for row in rows}
-    except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"{path}: {error!r}; expected a line of JSON with _id for each query") from None
+    entries = [Entry(row, f"{path}: entry {n}") for n, row in enumerate(Source(path).records or ())]
+    texts = {entry.id("_id"): entry.fields.get("text") for entry in entries}
     if all(text is None for text in texts.values()):
         return None
     return pd.Series(texts, dtype="str")

@@ -153,7 +153,7 @@ def test_a_file_holds_what_the_table_does(sample: Path, tmp_path: Path) -> None:
     (tmp_path / "evidence.parquet").write_bytes(content)
     pd.testing.assert_frame_equal(read_evidence(tmp_path).pairs, pairs)
     (tmp_path / "evidence.parquet").write_bytes(content[:-9])
-    refused("expected evidence", read_evidence, tmp_path, by=FireError)
+    refused("evidence.parquet: damaged Parquet file", read_evidence, tmp_path, by=FireError)
 
 
 def test_many_rows_are_written_as_parquet(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -229,20 +229,14 @@ def _safetensor(path: Path, name: str, about: Any, start: int) -> Stored | Name:
     shape, dtype, places = (about.get(key) for key in ("shape", "dtype", "data_offsets"))
     if not (isinstance(dtype, str) and _are_sizes(shape) and _are_sizes(places) and len(places) == 2):
         raise FormatError(f"{where}: lacks dtype, shape or data_offsets; save the file again")
-    (first, last), n_bytes = places, path.stat().st_size - start
-    if last > n_bytes:
-        raise FormatError(
-            f"{where}: ends at byte {last:,} of {n_bytes:,} that the file has; truncated: copy it again"
-        )
     if dtype not in _TYPES:
         return Name(f"{dtype} of shape {shape}")
     kind = np.dtype(_TYPES[dtype]).newbyteorder("<")
-    if last - first != (needed := math.prod(shape) * kind.itemsize):
+    if (found := places[1] - places[0]) != (needed := math.prod(shape) * kind.itemsize):
         raise FormatError(
-            f"{where}: {last - first:,} bytes, expected {needed:,} of {dtype} with shape {shape}; save it "
-            "again"
+            f"{where}: {found:,} bytes, expected {needed:,} of {dtype} with shape {shape}; save it again"
         )
-    return _lying(f"{path}: {name}", _bytes_of(path), start + first, shape, kind)
+    return _lying(where, _bytes_of(path), start + places[0], shape, kind)
 
 
 _LENGTH_FIRST = "begins with the length of a JSON header"

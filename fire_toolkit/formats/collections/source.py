@@ -16,7 +16,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.files import BOM, read_bytes
 from fire_toolkit.formats.arrays.pickles import load_plain
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.formats.runs.parquet_files import guarded
+from fire_toolkit.formats.runs.parquet_files import whole_table
 from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
 from fire_toolkit.syntax import parse_json
 
@@ -95,18 +95,12 @@ class Source:
     def records(self) -> Records | None:
         """Return the objects of a JSON list or of JSON lines, or the rows of a Parquet file."""
         if self.raw[:4] == b"PAR1":
-            return guarded(self.path, self._parquet_records)
+            return whole_table(self.path).to_pylist()  # type: ignore[no-any-return]
         if self.text.lstrip()[:1] == "{" and self._has_json_lines:
             return [self._json_line(number, line) for number, line in self.numbered_lines]
         found = self.json
         are_objects = isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found)
         return found if are_objects else None
-
-    def _parquet_records(self) -> Records:
-        from pyarrow import parquet
-
-        found: Records = parquet.read_table(io.BytesIO(self.raw), page_checksum_verification=True).to_pylist()
-        return found
 
     def _json_line(self, number: int, line: str) -> dict[str, Any]:
         entry = parse_json(line, str(self.path), line=number)

@@ -188,18 +188,17 @@ def axes_of(
     axes, absent = [], []
     for what, mine, other in zip(("query ids", "doc ids"), own, given, strict=True):
         ids = mine
-        if isinstance(other, IdFile) and (mine is None or other.is_asked):
-            ids = other.ids if mine is None else mine
-            if list(ids) == other.ids:
+        if isinstance(other, IdFile):
+            if mine is None or other.is_asked:
+                ids = other.ids
                 other.users.append(path)
-            else:
-                option, name = other.option, what.replace(" ", "_")
+            if mine is not None and list(mine) != list(ids or ()):
                 raise UsageError(
-                    f"{path}: has its own {name} ({', '.join(ids[:2])}, …), which differ from those given; "
-                    f"leave {option} (or {option[2:].replace('-', '_')} in fire.toml) out, or save the array "
-                    "without ids"
+                    f"{path}: has its own {what.replace(' ', '_')} ({', '.join(mine[:2])}, …), which differ "
+                    f"from those given; leave {other.option} (or {other.column}s in fire.toml) out, or save "
+                    "the array without ids"
                 )
-        elif mine is None and not isinstance(other, IdFile):
+        elif mine is None:
             ids = other
         if ids is None:
             absent.append(what)

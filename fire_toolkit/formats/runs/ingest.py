@@ -15,7 +15,7 @@ from fire_toolkit.formats.runs.candidates import Candidates, candidate_lists, re
 from fire_toolkit.formats.runs.embeddings import COSINE, products
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrices import Axes, readings_of
-from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix, described, vector_names
+from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix, vector_names
 from fire_toolkit.formats.runs.ranked import (
     Ranked,
     rank_lists,
@@ -169,8 +169,6 @@ class _Job:
         wanted = request.orientation or arrays.orientation
         name, readings = readings_of(arrays, path, axes, key=request.key, mask=mask, wanted=wanted)
         self.about |= {"array": name, "shape": list(arrays.matrices[name].shape)}
-        if others := {other: own for other, own in arrays.matrices.items() if other != name}:
-            self.about["other_arrays"] = described(replace(arrays, matrices=others))
         said = "the shape" if wanted is None else "given" if request.orientation else "said by the file"
         if len(readings) > 1:
             return self.by_expectation(readings, axes)

@@ -67,8 +67,8 @@ class _Kind:
             return len(names) if _GRADE.fullmatch(fields[-1]) else 0
         return len(RUN_FIELDS) if _NUMBER.fullmatch(fields[4]) else 0
 
-    def plain(self, fields: list[str], first: Sequence[str], where: str) -> list[str]:
-        """Return a row's fields as Arrow takes them; first: those of the first row.
+    def plain(self, fields: list[str], first: Sequence[Any], where: str) -> list[Any]:
+        """Return a row's fields as columns take them; first: those of the first row.
 
         Raises:
             FormatError: they are no row's.
@@ -81,7 +81,7 @@ class _Kind:
         if strange := next((field for field in fields if not are_ids([field])), None):
             raise FormatError(f"{where}: {strange[:60]!r} holds control characters, expected ids")
         if not self.are_qrels:
-            return [*fields[:4], repr(_score(fields[4], where)), fields[5]]
+            return [*fields[:3], None, _score(fields[4], where), fields[5]]
         if not _GRADE.fullmatch(fields[-1]):
             raise FormatError(f"{where}: relevance {fields[-1][:60]!r}, expected a whole number below 10^15")
         return fields
@@ -232,19 +232,11 @@ def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
     return found
 
 
-def _by_arrow(
-    source: Any,
-    names: Sequence[str],
-    kind: _Kind,
-    *,
-    above: int = 0,
-    between: str = " ",
-    block: int = _BLOCK_BYTES,
-) -> Any:
+def _by_arrow(source: Any, names: Sequence[str], kind: _Kind, *, above: int, between: str) -> Any:
     kept = {name: kind.types[name] for name in names if name in kind.types}
     return csv.read_csv(
         source,
-        csv.ReadOptions(column_names=names, block_size=block, skip_rows=above),
+        csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES, skip_rows=above),
         csv.ParseOptions(delimiter=between, quote_char=False),
         csv.ConvertOptions(column_types=kept, null_values=[], include_columns=list(kept), check_utf8=True),
     )
@@ -257,22 +249,20 @@ def _in_plain_lines(path: str | Path, kind: _Kind) -> Any:
         FormatError: a line is no row; it is named.
     """
     n_longer = n_ids = 0
-    plain, top = list[str](), list[str]()
+    rows = list[list[Any]]()
     text = read_text(path)
     above, _ = _above_and_row(text, kind)
     for number, line in enumerate(text.split("\n")[len(above) :], start=len(above) + 1):
         if fields := line.split():
             width = kind.width_of(fields)
             own = fields[: width or None]
-            top = top or own
-            plain.append(" ".join(kind.plain(own, top, f"{path}:{number}")))
+            rows.append(kind.plain(own, rows[0] if rows else own, f"{path}:{number}"))
             n_ids += fields[0].startswith("#")
             n_longer += 0 < width < len(fields)
     _note_left_out(path, above, n_longer, n_ids)
-    if not plain:
-        return pa.schema(list(kind.types.items())).empty_table()
-    source, longest = pa.BufferReader("\n".join(plain).encode()), 4 * max(map(len, plain)) + 1
-    return _by_arrow(source, kind.names_of(top), kind, block=max(longest, _BLOCK_BYTES))
+    names = kind.names_of(rows[0]) if rows else tuple(kind.types)
+    columns = zip(names, zip(*rows, strict=True) if rows else [[] for _ in names], strict=True)
+    return pa.table({name: pa.array(own, kind.types[name]) for name, own in columns if name in kind.types})
 
 
 def _score(text: str, where: str) -> float:

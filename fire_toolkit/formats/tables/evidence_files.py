@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.errors import FormatError
-from fire_toolkit.files import read_bytes
+from fire_toolkit.formats.runs.parquet_files import whole_table
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns
 from fire_toolkit.tables.evidence import EVIDENCE, Evidence, Facts, check_evidence
@@ -44,17 +43,8 @@ def read_evidence(path: str | Path) -> Evidence:
     """
     path = Path(path)
     file = evidence_beside(path) or path
-    if file.suffix == PARQUET:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            content = pa.BufferReader(read_bytes(file))
-            found = pq.read_table(content, page_checksum_verification=True).to_pandas()
-        except (pa.ArrowException, OSError) as error:
-            raise FormatError(f"{file}: {error}; expected evidence, as `augment` writes it") from None
-    else:
-        found = read_delimited(file, required=NEEDED)
+    is_parquet = file.suffix == PARQUET
+    found = whole_table(file).to_pandas() if is_parquet else read_delimited(file, required=NEEDED)
     return Evidence(check_evidence(found, where=str(file)), facts_of(file))
 
 
