@@ -97,20 +97,9 @@ def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
     return choose_grades(counts, guideline=rules_of(judgments, guideline))
 
 
-def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Grades:
-    """Return the grades of the labels found; a usage error where labels have none."""
-    grades = grades_of(judgments, guideline)
-    if grades is None:
-        found = ", ".join(sorted(judgments["label"].unique())[:5])
-        raise UsageError(
-            f"{path}: no grade is known for labels {found}; name their guideline with --guideline"
-        )
-    return grades
-
-
-def level_of(level: str | None, judgments: Judgments, guideline: str | None) -> str:
-    """Return the level of agreement given, else the workspace's, else the one that fits the guideline."""
-    chosen = str(setting_or_default(level, "agree", "level"))
+def level_of(judgments: Judgments, guideline: str | None) -> str:
+    """Return the level of agreement of the workspace, else the one that fits the guideline."""
+    chosen = str(setting_or_default(None, "agree", "level"))
     if chosen != BY_GUIDELINE:
         return chosen
     rules = rules_of(judgments, guideline)
@@ -122,12 +111,9 @@ TABLES.update(
     # The guideline given, else the workspace's, else the default; the one that grades the judgments, if any.
     guideline=lambda given: read_guideline(own_guideline(given.values["guideline"])),
     judged_by=lambda given: rules_of(given.judgments, given.values.get("guideline")),
-    # The judgments of the pairs and queries that count, the grades of their labels, and their level.
+    # The judgments of the pairs and queries that count, and the level of their labels.
     counted_judgments=lambda given: counted(given, given.own.pairs(given.judgments, "judgments")),
-    grades=lambda given: known_grades(
-        given.judgments, given.values.get("guideline"), given.needed("judgments")
-    ),
-    level=lambda given: level_of(None, given.judgments, given.values.get("guideline")),
+    level=lambda given: level_of(given.judgments, given.values.get("guideline")),
     # The hash of the guideline that annotators were shown, where the judgments' manifest has it.
     shown_sha256=lambda given: (
         writer.parameters.get("guideline_sha256")
@@ -192,6 +178,18 @@ def without_excluded(given: Given, *, is_said: bool) -> Judgments:
             say(f"note: {n_of(int(counts.get(name, 0)), 'judgment')} of {name} left out{of_labels}: {reason}")
     kept = found[~found["annotator_id"].isin(list(given.excluded))]
     return Judgments(kept.reset_index(drop=True)) if given.excluded else found
+
+
+@reads
+def grades(given: Given) -> Grades:
+    """The grades of the labels of the judgments; a usage error where labels have none."""
+    path, found = given.needed("judgments"), grades_of(given.judgments, given.values.get("guideline"))
+    if found is None:
+        labels = ", ".join(sorted(given.judgments["label"].unique())[:5])
+        raise UsageError(
+            f"{path}: no grade is known for labels {labels}; name their guideline with --guideline"
+        )
+    return found
 
 
 @reads

@@ -163,7 +163,7 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
             excluded=excluded,
             dropped=None if reasons is None else reasons["reason"],
             grades=grades_of(first, None),
-            level=level_of(None, first, None),
+            level=level_of(first, None),
         )
     return MethodFacts(**facts)
 
