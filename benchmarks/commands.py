@@ -36,6 +36,7 @@ CAPTIONS, VIDEOS, MODELS, PEOPLE = 27_763, 670, 3, 60
 TRAINING_CAPTIONS = 48_774
 OVERLAP = 0.15
 TREC_QUERIES, TREC_DEPTH = 30_000, 100
+TABLE_ROWS = 600_000
 ASKED = (
     *("name", "title", "creators", "source", "uses", "limitations", "biases", "personal_information"),
     *("social_impact", "machine_made", "maintenance", "platform"),
@@ -122,6 +123,9 @@ COMMANDS = (
             ("again/*.csv",), 5),
     Command("pool of TREC text", "pool r0.run r1.run r2.run --depth 100",
             ("trec/*.run", "trec/collection/qrels.txt"), ("trec/pool/*.csv",), 15, "trec"),
+    Command("import of a table", "import answers.csv --label=Yes=relevant --label=No=irrelevant "
+            "--columns=annotator=who,query=caption,doc=video,label=fits,time=time,seconds=seconds",
+            ("table/answers.csv",), ("table/judgments/*.csv",), 12, "table"),
 )  # fmt: skip
 
 
@@ -280,6 +284,8 @@ def make_before(command: Command, folder: Path, scale: float) -> None:
     if command.name == "release":
         shutil.rmtree(folder / "releases", ignore_errors=True)
         add_answers(folder / "fire.toml")
+    if command.name == "import of a table":
+        make_table_workspace(folder / "table", round(TABLE_ROWS * scale))
     if command.name == "pool of TREC text" and not (folder / "trec").exists():
         make_trec_workspace(folder / "trec", round(TREC_QUERIES * scale))
 
@@ -340,6 +346,22 @@ def make_trec_workspace(folder: Path, n_queries: int) -> None:
     (folder / "collection/qrels.txt").write_text("".join(lines))
     for model in range(MODELS):
         make_trec(folder / f"r{model}.run", model, n_queries)
+
+
+def make_table_workspace(folder: Path, n_rows: int) -> None:
+    """Make a workspace without a campaign, and a table of another tool with three answers to each pair."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "fire.toml").touch()
+    random = np.random.default_rng(3)
+    pairs = random.choice(CAPTIONS * VIDEOS, -(-n_rows // 3), replace=False).repeat(3)[:n_rows]
+    fits = np.where(random.random(n_rows) < 0.2, "Yes", "No")
+    with (folder / "answers.csv").open("w") as stream:
+        stream.write("who,caption,video,fits,time,seconds\n")
+        for n, (pair, label) in enumerate(zip(pairs.tolist(), fits.tolist(), strict=True)):
+            caption, video = divmod(pair, VIDEOS)
+            time_s = f"2026-03-{1 + n % 28:02}T{n % 24:02}:{n % 60:02}:{n % 59:02}Z,{2 + n % 7919 / 1000}"
+            stream.write(f"A{n % 3}{n * 7919 % 400:03},c{caption},vid{video:04},{label},{time_s}\n")
 
 
 def make_trec(path: Path, model: int, n_queries: int) -> None:

@@ -33,7 +33,8 @@ create table answers (
   check (state in {STATES})
 );
 create index answers_by_annotation on answers (annotation);
-create index answers_by_task on answers (project, task) where project <> '';
+create index answers_by_task on answers (project, task, source) where project <> '';
+create index answers_on_pages on answers (page) where page <> '';
 create table batches (
   number integer primary key, seen_at text not null, seen_on_server text not null, sha256 blob not null
 );
@@ -94,7 +95,8 @@ create temp view queues as
 select round, annotator_id, pair_id, kind, batch, position from hands where is_there;
 create temp view counted_now as
 with own as materialized (
-  select number, own.annotation, updated_at, pair_id, queue = '' as is_free,
+  select number, own.annotation, updated_at, pair_id, page, no_vote, is_elsewhere, round_said,
+    queue = '' as is_free,
     case when queue glob '[0-9]*/?*' then cast(queue as integer) else 0 end as in_round,
     substr(queue, instr(queue, '/') + 1) as in_hands,
     case when not is_of_several then state = 'deleted' else 'deleted' = (
@@ -115,7 +117,7 @@ asked as materialized (
       and to_annotator_id = own.annotator_id and own.annotator_id <> '' order by round desc limit 1) end
       as given_last
   from own)
-select asked.number, annotation, updated_at, asked.pair_id, asked.annotator_id, is_deleted,
+select number, annotation, updated_at, asked.pair_id, asked.annotator_id, is_deleted,
   case when is_unasked or is_free and is_elsewhere then round_said when in_round > 0 then in_round
     else coalesce(given.round, round_said) end as round,
   case when is_free and is_elsewhere then 'elsewhere' when is_unasked then ''
@@ -127,7 +129,7 @@ select asked.number, annotation, updated_at, asked.pair_id, asked.annotator_id, 
   no_vote in ('skipped', 'unread') as is_skipped,
   not is_deleted and asked.pair_id <> '' and not (is_free and is_elsewhere)
     and (page is null or no_vote in ('', 'skipped')) as stands
-from asked join said on said.number = asked.number left join given on given.rowid = given_last;
+from asked left join given on given.rowid = given_last;
 create temp view standing as
 select round, owner as annotator_id, own.pair_id, query_id, doc_id, iif(no_vote = '', label, '') as label,
   is_skipped, duration_s as seconds, case when not exists (select 1 from given later
