@@ -58,9 +58,8 @@ def test_every_result_has_a_table_notes_and_a_form_for_papers(name: str) -> None
 
 def test_a_notebook_says_what_a_result_rests_on() -> None:
     # the top two: of query 1 a and c by clip_b, b and c by ssb; of query 2 b and a by both
-    assert RESULTS["pool_runs"].basis.startswith(
-        "pool: 5 rows (2 queries, 3 docs); sources: 8 rows (2 queries, 3 docs, 2 runs); counts: runs 2, "
-    )
+    rests = "pool: 5 rows (2 queries, 3 docs); sources: 8 rows (2 queries, 3 docs, 2 runs); counts: runs 2, "
+    assert RESULTS["pool_runs"].basis.startswith(rests)
     found = RESULTS["augment_qrels"].basis
     assert found == "qrels: 3 rows (2 queries, 2 docs); changes: 3 rows (2 queries, 2 docs)"
 

@@ -49,9 +49,8 @@ def test_judgments_are_shared_annotator_by_annotator() -> None:
 
 
 def test_what_an_annotator_judged_stays_and_conflicts_are_not_shared() -> None:
-    known = judgments(
-        ("q1", "v1", "u", "yes"), ("q2", "v1", "u", "no"), ("q1", "v2", "u", "yes"), ("q2", "v2", "u", "yes")
-    )
+    given = ("q1 v1 u yes", "q2 v1 u no", "q1 v2 u yes", "q2 v2 u yes")
+    known = judgments(*(tuple(row.split()) for row in given))
     shared = share_judgments(known, SAME)
     assert (shared.n_added, shared.n_conflicts) == (1, 1)  # q3 v2 is added, q3 v1 in conflict
     expected = ["q1 v1 yes", "q1 v2 yes", "q2 v1 no", "q2 v2 yes", "q3 v2 yes"]

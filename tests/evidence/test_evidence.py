@@ -63,9 +63,8 @@ def judged(pairs: pd.DataFrame, rng: np.random.Generator, grade: int) -> tuple[L
 
 def same(found: pd.DataFrame | None, wanted: pd.DataFrame, names: list[str]) -> None:
     assert found is not None
-    pd.testing.assert_frame_equal(
-        found[names].reset_index(drop=True), wanted[names].reset_index(drop=True), check_dtype=False
-    )
+    one, other = (table[names].reset_index(drop=True) for table in (found, wanted))
+    pd.testing.assert_frame_equal(one, other, check_dtype=False)
 
 
 @settings(max_examples=examples(25), phases=[Phase.generate])

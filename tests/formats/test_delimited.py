@@ -231,9 +231,8 @@ def test_captions_as_items_need_no_media_and_videos_as_queries_no_text() -> None
 
 def test_of_repeated_answers_the_latest_counts() -> None:
     rows = "1,d,ann,relevant,2026-01-02T00:00:00Z\n1,d,ann,irrelevant,2026-01-01T00:00:00Z\n"
-    judgments, n_superseded = table_files.read_judgments(
-        put("j.csv", "query_id,doc_id,annotator_id,label,created_at\n" + rows)
-    )
+    path = put("j.csv", "query_id,doc_id,annotator_id,label,created_at\n" + rows)
+    judgments, n_superseded = table_files.read_judgments(path)
     assert (list(judgments["label"]), n_superseded) == (["relevant"], 1)
 
 

@@ -219,9 +219,8 @@ def test_all_is_the_mean_over_the_queries_that_both_have_and_the_rest_is_noted()
     overlap = table[table["measure"] == "overlap@10"]
     expected = [("all", 0.5), ("q1", 1), ("q2", 0)]
     assert list(zip(overlap["query_id"], overlap["value"], strict=True)) == expected
-    assert list(notes) == [
-        "a and b are compared on the 2 queries that both have; left out: 1 that only a has, 2 that only b has"
-    ]
+    left_out = "left out: 1 that only a has, 2 that only b has"
+    assert list(notes) == [f"a and b are compared on the 2 queries that both have; {left_out}"]
 
 
 def test_lists_of_different_lengths_are_said() -> None:

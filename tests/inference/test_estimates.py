@@ -90,9 +90,8 @@ def test_what_reads_the_shallow_pool_alone_stays_as_labelled_and_the_rest_is_ref
     assert found["bpref"] == found["AP:condensed"] == "refused: it passes over unjudged docs"
     assert found["P@2"] == "refused: no estimator of it was found sound"
     assert methods["estimate"].isna().all()
-    assert methods.set_index("measure")["missing"].notna().to_dict() == {
-        name: name in ("bpref", "AP:condensed") for name in found
-    }
+    known = methods.loc[methods["missing"].notna(), "measure"]
+    assert set(known) == {"bpref", "AP:condensed"}
 
 
 def test_a_run_of_which_too_little_was_judged_as_designed_is_refused() -> None:
@@ -205,9 +204,8 @@ def test_the_share_of_positives_that_a_draw_left_out_is_that_of_many_draws() -> 
     error, covered = np.mean(found, axis=0)
     assert abs(error) < 0.005
     assert 0.92 < covered < 0.99
-    assert undrawn_share(by_chance(np.ones(99), np.full(99, 0.5))).refused.startswith(
-        "99 of the pairs in all were drawn by chance, and an"
-    )
+    few = undrawn_share(by_chance(np.ones(99), np.full(99, 0.5)))
+    assert few.refused.startswith("99 of the pairs in all were drawn by chance, and an")
     assert undrawn_share(by_chance(np.ones(3), np.ones(3)))[:3] == (0.0, 0.0, 0.0)
 
 

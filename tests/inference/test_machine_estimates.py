@@ -106,6 +106,5 @@ def test_what_a_sample_cannot_say() -> None:
     new = PAIRS.assign(doc_id="x" + PAIRS["doc_id"], score=2.0)
     late = rank_run(pd.concat([new, PAIRS.assign(score=1.0)]).assign(run_id="late"))
     other = scores_with_uncertainty(late, ORIGINAL, check_labels(labels), ["P@5"], Background(design=design))
-    assert other.scores["estimate_method"].tolist() == [
-        "refused: 100% of its top 5 could not be drawn; pool it with the others"
-    ]
+    said = "refused: 100% of its top 5 could not be drawn; pool it with the others"
+    assert other.scores["estimate_method"].tolist() == [said]

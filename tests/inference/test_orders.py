@@ -114,9 +114,8 @@ def test_chances_are_those_of_a_bootstrap(is_clustered: bool) -> None:
     scores = score_runs(
         world.runs, world.original, ["C@3", "AP@3"], augmented=augmented, per_query=True
     ).scores
-    table = scores[scores["query_id"] != "all"].pivot_table(
-        index="query_id", columns=["qrels", "measure", "run_id"], values="value"
-    )
+    own, columns = scores[scores["query_id"] != "all"], ["qrels", "measure", "run_id"]
+    table = own.pivot_table(index="query_id", columns=columns, values="value")
     drawn = rng.multinomial(of.max() + 1, np.full(of.max() + 1, 1 / (of.max() + 1)), size=20_000)
     means = pd.DataFrame(drawn[:, of] @ table.to_numpy() / n, columns=table.columns)
     for row in orders(world, ("C@3", "AP@3"), clusters=clusters).swaps.itertuples():

@@ -108,9 +108,8 @@ def test_every_measure_lies_in_its_range(run, relevances, name: str) -> None:
     found = values(join(run, relevances), name)
     assert found.shape == (len(relevances),)
     assert found.dtype == np.float64
-    low, high = {"share": (0, 1), "rank": (1, 15), "gain": (0, np.inf), "count": (0, np.inf)}[
-        parse_measure(name).definition.unit
-    ]
+    ranges = {"share": (0, 1), "rank": (1, 15), "gain": (0, np.inf), "count": (0, np.inf)}
+    low, high = ranges[parse_measure(name).definition.unit]
     if name.startswith("infNDCG"):  # the gain found is raised by pooled over judged docs, which nothing caps
         high = np.inf
     assert np.all((found >= low) & (found <= high + 1e-12))

@@ -94,9 +94,8 @@ def test_every_command_that_takes_measures_is_among_these() -> None:
 
 
 def test_the_measures_stand_in_the_list_and_are_explained(commands: Commands) -> None:
-    listed, explained, refused = commands(
-        [["measures"], ["measures", "Screen"], ["score", *RUNS, "--qrels", "qrels.txt", "-m", "Screan"]]
-    )
+    score = ["score", *RUNS, "--qrels", "qrels.txt", "-m", "Screan"]
+    listed, explained, refused = commands([["measures"], ["measures", "Screen"], score])
     assert [line.split()[0] for line in listed.stdout.splitlines()[-2:]] == ["Screen", "ScreenHit"]
     assert "The share of the first screen, five docs, that is relevant." in explained.stdout
     assert refused.exit_code == 1
@@ -132,9 +131,8 @@ def test_a_collection_format_makes_a_collection(commands: Commands, tmp_path: Pa
 def test_a_pooling_strategy_pools_what_it_chooses(commands: Commands, tmp_path: Path) -> None:
     asked = {"whole": "--depth 5", "chosen": "--depth 5 --strategy twice"}
     asked |= {"thrice": "--strategy twice(runs=3)", "none": "--strategy twice --budget 100"}
-    *made, refused = commands(
-        [["pool", *RUNS, *words.split(), "--out", str(tmp_path / out)] for out, words in asked.items()]
-    )
+    pools = [["pool", *RUNS, *words.split(), "--out", str(tmp_path / out)] for out, words in asked.items()]
+    *made, refused = commands(pools)
     assert [each.exit_code for each in made] == [0, 0, 0], made
     assert refused.stderr == "error: strategy twice: takes no budget: it pools what the runs agree on\n"
     assert not (tmp_path / "none").exists()
@@ -163,9 +161,8 @@ def test_a_carrier_takes_tasks_out_and_brings_answers_back(commands: Commands, c
         assert header.endswith(",label,comment")
         assert all(line.endswith(",,") for line in lines)  # to be filled in
         sheet.write_text("\n".join([header, *(line[:-1] + "relevant," for line in lines)]) + "\n")
-    again, pulled, twice, seen, state, resolved = commands(
-        [["push"], ["pull", *JSON], ["pull", *JSON], ["progress", *JSON], ["status"], ["resolve"]]
-    )
+    then = [["push"], ["pull", *JSON], ["pull", *JSON], ["progress", *JSON], ["status"], ["resolve"]]
+    again, pulled, twice, seen, state, resolved = commands(then)
     assert "3 tasks there\n" in again.stderr
     counts = json.loads(pulled.stdout)
     assert (counts["new"], counts["judgments"]) == (7, 7)  # six pairs, one of them for both

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from parted import in_parts
+from small_world import qrels_of
 
 from fire_toolkit.cli import main
 from fire_toolkit.formats.runs import native
@@ -17,7 +18,7 @@ from fire_toolkit.formats.runs.read import open_run
 from fire_toolkit.matching.blocks import StoredRun
 from fire_toolkit.matching.pair_ranks import MatrixSource
 from fire_toolkit.pooling import pool_runs
-from fire_toolkit.tables import Run, check_qrels, check_run
+from fire_toolkit.tables import Run, check_run
 
 DEPTH = 3
 
@@ -38,9 +39,7 @@ def make_run(run_id: str, seed: int) -> Run:
 
 
 RUNS = [make_run(run_id, seed) for seed, run_id in enumerate(["z", "a", "m"])]
-QRELS = check_qrels(
-    pd.DataFrame({"query_id": [f"q{n}" for n in range(3, 33)], "doc_id": "d7", "relevance": [1, 0, 2] * 10})
-)
+QRELS = qrels_of({(f"q{n}", "d7"): (1, 0, 2)[n % 3] for n in range(3, 33)})
 OWN = {f"q{n}": f"d{n % 5}" for n in range(0, 30, 2)}
 
 

@@ -46,9 +46,8 @@ def test_labels_by_design() -> None:
 def test_the_order_is_best_rank_then_fused_ranks_then_doc_id() -> None:
     design = design_pairs(pairs("abcd"), policy="until-confirmed", sources=SOURCES)
     # b is ranked by two runs, so it comes before a, also first in one
-    assert design[["doc_id", "place", "cells"]].values.tolist() == [
-        ["b", 1, "3e"], ["a", 2, "7"], ["c", 3, "30"], ["d", 4, "4"],
-    ]  # fmt: skip
+    expected = [["b", 1, "3e"], ["a", 2, "7"], ["c", 3, "30"], ["d", 4, "4"]]
+    assert design[["doc_id", "place", "cells"]].values.tolist() == expected
 
 
 def test_an_original_covers_what_it_stands_in_and_is_not_verified() -> None:
@@ -128,12 +127,9 @@ def test_a_policy_verifies_every_positive_of_queries_judged_deep() -> None:
         design = design_pairs(
             pairs("abcd", "d"), policy=policy, sources=SOURCES, original=original, deep=deep
         ).set_index("doc_id")["design_class"]
-        assert design.to_dict() == {
-            "a": plain, "b": "single", "c": "verify" if policy else "single", "d": "doubled",
-        }  # fmt: skip
+        of_c = "verify" if policy else "single"
+        assert design.to_dict() == {"a": plain, "b": "single", "c": of_c, "d": "doubled"}
     known = design_pairs(pairs("abc"), policy="until-confirmed", sources=SOURCES, deep=deep)
     # b comes first and, once confirmed, covers what a and c could decide; c is verified whatever b is
-    assert decide_classes(known, given(b="11", a="1", c="1"))["design_class"].tolist() == [
-        "verify", "verify", "verify",
-    ]  # fmt: skip
+    assert decide_classes(known, given(b="11", a="1", c="1"))["design_class"].tolist() == ["verify"] * 3
     assert open_pairs(decide_classes(known, given(b="11", a="0", c="1")))["doc_id"].tolist() == ["c"]

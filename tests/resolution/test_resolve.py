@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_judgments import judged as judged_rows
 from small_judgments import judged_docs as judged
+from small_world import make_qrels
 
 from examples import cases, examples
 from fire_toolkit import tables
@@ -248,11 +249,7 @@ def labelled(relevances: dict[str, int]) -> tables.Labels:
 
 
 def test_rejected_originals_are_those_with_a_label_that_is_not_positive() -> None:
-    original = {"kept": 1, "rejected": 1, "unjudged": 1, "explicit": 0}
-    docs = pd.Series(original.keys(), dtype="str")
-    qrels: tables.Qrels = tables.check_qrels(
-        pd.DataFrame({"doc_id": docs, "relevance": list(original.values())}).assign(query_id="q")
-    )
+    qrels = make_qrels({"q": {"kept": 1, "rejected": 1, "unjudged": 1, "explicit": 0}})
     labels = labelled({"kept": 2, "rejected": 0, "explicit": 0, "new": 1, "other": 0})
     pool = rejected_originals(labels, qrels, round=3)
     assert pool[["doc_id", "is_original", "round"]].to_numpy().tolist() == [["rejected", True, 3]]
