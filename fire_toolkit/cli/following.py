@@ -89,11 +89,11 @@ def say_step(step: Step) -> None:
 def command_of(state: StageState, workspace: Workspace) -> str:
     """Return the command of a stage, or `refresh` where it can be given again as it was."""
     at = manifest_path(workspace.root / state.stage.out, is_folder=state.stage.is_folder)
-    given = read_manifest(at).command if state.changed and at.is_file() else {}
+    given = read_manifest(at).command if state.state == "stale" and at.is_file() else {}
     if not {"words", "folder"} <= given.keys():
         return state.stage.name
     if state.stage.name in COMPUTED and EDITED not in state.changed.values():
-        return "refresh"
+        return "refresh" if state.changed else state.stage.name
     folder = (workspace.root / given["folder"]).resolve()
     words = shlex.join(map(str, given["words"]))
     return words if folder == Path.cwd() or len(given["words"]) == 1 else f"{words}   # in {given['folder']}"

@@ -61,7 +61,8 @@ class Given:
     Each table of `TABLES` is an attribute, which is read when it is first asked for. values: what was
     given on the command line, by the name of the parameter. plain: the plain values of the function that
     takes the tables. hashes: the sha256 of the files read so far, for the manifest. run_hashes: of the runs
-    read, by run id. tell: the line of progress.
+    read, by run id. tell: the line of progress. words: of the command whose files are written, empty where
+    it is the running one.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -70,6 +71,7 @@ class Given:
     used: list[Path] = field(default_factory=list)
     run_hashes: dict[str, str] = field(default_factory=dict)
     tell: Progress = field(default_factory=Progress)
+    words: list[str] = field(default_factory=list)
     _read: list[Path] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
@@ -191,7 +193,7 @@ class Given:
         if not is_folder and out.is_dir():
             raise UsageError(f"{out}: is a folder, expected the name of a file")
         workspace, context, command = current_workspace(), click.get_current_context(silent=True), {}
-        words = list(context.meta.get(WORDS, ())) if context else []
+        words = self.words or (list(context.meta.get(WORDS, ())) if context else [])
         if workspace and words[:1] == [stage]:
             # Without further words there is no path that hangs on the folder.
             below = Path.cwd().relative_to(workspace.root) if words[1:] else Path()

@@ -37,7 +37,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.frame import keep_files
 from fire_toolkit.cli.given import Given, with_tables
-from fire_toolkit.cli.pool_readers import judge_file, scores_of_judge
+from fire_toolkit.cli.pool_readers import judge_file, options_of_pool, scores_of_judge
 from fire_toolkit.commands.pool import pool
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
@@ -354,7 +354,11 @@ def _ask_by(given: Given, strategy: str, annotators: Sequence[str]) -> None:
         raise UsageError("--strategy is for a workspace; elsewhere: fire-toolkit pool RUN... --strategy")
     pooled = Given({**given.values, "runs": (), "out": None})
     settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
-    tables = with_tables(pool, pooled, settings | {"strategy": strategy})
+    options = options_of_pool() | {"strategy": strategy}
+    pooled.words = ["pool"]
+    for name, value in options.items():
+        pooled.words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    tables = with_tables(pool, pooled, settings | options)
     before = tables["asked_before"]
     found, number = pool(**tables), before.round or 1
     if len(pairs := found.tables["again"]):

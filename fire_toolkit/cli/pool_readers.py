@@ -37,8 +37,10 @@ from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.tables import MachineJudgments, Pool, PoolSources, check_pool
 from fire_toolkit.tables.columns import numbers_of
 from fire_toolkit.tables.validity import ALONE
-from fire_toolkit.workspace.manifests import checked, manifest_path, read_manifest
+from fire_toolkit.workspace.config import SETTINGS
+from fire_toolkit.workspace.manifests import checked, manifest_path, read_manifest, writer_of
 from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
+from fire_toolkit.workspace.stages import given_options
 
 TABLES.update(
     # The pairs judged before, and the earlier pool; what the judge named said, and its scores.
@@ -110,6 +112,14 @@ def labels_so_far(given: Given) -> Any:
         if given.hashes.get(name, sha256) != sha256:
             raise UsageError(f"{path}: {name} has changed since; run fire-toolkit resolve, then this again")
     return read_labels(given.use(path)) if path else None
+
+
+def options_of_pool() -> dict[str, Any]:
+    """Return the options that the workspace's pool was made with, whatever fire.toml says."""
+    path = workspace_path("pool/pool.csv")
+    writer = writer_of(path) if path else None
+    given = given_options(writer) if writer else {}
+    return {name: value for name, value in given.items() if name in SETTINGS["pool"]}
 
 
 @reads

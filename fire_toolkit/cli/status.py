@@ -17,9 +17,8 @@ from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.errors import FireError
 from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.config import SETTINGS, Workspace
-from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import has_campaign
-from fire_toolkit.workspace.stages import CHANGED, GONE, NEW, StageState, changed_runs, given_options
+from fire_toolkit.workspace.stages import CHANGED, GONE, NEW, StageState, changed_runs
 
 if TYPE_CHECKING:
     from fire_toolkit.cli.campaigns import Begun
@@ -135,7 +134,8 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
     changed: runs by their names in the pool's manifest, as `changed_runs` returns them. are_all: whether
     nothing else differs from then; pairs of the other runs are then in the pool.
     """
-    from fire_toolkit.cli.run_readers import stem_of  # these take half a second
+    from fire_toolkit.cli.pool_readers import options_of_pool  # these take half a second
+    from fire_toolkit.cli.run_readers import stem_of
     from fire_toolkit.commands.pool import pool
     from fire_toolkit.pooling.words import takes_all, time_in_words
 
@@ -144,8 +144,7 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
     if earlier.pool is None:
         return None
     settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
-    if writer := writer_of(workspace.root / "pool/pool.csv"):
-        settings |= {name: value for name, value in given_options(writer).items() if name in settings}
+    settings |= options_of_pool()
     is_rest_asked = are_all and earlier.is_whole and takes_all(settings)  # else it moves the others' pairs
     files = [str(relative_path(workspace.root / name)) for name, what in changed.items() if what != GONE]
     to_ask, hours = 0, ""

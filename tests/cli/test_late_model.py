@@ -269,7 +269,7 @@ def test_status_names_what_is_new_and_the_right_next_command() -> None:
     assert named(run("status")) == "pool --depth 4"
     assert pace in run("pool").stderr
     assert states()["tasks"] == ("stale", f"{len(NEW)} pairs to ask")
-    assert named(run("status")) == "tasks"
+    assert named(run("status")) == "tasks --overlap 0.5"
     run("tasks", "--overlap", 0)
     assert states()["tasks"][0] == "done"
     assert states()["import"] == ("waiting", "no answer yet to round 2 (tasks/round-2/tasks.json)")
@@ -383,14 +383,15 @@ def test_move_to_front_asks_in_rounds(tmp_path: Path, monkeypatch: pytest.Monkey
     make_workspace()
     for name in MODELS:
         put_run(name)
-    set_in(Path(), strategy="move-to-front(batch=2)", per_query=5, depth=20)
+    set_in(Path(), strategy="move-to-front(batch=2)", depth=20)
+    again = ("pool", "--per-query", "5")
     asked: set[Pair] = set()
     refused = (
         "error: strategy move-to-front reads labels, and none are given of the 60",
         "labels/labels.csv: judgments/judgments.csv has changed since; run",
     )
     for number, n_new in ((1, 2), (2, 2), (3, 1)):
-        run("pool")
+        run(*again)
         stops = {row["reason"] for row in rows(Path("pool/stops.csv"))}
         assert stops == {"per_query" if number == 3 else "waiting"}
         before = Path("pool/pool.csv").read_bytes()
@@ -401,15 +402,17 @@ def test_move_to_front_asks_in_rounds(tmp_path: Path, monkeypatch: pytest.Monkey
         assert not new & asked
         asked |= new
         assert asked == pairs_in(Path("pool/pool.csv"))
-        assert "nothing new to ask" in run("pool").stderr  # nobody has answered yet
+        assert "nothing new to ask" in run(*again).stderr  # nobody has answered yet
         assert Path("pool/pool.csv").read_bytes() == before
         answer(file, str(number), f"{number}.json")
         run("import")
-        assert refused[number > 1] in run("pool", code=1).stderr
+        assert refused[number > 1] in run(*again, code=1).stderr
         run("resolve")
         goes_on = ("stale", "there are new labels to go on from")
         assert (states()["pool"] == goes_on) == (number < 3)
-    said = run("pool").stderr
+        following = run("status").stderr.splitlines()[-1]
+        assert (following == "next: fire-toolkit pool --per-query 5") == (number < 3)
+    said = run(*again).stderr
     assert "queries stopped: 30 per_query; 150 judged before, none new" in said
     assert "changed" not in said
     assert pairs_in(Path("labels/labels.csv")) == asked
