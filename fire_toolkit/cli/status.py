@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from fire_toolkit.campaign.following import what_follows
-from fire_toolkit.cli.campaigns import ON_A_SERVER
+from fire_toolkit.cli.campaigns import ON_A_SERVER, knows_server
 from fire_toolkit.cli.common import n_of, needed_workspace, relative_path, say, setting_or_default
 from fire_toolkit.cli.following import say_step, standing_of
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.errors import FireError
 from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.config import SETTINGS, Workspace
-from fire_toolkit.workspace.rounds import has_campaign
+from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign
 from fire_toolkit.workspace.stages import CHANGED, GONE, NEW, StageState, changed_runs
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def status(*, as_json: bool) -> None:
     Where files have changed, `refresh` gives the commands again that read them.
     """
     workspace = needed_workspace("; make a workspace with `fire-toolkit init`")
-    standing = standing_of(workspace, lambda state: _with_news(state, workspace))
+    standing = standing_of(workspace, lambda state: _with_news(_with_judged(state, workspace), workspace))
     states = standing.stages
     if as_json:
         rows = [{"stage": s.stage.name, "state": s.state, "reason": s.reason} for s in states]
@@ -112,6 +112,26 @@ def _say_doubled(campaign: Begun) -> None:
         return
     for words, fix in find_doubled(listed, campaign.campaign, queue_sizes(campaign.root)):
         say(f"warning: {words}; {fix}")
+
+
+def _with_judged(state: StageState, workspace: Workspace) -> StageState:
+    """Return the state of tasks that wait for `push` with how many of their pairs were judged meanwhile."""
+    path = workspace.root / "judgments" / "judgments.csv"
+    unsent = max(handed_out(workspace.root).keys() - campaign_rounds(workspace.root).keys(), default=0)
+    if state.stage.name != "tasks" or state.state != "done" or not unsent or not path.is_file():
+        return state
+    if not knows_server() and not has_campaign(workspace.root):
+        return state
+    from fire_toolkit.campaign.task_files import task_keys
+    from fire_toolkit.campaign.tasks import pair_ids
+    from fire_toolkit.formats.tables.table_files import read_judged_pairs
+
+    judged = read_judged_pairs(path)
+    judged = judged[judged["round"] >= unsent]
+    keys = pair_ids(judged["query_id"].tolist(), judged["doc_id"].tolist())
+    n_judged = len(task_keys(handed_out(workspace.root)[unsent]).intersection(keys))
+    words = f"{state.reason}; {n_of(n_judged, 'pair')} judged since then, which push leaves out"
+    return replace(state, reason=words) if n_judged else state
 
 
 def _with_news(state: StageState, workspace: Workspace) -> StageState:

@@ -32,9 +32,9 @@ def export(name: str, tasks: str, account: int, label: str = "relevant", part: s
     Path("exports", name).write_text(json.dumps(found))
 
 
-def import_other_tool(*answers: tuple[str, int, str]) -> None:
-    """Read the answers of another tool: who, the number of a pair, and the label."""
-    lines = "".join(f"{who},q{n},v{n},{said}\n" for who, n, said in answers)
+def import_other_tool(*answers: tuple[str, int, str] | tuple[str, int, int, str]) -> None:
+    """Read the answers of another tool: who, the numbers of query and doc, or one of both, and the label."""
+    lines = "".join(f"{who},q{n[0]},v{n[-1]},{said}\n" for who, *n, said in answers)
     Path("other.csv").write_text(f"who,q,d,said\n{lines}")
     run("import", "other.csv", "--columns", "annotator=who,query=q,doc=d,label=said")
 
@@ -146,3 +146,10 @@ def test_what_was_judged_meanwhile_is_sent_to_nobody(root: Path) -> None:
     told = run("push", "--carrier", "page", "--annotator", "A02", "--check-media", 0).stderr
     assert "note: 5 tasks left out: their pairs were judged since the tasks were made" in told
     assert len(given(root)) == N_PAIRS - 5
+    later = "".join(f"q{n},v{n + 1},2\n" for n in range(6))
+    (root / "pool/pool.csv").write_text("query_id,doc_id,round\n" + later)
+    run("tasks", "--overlap", 0)
+    judged_since = "judged since then, which push leaves out"
+    assert judged_since not in run("status").stdout
+    import_other_tool(*(("x", n, n + 1, "relevant") for n in range(2)))
+    assert f"2 pairs {judged_since}" in run("status").stdout
