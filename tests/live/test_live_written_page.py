@@ -124,7 +124,8 @@ def test_ten_captions_are_answered_on_a_written_page(page_root: Path, tmp_path: 
     run("page", "write")
     with open_browser(tmp_path) as browser:
         open_page(browser, page_root)
-        answer_all(browser)
+        is_ready(browser)
+        assert answer_all(browser) == 2
         file = save(browser, tmp_path)
     run("import", str(file))
     table = pd.read_csv(page_root / "judgments" / "judgments.csv")
