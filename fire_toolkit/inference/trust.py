@@ -50,21 +50,26 @@ def describe_labelled(
     ]
     if augmented is None or not (divided or of_top):
         return []
+    n = {"n_queries": int(original["query_id"].nunique()), "n_runs": int(scores["run_id"].nunique())}
     if design is None or design.sample is not None:
-        n_queries = int(original["query_id"].nunique())
-        return describe_unknown(divided, n_queries=n_queries, n_runs=int(scores["run_id"].nunique()))
+        return describe_unknown(divided, **n)
     joined = join_runs(runs, original, augmented, *pairs_of_sample(design))
     by = estimator(joined, joined.label(original), joined.label(augmented), design)
     rows, _ = estimates_of_runs(by, [*of_top, *divided])
     means = scores[(scores["query_id"] == "all") & (scores["qrels"] == "augmented")]
     labelled = means.rename(columns={"value": "augmented"})[["run_id", "measure", "augmented"]]
     both = rows.merge(labelled, on=["run_id", "measure"])
-    return [*_describe_undrawn(both), *describe_missing(both)]
+    known = set(both.loc[both["missing"].notna(), "measure"])
+    return [
+        *_describe_undrawn(both[both["measure"].isin([each.name for each in of_top])]),
+        *describe_missing(both),
+        *describe_unknown([each for each in divided if each.name not in known], **n),
+    ]
 
 
 def _describe_undrawn(scores: pd.DataFrame) -> Iterator[str]:
     """Yield for each measure of the top that reads docs which a sample left out how far that puts it off."""
-    is_off = scores["missing"].isna() & (scores["estimate_method"] != AS_LABELLED)
+    is_off = scores["estimate_method"] != AS_LABELLED
     for measure, own in scores[is_off].groupby("measure", sort=False):
         if own["estimate"].isna().all():
             words = "worse by an unknown amount"

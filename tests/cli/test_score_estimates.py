@@ -186,3 +186,15 @@ def test_a_relevant_doc_that_was_never_pooled_counts(fire: Fire) -> None:
     assert found["P@5"]["bounds"] == "exact"
     why = "each relevant doc that nobody judged and the run does not list"
     assert f"R@5, AP: no lower bound; {why}" in result.stderr
+
+
+def test_a_share_never_judged_that_a_few_drawn_pairs_do_not_tell_is_said_to_be_unknown(
+    fire: Fire, folder: Path
+) -> None:
+    """A hundred pairs drawn by chance are the least; C@10 reads the first positive, R@10 divides by all."""
+    write_two_runs(folder)
+    fire("pool", *RUNS, *ORIGINAL, "--depth", 10, "--strategy", "strata(1:2:1,3:10:.1)", "--out", "pool")
+    assert 0 < judge(fire, "3:10:0.1", 3) < 100
+    said = fire("score", *RUNS, *BOTH, "-m", "R@10", "-m", "AP", "-m", "C@10").stderr
+    assert "R@10, AP: relevant docs that nobody judged push them up" in said
+    assert [line[:10] for line in said.splitlines() if "worse" in line] == ["note: C@10"]
