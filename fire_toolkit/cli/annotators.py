@@ -20,6 +20,7 @@ from fire_toolkit.cli.campaigns import (
     begun_here,
     deliver_files,
     private_folder,
+    refuse_retired,
     used_connection,
 )
 from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default, writes_workspace
@@ -118,8 +119,7 @@ def reassign(
         raise UsageError("--to: expected names, each once, as in --to A02,A03")
     if both := sorted({*names} & {*wanted}):
         raise UsageError(f"{both[0]} cannot both give tasks away and get them")
-    if retired := [name for name in wanted if name in campaign.retired]:
-        raise UsageError(f"{retired[0]} is retired and gets no tasks")
+    refuse_retired(wanted)
     if BY_HAND in campaign.carriers:
         refuse_file_names(wanted)
     register = {row.pseudonym for row in read_register(private_folder()) if row.state in (ACTIVE, OWNER)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -234,6 +234,13 @@ def loads_of(annotators: Sequence[str]) -> dict[str, float]:
             raise click.BadParameter(f"{name} is named twice")
         loads[name] = weight
     return loads
+
+
+def refuse_retired(names: Iterable[str], number: int | None = None) -> None:
+    """Refuse to give tasks to somebody who is retired; a round `number` that has begun is as it is."""
+    there = begun_here()
+    if there and number not in there.rounds.carriers and (gone := sorted(there.retired & {*names})):
+        raise UsageError(f"{gone[0]} is retired and gets no tasks")
 
 
 def active_annotators(campaign: Begun | None = None) -> dict[str, float]:

@@ -16,7 +16,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-from fire_toolkit.workspace.stages import COMPUTED, EDITED, StageState, stage_states
+from fire_toolkit.workspace.stages import COMPUTED, EDITED, NEW, StageState, stage_states
 
 
 def standing_of(
@@ -92,6 +92,8 @@ def command_of(state: StageState, workspace: Workspace) -> str:
     given = read_manifest(at).command if state.state == "stale" and at.is_file() else {}
     if not {"words", "folder"} <= given.keys():
         return state.stage.name
+    if state.stage.name == "push" and {*state.changed.values()} <= {NEW}:
+        return "push"  # new rounds go as the one before did; the options began that one
     if state.stage.name in COMPUTED and EDITED not in state.changed.values():
         return "refresh" if state.changed else state.stage.name
     folder = (workspace.root / given["folder"]).resolve()

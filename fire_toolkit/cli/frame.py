@@ -233,7 +233,8 @@ def _say_next(following: Next | str, given: Given, out: Path, stage: str) -> Non
         return
     here, values = current_workspace(), given.values
     is_usual = not any(values.get(each) for each in ("out", "judgments", "labels", "qrels"))
-    if stage in _OF_ANSWERS and is_usual and here:
+    is_later = stage == "pool" and here and (here.root / "tasks").is_dir()
+    if (stage in _OF_ANSWERS or is_later) and is_usual and here:
         from fire_toolkit.cli.following import say_following  # heavy
 
         say_following(following.command.partition(" ")[0])

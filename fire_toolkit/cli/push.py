@@ -35,6 +35,7 @@ from fire_toolkit.cli.campaigns import (
     loads_of,
     names_of,
     record_design,
+    refuse_retired,
     used_connection,
 )
 from fire_toolkit.cli.common import (
@@ -185,10 +186,21 @@ def _rounds_to_begin(
     elif last and not new and wanted.is_named and last.carrier not in (BY_HAND, wanted.carrier):
         return [_moved(root, last, wanted)]
     elif not new and (adds or wanted.annotators or not begun):
-        if last and last.carrier == BY_HAND and last.number not in files and not adds:
-            return [_moved(root, last, wanted)]
+        if last and last.number not in files and not adds:
+            return [_moved(root, last, wanted)] if last.carrier == BY_HAND else _as_given(last, wanted)
         new = [files[max(files)] if files else relative_path(tasks_file(root, 1))]
     return [_new_round(rules, file, begun, wanted, inputs) for file in new]
+
+
+def _as_given(entry: Round, wanted: _Wanted) -> list[Round]:
+    """Return no round that begins: `next-round` has begun it, and chose whom it asks."""
+    names = list(dict.fromkeys(entry.assignments["annotator_id"]))
+    if {*loads_of(wanted.annotators)} != {*names}:
+        raise UsageError(
+            f"round {entry.number} was given to {', '.join(names)}; `fire-toolkit push` sends it to them, "
+            "and `annotators reassign` gives what somebody has not answered to others"
+        )
+    return []
 
 
 def _moved(root: Path, entry: Round, wanted: _Wanted) -> Round:
@@ -240,6 +252,7 @@ def _new_round(
     there = begun_here()
     before = handed_to(there) if there and there.rounds[-1].carrier == carrier else []
     loads = loads_of(wanted.annotators or before) or active_annotators(there)
+    refuse_retired(loads, number)
     n_captions: Any = 1  # of an item on a page, as `tasks` drew them; a plug-in's carrier has one
     if carrier in (BY_PAGE, BY_SERVER) and not rules.is_of_queries:
         at = manifest_path(tasks, is_folder=False)

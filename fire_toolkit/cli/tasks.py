@@ -31,6 +31,7 @@ from fire_toolkit.cli.campaigns import (
     knows_server,
     loads_of,
     record_design,
+    refuse_retired,
 )
 from fire_toolkit.cli.common import (
     Range,
@@ -138,6 +139,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         )
     if entry and workspace and not given.values["out"]:
         refuse_other_round(workspace.root, entry)
+        refuse_retired(entry.assignments["annotator_id"], entry.number)
         campaign = campaign_of(workspace.root, rules)
     given.write(file, texts, "tasks", parameters, counts)
     if entry and workspace and campaign:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import exports
 import pytest
-from command import begin_workspace, given, named, run
+from command import begin_workspace, given, named, run, write_run
 
 from fire_toolkit.campaign.store import Store
 
@@ -71,15 +71,52 @@ def test_who_is_retired_leaves_a_round_that_is_not_open() -> None:
     assert "to ask again: unanswered 3" in status.stderr
 
 
+def answer_on_page(root: Path, pair: str, annotator: str, label: str, number: int) -> None:
+    record = {"kind": "answer", "annotator": annotator, "round": 1, "label": label, "flags": []}
+    record |= {"comment": "", "seconds": 1.0, "page": "1", "position": 1}
+    moment = f"2026-11-01T10:00:{number:02d}.000000Z"
+    with Store(root / "campaign.sqlite") as store:
+        store.add_page_record({**record, "n": number, "pair": pair, "at": moment})
+
+
 def test_a_page_is_served_until_it_has_answers_to_pull(root: Path) -> None:
     run("tasks", "--overlap", 0)
     assert follows("push", "--carrier", "page", "--annotator", "A01") == "page serve"
-    record = {"kind": "answer", "annotator": "A01", "round": 1, "label": "relevant", "flags": []}
-    record |= {"comment": "", "seconds": 1.0, "page": "1", "position": 1}
     pairs = [row["pair_id"] for row in given(root)]
     for number, pair in enumerate(pairs, start=1):
-        with Store(root / "campaign.sqlite") as store:
-            moment = f"2026-11-01T10:00:{number:02d}.000000Z"
-            store.add_page_record({**record, "n": number, "pair": pair, "at": moment})
+        answer_on_page(root, pair, "A01", "relevant", number)
         assert named(run("status")) == "pull"
         assert follows("pull") == ("page serve" if number < len(pairs) else "agree")
+
+
+def test_a_round_of_next_round_is_sent_to_those_that_it_chose(root: Path) -> None:
+    """Not to those whom the first push named, of whom one is retired by now."""
+    run("tasks", "--overlap", 1)
+    first = ("push", "--carrier", "page", "--annotator", "A01", "--annotator", "A02", "--annotator", "A03")
+    run(*first)
+    for number, row in enumerate(given(root), start=1):
+        label = "relevant" if row["annotator_id"] == "A01" else "irrelevant"
+        answer_on_page(root, row["pair_id"], row["annotator_id"], label, number)
+    run("pull")
+    run("resolve")
+    run("annotators", "retire", "A02")
+    run("next-round")
+    assert run("status").stderr.splitlines()[-1] == "next: fire-toolkit push"
+    asked = {row["annotator_id"] for row in given(root, 2)}
+    assert asked <= {"A01", "A03"}
+    assert f"round 2 was given to {', '.join(sorted(asked))}" in run(*first, code=1).stderr
+    assert follows("push") == "page serve"
+
+
+def test_nobody_who_is_retired_gets_a_round_of_a_later_model(root: Path) -> None:
+    (root / "pool/pool.csv").unlink()
+    for step, name in enumerate(("early", "late")):
+        write_run(root / f"runs/{name}.run", {f"q{n}": [f"v{(n + step) % N_PAIRS}"] for n in range(N_PAIRS)})
+        assert follows("pool", "--depth", 1) == ("tasks" if name == "early" else "tasks --overlap 0")
+        run("tasks", "--overlap", 0)
+        if name == "early":
+            run("push", "--carrier", "page", "--annotator", "A01,A02")
+            run("annotators", "retire", "A02")
+    assert "A02 is retired and gets no tasks" in run("push", "--annotator", "A01,A02", code=1).stderr
+    run("push")
+    assert {row["annotator_id"] for row in given(root, 2)} == {"A01"}
