@@ -20,7 +20,7 @@ from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Tasks, check_tasks
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import manifest_of
 from fire_toolkit.workspace.rounds import begun_rounds, handed_out, next_round_number
 
 
@@ -127,8 +127,7 @@ def kept_files(
     Raises:
         UsageError: a file that is there would change: people may have its tasks.
     """
-    at = manifest_path(file, is_folder=False)
-    there = read_manifest(at).outputs if at.is_file() else {}
+    there = manifest_of(file, is_folder=False).outputs
     both = {file.name, overlap_file(file).name}  # the others are of single persons, and stay
     gone = set() if file.is_file() else both
     found = {name: file.with_name(name) for name in there if file.with_name(name).is_file()}

@@ -110,7 +110,7 @@ def _refuse_while_out(
     One that differs only in where its items lie is no other one: addresses may be put right.
     """
     workspace, before = current_workspace(), manifest_at(folder / MANIFEST)
-    if workspace is None or before is None:
+    if workspace is None or not before:
         return
     named = (workspace.path("collection", name) for name in ("queries", "items", "qrels"))
     is_own = folder.resolve() in {path.resolve().parent for path in named if path}

@@ -115,11 +115,7 @@ TABLES.update(
     counted_judgments=lambda given: counted(given, given.own.pairs(given.judgments, "judgments")),
     level=lambda given: level_of(given.judgments, given.values.get("guideline")),
     # The hash of the guideline that annotators were shown, where the judgments' manifest has it.
-    shown_sha256=lambda given: (
-        writer.parameters.get("guideline_sha256")
-        if (writer := writer_of(given.needed("judgments")))
-        else None
-    ),
+    shown_sha256=lambda given: writer_of(given.needed("judgments")).parameters.get("guideline_sha256"),
     # The tables whose columns are added; the queries, where judgments are shared among those of one text.
     joined=lambda given: [read_delimited(given.use(file)) for file in given.values["joined"]],
     queries_to_share=lambda given: given.queries if given.plain["share_judgments"] else None,
@@ -141,8 +137,7 @@ def excluded(given: Given) -> dict[str, str]:
     """Whose judgments are left out, and why; where no option says it, those that the labels do without."""
     if "exclude" not in given.values:
         path = given.path("labels") if given.values.get("judgments") is None else None
-        writer = writer_of(path) if path else None
-        return dict(writer.parameters.get("excluded") or {}) if writer else {}
+        return dict(writer_of(path).parameters.get("excluded") or {})
     names, reasons = (given.values.get(name) or () for name in ("exclude", "reasons"))
     if len(reasons) == 1:
         reasons = reasons * max(len(names), 1)
@@ -351,8 +346,7 @@ def asked_beside(given: Given) -> Asked:
     paths = {name: pool.with_name(f"{name}.csv") for name in readers} if pool else {}
     beside = {name: readers[name](given.use(path)) for name, path in paths.items() if path.is_file()}
     sample = beside.get("machine_sample")
-    writer = writer_of(given.needed("labels"))
-    of_labels: Mapping[str, Any] = writer.parameters.get("grades") or {} if writer else {}
+    of_labels: Mapping[str, Any] = writer_of(given.needed("labels")).parameters.get("grades") or {}
     return Asked(
         disputes=check_disputes(read_delimited(given.use(disputes))) if disputes.is_file() else None,
         sources=given.sources_if_any if DESIGN[0] in given.labels_as_read else None,

@@ -28,7 +28,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.tables.table_files import has_columns
 from fire_toolkit.labelstudio.secrets import key_at
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import manifest_of
 
 _LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
 
@@ -158,9 +158,7 @@ def _take_earlier_exports(root: Path) -> None:
     with Store(root / STORE) as store:
         if not judgments.is_file() or store.has_answers():
             return
-    at = manifest_path(judgments, is_folder=False)
-    inputs = read_manifest(at).inputs if at.is_file() else {}
-    paths = [root / name for name in inputs]
+    paths = [root / name for name in manifest_of(judgments, is_folder=False).inputs]
     if not paths or not all(path.is_file() for path in paths):
         raise UsageError(
             f"{relative_path(judgments)}: not made from files that are here, so it would be lost; move it "

@@ -15,7 +15,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.workspace.config import Workspace
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import manifest_of
 from fire_toolkit.workspace.stages import COMPUTED, EDITED, NEW, StageState, stage_states
 
 
@@ -88,8 +88,8 @@ def say_step(step: Step) -> None:
 
 def command_of(state: StageState, workspace: Workspace) -> str:
     """Return the command of a stage, or `refresh` where it can be given again as it was."""
-    at = manifest_path(workspace.root / state.stage.out, is_folder=state.stage.is_folder)
-    given = read_manifest(at).command if state.state == "stale" and at.is_file() else {}
+    out, is_folder = workspace.root / state.stage.out, state.stage.is_folder
+    given = manifest_of(out, is_folder=is_folder).command if state.state == "stale" else {}
     if not {"words", "folder"} <= given.keys():
         return state.stage.name
     if state.stage.name == "push" and {*state.changed.values()} <= {NEW}:

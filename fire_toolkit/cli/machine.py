@@ -146,8 +146,7 @@ def import_(
         raise UsageError(f"{scores}: no row below the header; expected a score or a label of each pair")
     place = given.out(f"machine/{name}/machine.csv")
     place = place if place.suffix in (".csv", ".tsv") and not place.is_dir() else place / "machine.csv"
-    writer = writer_of(place.parent / "machine.csv")
-    if writer and writer.stage == "machine run":
+    if writer_of(place.parent / "machine.csv").stage == "machine run":
         raise UsageError(
             f"{place.parent}: holds what `machine run` asked; give this judge another name (--judge)"
         )

@@ -297,8 +297,8 @@ def _say_loads(loads: dict[str, int]) -> None:
 
 def _set_aside(place: Path, pool: Pool) -> None:
     """Keep a plan that lies where another is about to be written, unless that one has all its pairs."""
-    writer = writer_of(place / "pool.csv") if (place / "pool.csv").is_file() else None
-    if writer is None or writer.stage != "next-round":
+    writer = writer_of(place / "pool.csv")
+    if not (place / "pool.csv").is_file() or writer.stage != "next-round":
         return  # it is not ours, and will not be written over
     before = read_delimited(place / "pool.csv", required=PAIR)
     n_lost = int((pair_rows(before, pool) < 0).sum())

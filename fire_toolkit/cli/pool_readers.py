@@ -38,7 +38,7 @@ from fire_toolkit.tables import MachineJudgments, Pool, PoolSources, check_pool
 from fire_toolkit.tables.columns import numbers_of
 from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.workspace.config import SETTINGS
-from fire_toolkit.workspace.manifests import checked, manifest_path, read_manifest, writer_of
+from fire_toolkit.workspace.manifests import NONE, checked, manifest_of, writer_of
 from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
 from fire_toolkit.workspace.stages import given_options
 
@@ -106,9 +106,8 @@ def labels_so_far(given: Given) -> Any:
     if not parse_strategy(given.plain["strategy"]).strategy.reads_labels:
         return None
     path = given.path("labels", exists=True)
-    at = manifest_path(path.parent, is_folder=True) if path else None
-    made_of = read_manifest(at).inputs if at and at.is_file() else {}
-    for name, sha256 in made_of.items():
+    made = manifest_of(path.parent, is_folder=True) if path else NONE
+    for name, sha256 in made.inputs.items():
         if given.hashes.get(name, sha256) != sha256:
             raise UsageError(f"{path}: {name} has changed since; run fire-toolkit resolve, then this again")
     return read_labels(given.use(path)) if path else None
@@ -116,9 +115,7 @@ def labels_so_far(given: Given) -> Any:
 
 def options_of_pool() -> dict[str, Any]:
     """Return the options that the workspace's pool was made with, whatever fire.toml says."""
-    path = workspace_path("pool/pool.csv")
-    writer = writer_of(path) if path else None
-    given = given_options(writer) if writer else {}
+    given = given_options(writer_of(workspace_path("pool/pool.csv")))
     return {name: value for name, value in given.items() if name in SETTINGS["pool"]}
 
 
@@ -137,9 +134,9 @@ def asked_before(given: Given) -> Before:
     hashes, out = given.run_hashes, given.out("pool")
     withdrawn = set() if found.sources is None else set(found.sources["run_id"].unique()) - set(hashes)
     path = made_file("labels/labels.csv") if withdrawn else None
-    drawn, file, at = None, out / "pool.csv", manifest_path(out, is_folder=True)
+    drawn, file = None, out / "pool.csv"
     if found.pool is not None and file.is_file() and has_columns(file, DRAWN):  # a sample that was handed out
-        drawn = {"path": str(file), **(read_manifest(at).parameters if at.is_file() else {})}
+        drawn = {"path": str(file), **manifest_of(out, is_folder=True).parameters}
     return before._replace(
         sources=found.sources,
         labels=read_labels(checked(path)) if path else None,

@@ -37,7 +37,7 @@ from fire_toolkit.pages.carrier import OwnPage
 from fire_toolkit.pages.written import is_answer_file, take_files
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.workspace.database import STORE, content_sha256
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import manifest_of
 
 
 def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> None:
@@ -180,8 +180,7 @@ def not_read_yet(root: Path, paths: Sequence[Path]) -> list[Path]:
 
 def _inputs_before(root: Path) -> dict[str, str]:
     """Return what the judgments were made from, with hashes; nothing where that was no ledger."""
-    at = manifest_path(root / "judgments" / "judgments.csv", is_folder=False)
-    found = dict(read_manifest(at).inputs) if at.is_file() else {}
+    found = manifest_of(root / "judgments" / "judgments.csv", is_folder=False).inputs
     return found if STORE in found else {}
 
 

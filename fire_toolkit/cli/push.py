@@ -73,7 +73,7 @@ from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import Qrels, Tasks, check_pool, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import manifest_of
 from fire_toolkit.workspace.rounds import given_by_round, handed_out, tasks_file
 
 
@@ -206,9 +206,8 @@ def _as_given(entry: Round, wanted: _Wanted) -> list[Round]:
 def _moved(root: Path, entry: Round, wanted: _Wanted) -> Round:
     """Return a round as another carrier has it, to which nobody was asked anything in it yet."""
     names, by_hand = list(dict.fromkeys(entry.assignments["annotator_id"])), entry.carrier == BY_HAND
-    at = manifest_path(root / FOLDER, is_folder=True)
-    sent = read_manifest(at).parameters.get("given", {}) if at.is_file() and not by_hand else {}
-    if str(entry.number) in sent:
+    sent = manifest_of(root / FOLDER, is_folder=True).parameters.get("given", {})
+    if str(entry.number) in sent and not by_hand:
         raise UsageError(
             f"round {entry.number} was sent by {entry.carrier} to {', '.join(names)}, and stays there; a "
             "further round may have another carrier"
@@ -255,8 +254,7 @@ def _new_round(
     refuse_retired(loads, number)
     n_captions: Any = 1  # of an item on a page, as `tasks` drew them; a plug-in's carrier has one
     if carrier in (BY_PAGE, BY_SERVER) and not rules.is_of_queries:
-        at = manifest_path(tasks, is_folder=False)
-        n_captions = read_manifest(at).parameters.get("captions") if at.is_file() else None
+        n_captions = manifest_of(tasks, is_folder=False).parameters.get("captions")
         n_captions = n_captions or setting_or_default(None, "tasks", "captions")
     drawn = first_round(
         number,
@@ -356,8 +354,7 @@ def _push(
 def _note_pushed(root: Path, inputs: Given, pushed: Sequence[Delivered]) -> None:
     """Write down which rounds are on the server and what they were drawn from, for `status`."""
     folder = root / FOLDER
-    if (at := manifest_path(folder, is_folder=True)).is_file():
-        inputs.hashes = {**read_manifest(at).inputs, **inputs.hashes}
+    inputs.hashes = {**manifest_of(folder, is_folder=True).inputs, **inputs.hashes}
     counts = {
         "tasks": sum(entry.n_there + entry.n_added for entry in pushed),
         "projects": sum(bool(entry.project) if isinstance(entry, Plan) else 1 for entry in pushed),

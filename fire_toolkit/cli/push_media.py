@@ -32,14 +32,13 @@ from fire_toolkit.labelstudio.showing import open_items, refuse_unreachable
 from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import manifest_of
 from fire_toolkit.workspace.rounds import handed_out
 
 
 def renewed_rounds(root: Path, rounds: Sequence[Round], rules: Guideline, inputs: Given) -> list[Round]:
     """Return the server's rounds whose tasks were made again with other captions or addresses, with these."""
-    at = manifest_path(root / FOLDER, is_folder=True)
-    pushed = read_manifest(at).inputs if at.is_file() else {}
+    pushed = manifest_of(root / FOLDER, is_folder=True).inputs
     on_server = {entry.number: entry for entry in rounds if entry.carrier == BY_SERVER}
     made: dict[str, tuple[str, str]] = {}
     for number, path in handed_out(root).items():

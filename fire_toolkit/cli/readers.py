@@ -119,9 +119,7 @@ TABLES.update(
 @reads
 def encoded_ids(given: Given) -> str:
     """Why the collection's ids are percent-encoded, as `add-collection` says it; empty where they are not."""
-    path = given.path("queries", exists=True)
-    writer = writer_of(path) if path else None
-    return str(writer.parameters.get("encoded_ids", "")) if writer else ""
+    return str(writer_of(given.path("queries", exists=True)).parameters.get("encoded_ids", ""))
 
 
 @reads
@@ -138,7 +136,7 @@ def known(given: Given) -> Background:
     if path is None:
         return Background(original=given.original_as_read, policy=policy)
     if (file := evidence_beside(path)) is None:
-        if (writer := writer_of(path)) and writer.stage == "augment":
+        if writer_of(path).stage == "augment":
             raise FormatError(
                 f"{path}: `augment` of an earlier version wrote it, without the evidence that scores "
                 "read; run `fire-toolkit augment` again"
@@ -182,9 +180,8 @@ def _with_told(given: Given, found: Evidence) -> Evidence:
 @reads
 def unusable(given: Given) -> Any:
     """The unusable queries of the augmented qrels; None where nobody was asked."""
-    path = given.corrected_file
-    writer = writer_of(path) if path else None
-    return given.known.unusable if writer and "unusable" in writer.parameters else None
+    is_asked = "unusable" in writer_of(given.corrected_file).parameters
+    return given.known.unusable if is_asked else None
 
 
 @reads

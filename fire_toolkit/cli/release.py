@@ -324,7 +324,7 @@ def _platform_of(workspace: Workspace) -> tuple[str, str]:
     """Return where people judged, as fire.toml says, else the answers in the ledger; if empty, why."""
     if stated := str(workspace.setting("release", "platform")).strip():
         return stated, ""
-    if writer_of(workspace.root / "judgments/judgments.csv") is None:
+    if not writer_of(workspace.root / "judgments/judgments.csv"):
         return "", "was not written by `import` or `pull`"
     with Store(workspace.root / STORE) as store:
         query = "select distinct source, coalesce(answer ->> '$.elsewhere', '') from answers order by 1, 2"

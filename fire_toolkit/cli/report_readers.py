@@ -24,7 +24,7 @@ from fire_toolkit.reporting.study import TOP, Told
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import manifest_of, manifest_path
 
 _WITH_QUERIES = ("length", "similarity", "html", "figures")
 TABLES.update(
@@ -170,9 +170,7 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
 
 def _stage(given: Given, out: Path, *, is_folder: bool) -> Mapping[str, Any] | None:
     """Return parameters and counts of a stage's manifest; None where it was not run."""
-    at = manifest_path(out, is_folder=is_folder)
-    if not at.is_file():
+    if not (manifest := manifest_of(out, is_folder=is_folder)):
         return None
-    manifest = read_manifest(at)
-    given.used.append(at)
+    given.used.append(manifest_path(out, is_folder=is_folder))
     return {**manifest.parameters, **manifest.counts}

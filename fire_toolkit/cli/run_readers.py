@@ -49,7 +49,7 @@ def own(given: Given) -> OwnItemRule:
 def _protocol(queries: Path) -> tuple[str, str]:
     """Return the rule of the collection that a file of queries belongs to, and how it is known."""
     manifest = manifest_at(queries.with_name(MANIFEST))
-    recorded = manifest.parameters if manifest and queries.name in manifest.outputs else {}
+    recorded = manifest.parameters if queries.name in manifest.outputs else {}
     rule = recorded.get("own_item")
     if rule in RULES:
         return rule, "the collection's protocol"

@@ -33,8 +33,7 @@ _ALWAYS_BYTES = 64_000_000
 
 def is_release(folder: Path) -> bool:
     """Whether a folder is a release that `fire-toolkit release` wrote."""
-    manifest = manifest_at(folder / MANIFEST) if (folder / "qrels").is_dir() else None
-    return manifest is not None and manifest.stage == STAGE
+    return (folder / "qrels").is_dir() and manifest_at(folder / MANIFEST).stage == STAGE
 
 
 def collection_files(folder: Path) -> list[Path]:
@@ -45,13 +44,12 @@ def collection_files(folder: Path) -> list[Path]:
 def machine_labels_in(file: Path) -> list[str]:
     """Return what no person labelled of a file of qrels, in words, by its manifest or that of its release."""
     writer = writer_of(file)
-    return words_of_machine({**writer.parameters, **writer.counts}) if writer else []
+    return words_of_machine({**writer.parameters, **writer.counts})
 
 
 def release_version(folder: Path) -> str:
     """Return the version of a release; empty where no manifest says it."""
-    manifest = manifest_at(folder / MANIFEST)
-    return str(manifest.parameters.get("version", "")) if manifest else ""
+    return str(manifest_at(folder / MANIFEST).parameters.get("version", ""))
 
 
 def qrels_of_release(folder: Path) -> Qrels:
@@ -79,24 +77,24 @@ def qrels_file(folder: Path) -> Path:
 
 def kind_of_qrels(file: Path) -> str:
     """Return what qrels are, by the manifest beside them: original, or corrected, and by which release."""
-    writer = writer_of(file) if file.is_file() else None
-    if writer and writer.stage == STAGE and file.name != _ORIGINAL:
+    writer = writer_of(file)
+    if writer.stage == STAGE and file.name != _ORIGINAL:
         folder = file.absolute().parent
         name = (folder.parent if folder.name == "qrels" else folder).name
         about = writer.parameters
         return f"corrected qrels of {about.get('name', name)} {about.get('version', '')}"
-    return "corrected qrels" if writer and writer.stage == "augment" else ORIGINAL
+    return "corrected qrels" if writer.stage == "augment" else ORIGINAL
 
 
 def read_original_qrels(file: Path) -> Qrels:
     """Return qrels; raise `UsageError` for corrected ones, by a manifest: a release's, or `augment`'s."""
     from fire_toolkit.formats.collections.qrels import read_qrels  # which reads releases by this module
 
-    writer = writer_of(file) if file.is_file() else None
-    if writer and writer.stage == STAGE and file.name != _ORIGINAL:
+    writer = writer_of(file)
+    if writer.stage == STAGE and file.name != _ORIGINAL:
         at = next(folder for folder in file.parents if is_release(folder)) / _ORIGINAL
         raise UsageError(f"{file}: the corrected qrels of a release, expected the original ones: {at}")
-    if writer and writer.stage == "augment":
+    if writer.stage == "augment":
         raise UsageError(
             f"{file}: corrected qrels, which `fire-toolkit augment` wrote; expected the original ones, from "
             f"which it made them ({', '.join(writer.inputs)})"

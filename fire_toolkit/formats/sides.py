@@ -67,10 +67,9 @@ def _of_judgments(guideline: Guideline, judgments: Judgments | None) -> dict[str
 def _side_of_release(folder: Path, use: Use, read: Read) -> dict[str, Any]:
     judgments = read(use(folder / "judgments.csv"))
     runs = read_delimited(use(folder / "runs.csv"), required=["file", "sha256"])
-    made = writer_of(folder / "qrels.txt")
     return dict(
         name=f"release {release_version(folder)}".strip(),
-        tool=made.tool_version if made else "",
+        tool=writer_of(folder / "qrels.txt").tool_version,
         original=read_qrels(use(folder / "qrels.original.txt")),
         corrected=read_qrels(use(folder / "qrels.txt")),
         texts=_released_texts(use(folder / "queries.jsonl")),
@@ -88,10 +87,9 @@ def _side_of_workspace(workspace: Workspace, use: Use, read: Read) -> dict[str, 
     places = {name: root / str(workspace.setting("collection", name)) for name in ("qrels", "queries")}
     judgments = read(use(path)) if path.is_file() else None
     texts = read_queries(use(places["queries"])) if places["queries"].is_file() else None
-    made = writer_of(corrected)
     return dict(
         name=root.resolve().name,
-        tool=made.tool_version if made else "",
+        tool=writer_of(corrected).tool_version,
         original=read_qrels(use(places["qrels"])),
         corrected=read_qrels(use(corrected)),
         texts=None if texts is None else texts.set_index("query_id")["text"],
@@ -104,8 +102,7 @@ def _side_of_workspace(workspace: Workspace, use: Use, read: Read) -> dict[str, 
 def _kept_scores(root: Path, qrels_sha256: str) -> pd.DataFrame | None:
     """Return a workspace's scores, where they are of the augmented qrels as these are now."""
     path = root / "scores/scores.csv"
-    made = writer_of(path) if path.is_file() else None
-    if made is None or made.inputs.get(_QRELS) != qrels_sha256:
+    if not path.is_file() or writer_of(path).inputs.get(_QRELS) != qrels_sha256:
         return None
     return _of_corrected(scores_in(path))
 

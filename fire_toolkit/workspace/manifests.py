@@ -52,9 +52,16 @@ class Manifest:
     command: dict[str, Any] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
+    def __bool__(self) -> bool:
+        """Whether a stage wrote anything: false for `NONE`, which stands where there is no manifest."""
+        return bool(self.stage)
+
     def as_bytes(self) -> bytes:
         """Return the manifest as its file has it."""
         return (json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n").encode()
+
+
+NONE = Manifest("", "", {}, {})
 
 
 def manifest_path(out: Path, *, is_folder: bool) -> Path:
@@ -75,7 +82,7 @@ def read_manifest(path: Path, content: bytes | None = None) -> Manifest:
             newer = f"schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
             raise FormatError(f"{path}: {newer}")
         manifest = Manifest(**found)
-        for name, default in asdict(_EMPTY).items():
+        for name, default in asdict(NONE).items():
             if type(value := getattr(manifest, name)) is not type(default):
                 wrong = wrong or f"{name} is a {type(value).__name__}"
         if not wrong and not all(
@@ -93,20 +100,27 @@ def read_manifest(path: Path, content: bytes | None = None) -> Manifest:
     return manifest
 
 
-_EMPTY = Manifest("", "", {}, {})
+def manifest_of(out: Path, *, is_folder: bool) -> Manifest:
+    """Return the manifest of an output in its place; `NONE` where there is none.
+
+    Raises:
+        FormatError: as `read_manifest`.
+    """
+    at = manifest_path(out, is_folder=is_folder)
+    return read_manifest(at) if at.is_file() else NONE
 
 
-def manifest_at(path: Path) -> Manifest | None:
-    """Return the manifest of ours at `path`; None where no file is there, or one of somebody's own.
+def manifest_at(path: Path) -> Manifest:
+    """Return the manifest of ours at `path`; `NONE` where no file is there, or one of somebody's own.
 
     Raises:
         FormatError: as `read_manifest`; a file without any content is a damaged one of ours.
     """
     if not path.is_file():
-        return None
+        return NONE
     content = path.read_bytes()
     is_ours = sum(mark in content for mark in _MARKS) > 1 or not content.strip(b"\0 \t\r\n")
-    return read_manifest(path, content) if is_ours else None
+    return read_manifest(path, content) if is_ours else NONE
 
 
 def write_stage(
@@ -140,7 +154,7 @@ def write_stage(
             raise FireError(
                 f"{path}: `fire-toolkit {stage}` reads this file and would overwrite it; choose another file"
             )
-        if not path.exists() or (earlier and path.name in earlier.outputs):
+        if not path.exists() or path.name in earlier.outputs:
             continue
         beside = [each for at in sorted(path.parent.glob(f"*{MANIFEST}")) if (each := manifest_at(at))]
         written = [each.outputs.get(path.name) for each in beside if _SAME.get(each.stage, each.stage) == own]
@@ -152,7 +166,7 @@ def write_stage(
     contents = {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()}
     outputs = {path.name: hashlib.sha256(content).hexdigest() for path, content in sorted(contents.items())}
     write_files(contents | {at: replace(manifest, outputs=outputs).as_bytes()})
-    for name in (earlier or _EMPTY).outputs.keys() - outputs.keys():
+    for name in earlier.outputs.keys() - outputs.keys():
         at.with_name(name).unlink(missing_ok=True)
 
 
@@ -302,7 +316,7 @@ def _clear_up(parent: Path) -> None:
 
 def _refuse_others(out: Path, stage: str) -> None:
     """Raise `FireError` unless a folder holds what a stage wrote, and nothing else."""
-    manifest = (manifest_at(out / MANIFEST) if stage else None) or _EMPTY
+    manifest = manifest_at(out / MANIFEST)
     if not stage or manifest.stage != stage:
         wrong = f"no {stage}; take another name" if stage else "not overwritten; take another name or version"
         raise FireError(f"{out}: already exists, and is {wrong}")
@@ -320,9 +334,8 @@ def verify(path: Path) -> str:
         StaleError: the bytes are not those that the stage wrote.
     """
     finish_interrupted(path.parent)
-    found, sha256 = _manifest_of(path), sha256_of(path)
-    if found is not None and found[2] != sha256:
-        at, manifest, _ = found
+    (at, manifest, written), sha256 = _written_as(path), sha256_of(path)
+    if manifest and written != sha256:
         raise StaleError(
             f"{path}: changed since `fire-toolkit {manifest.stage}` wrote it; run that again, or delete "
             f"{at.name} to keep the file as it is"
@@ -336,17 +349,16 @@ def checked(path: Path) -> Path:
     return path
 
 
-def writer_of(path: Path) -> Manifest | None:
-    """Return the manifest of the stage that wrote `path`; None for a file of somebody's own.
+def writer_of(path: Path | None) -> Manifest:
+    """Return the manifest of the stage that wrote `path`; `NONE` for a file of somebody's own, or no file.
 
     Raises:
         FormatError: the manifest beside it is damaged.
     """
-    found = _manifest_of(path)
-    return None if found is None else found[1]
+    return NONE if path is None else _written_as(path)[1]
 
 
-def _manifest_of(path: Path) -> tuple[Path, Manifest, str] | None:
+def _written_as(path: Path) -> tuple[Path, Manifest, str]:
     """Return the manifest that lists a file, and the sha256 that it says.
 
     It is the file's own, its folder's, that of the folder above (`qrels/test.tsv` of a release), or that of a
@@ -356,12 +368,12 @@ def _manifest_of(path: Path) -> tuple[Path, Manifest, str] | None:
     own = {path.with_name(path.name + _SUFFIX): path.name, path.with_name(MANIFEST): path.name}
     own[folder.parent / MANIFEST] = f"{folder.name}/{path.name}"
     for at, name in own.items():
-        if (manifest := manifest_at(at)) and name in manifest.outputs:
+        if name in (manifest := manifest_at(at)).outputs:
             return at, manifest, manifest.outputs[name]
     others = [(at, manifest_at(at)) for at in sorted(path.parent.glob(f"*{_SUFFIX}")) if at not in own]
-    found = [(at, each, each.outputs[path.name]) for at, each in others if each and path.name in each.outputs]
+    found = [(at, each, each.outputs[path.name]) for at, each in others if path.name in each.outputs]
     sha256 = sha256_of(path) if len(found) > 1 and path.is_file() else ""
-    return next((each for each in found if each[2] == sha256), found[0] if found else None)
+    return next((each for each in found if each[2] == sha256), [*found, (path, NONE, "")][0])
 
 
 def _write_through(path: Path, content: bytes | Path) -> None:

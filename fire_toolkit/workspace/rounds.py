@@ -14,7 +14,7 @@ from typing import Any
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import paths_in
 from fire_toolkit.workspace.database import STORE, rows_in
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import manifest_of
 
 _FOLDER = re.compile(r"round-([1-9][0-9]*)")
 
@@ -83,9 +83,8 @@ def next_round_number(root: Path, *, judged: int = 0) -> int:
 
 def pool_counts(root: Path) -> dict[str, Any]:
     """Return what the workspace's pool counted, as its manifest says; nothing where there is none."""
-    at = manifest_path(root / "pool", is_folder=True)
     try:
-        return read_manifest(at).counts if at.is_file() else {}
+        return manifest_of(root / "pool", is_folder=True).counts
     except FireError:
         return {}
 

@@ -20,9 +20,7 @@ def settled_by(path: Path) -> Settled | None:
     Raises:
         FormatError: its manifest is damaged.
     """
-    writer = writer_of(path)
-    found = writer.parameters.get("settled") if writer else None
-    if found is None:
+    if (found := writer_of(path).parameters.get("settled")) is None:
         return None
     try:
         runs = {str(run_id): str(sha256) for run_id, sha256 in found["runs"].items()}

@@ -159,7 +159,7 @@ def test_a_manifest_of_somebody_is_left_alone(tmp_path: Path, text: str, place: 
     folder.mkdir()
     (folder / "own.csv").write_text("x\n")
     (folder / place).write_text(text)
-    assert writer_of(folder / "own.csv") is None
+    assert not writer_of(folder / "own.csv")
     assert verify(folder / "own.csv") == sha256_of(folder / "own.csv")
     write_stage({folder / "new.csv": ""}, Manifest("pool", "1", {}, {}), at=folder / "new.csv.manifest.json")
     assert (folder / place).read_text() == text

@@ -92,8 +92,8 @@ Ids = Sequence[str] | IdFile | None
 
 def _refuse_sorted(path: Path) -> None:
     """Raise StaleError for a table of this toolkit that need not keep its source's order."""
-    writer = None if str(path) == STDIN else writer_of(path)
-    if writer is None or writer.stage == "add-collection":
+    writer = writer_of(None if str(path) == STDIN else path)
+    if writer.stage in ("", "add-collection"):
         return
     raise StaleError(
         f"{path}: written by `fire-toolkit {writer.stage}`, in an order that may differ from a matrix's; "

@@ -25,8 +25,7 @@ def evidence_beside(path: Path) -> Path | None:
         return next((file for each in SUFFIXES if (file := path / f"evidence{each}").is_file()), None)
     if path.suffix == PARQUET or (path.suffix == CSV and path.is_file() and has_columns(path, *NEEDED)):
         return path
-    writer = writer_of(path) if path.is_file() else None
-    written = [name for name in writer.outputs if _is_evidence(name)] if writer else []
+    written = [name for name in writer_of(path).outputs if _is_evidence(name)] if path.is_file() else []
     return path.with_name(written[0]) if written else None
 
 
@@ -51,7 +50,7 @@ def read_evidence(path: str | Path) -> Evidence:
 def facts_of(path: Path) -> Facts:
     """Return what the manifest of `augment` says of evidence as a whole; of somebody's own file nothing."""
     writer = writer_of(path)
-    if writer is None:
+    if not writer:
         return Facts()
     given: dict[str, Any] = writer.parameters
     return Facts(

@@ -87,8 +87,7 @@ def guideline_name(workspace: Workspace, named: str | None = None, *, tasks: Pat
     by_file = str(workspace.setting("tasks", "guideline"))
     own = workspace.root / by_file
     by_file = str(own) if by_file not in list_guidelines() and own.is_dir() else by_file
-    made = None if named else writer_of(tasks or tasks_file(workspace.root, 1))
-    name = made.parameters.get("guideline") if made else named
+    name = named or writer_of(tasks or tasks_file(workspace.root, 1)).parameters.get("guideline")
     if not name or name == by_file:
         return by_file
     if name in list_guidelines():
