@@ -23,8 +23,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.planning.lists import Lists, lists_of
-from fire_toolkit.planning.pilot import PilotVotes, draw_pilot
+from fire_toolkit.planning.lists import Lists, PilotVotes, draw_pilot, lists_of
 from fire_toolkit.planning.plan import plan_lists
 from fire_toolkit.tables import check_qrels
 from fire_toolkit.tables.columns import pair_rows

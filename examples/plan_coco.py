@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 import fire_toolkit as fire
-from fire_toolkit.planning.lists import Lists, lists_of
-from fire_toolkit.planning.pilot import PilotVotes, draw_pilot
+from fire_toolkit.planning.lists import Lists, PilotVotes, draw_pilot, lists_of
 from fire_toolkit.planning.plan import plan_lists
 from fire_toolkit.tables import Qrels, Run, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows

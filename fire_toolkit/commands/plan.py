@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated
 
 from fire_toolkit.commands.command import command
@@ -13,8 +12,7 @@ from fire_toolkit.commands.types import Measures, Option, Original, PooledQuerie
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.measures.defaults import PLANNED
-from fire_toolkit.planning.lists import Lists, lists_of
-from fire_toolkit.planning.pilot import PilotVotes, draw_pilot, pilot_votes
+from fire_toolkit.planning.lists import Lists, PilotVotes, draw_pilot, lists_of, pilot_votes
 from fire_toolkit.planning.plan import DEPTH, MOST_QUERIES, RATES, plan_lists
 from fire_toolkit.planning.relevance import POOL_DEPTH
 from fire_toolkit.planning.words import MOST_WIDTH, Wish, judgments_of, plan_text
@@ -42,7 +40,6 @@ def plan(
     n_drawn: Annotated[int | None, Option(("--draw-pilot",), metavar="N", least=1)] = None,
     pilot: Annotated[Judgments | None, Table("pilot")] = None,
     grades: Annotated[Grades | None, Table("grades_of_pilot", takes="Grades | None", is_told=True)] = None,
-    every: Annotated[bool, Option(("--all",))] = False,
     seed: Annotated[int, Option(least=0)] = 0,
 ) -> Found:
     """Plan how many pairs to judge and how often: cost, errors and detectable differences.
@@ -70,7 +67,6 @@ def plan(
         n_drawn: Draw a pool of N random pairs, which --out writes for `tasks`.
         pilot: Judgments of such a pool, or any others of pairs chosen by rank.
         grades: The grade of each label of the pilot; those that labels spell, unless given.
-        every: Show more designs, and every estimate in a row of its own.
         seed: Seed of all draws.
 
     Examples:
@@ -89,7 +85,7 @@ def plan(
     lists = lists_of(runs, qrels, depth=DEPTH, most_queries=MOST_QUERIES, seed=seed, own_items=queries)
     wishes = {"tell": points, "within": within}
     if n_drawn:
-        others = {"pilot": pilot, "budget": budget, **wishes, "all": every or None}
+        others = {"pilot": pilot, "budget": budget, **wishes}
         if unread := next((name for name, value in others.items() if value is not None), None):
             raise UsageError(f"--draw-pilot does not read --{unread}; leave one of them out")
         return _drawn_pilot(lists, n_drawn, measures, seed)
@@ -105,7 +101,6 @@ def plan(
         budget=judgments_of(budget, seconds),
         seconds=seconds,
         wish=wish,
-        every=every,
         seed=seed,
     )
     chosen = "" if found.best.empty else f" {found.best['pool_options'].iloc[0]}"
@@ -113,7 +108,7 @@ def plan(
         {"designs": found.designs, "best": found.best},
         more=_rests_on(lists, votes),
         said=[line for each in found.sentences for line in textwrap.wrap(each, MOST_WIDTH)],
-        draw=partial(plan_text, every=every),
+        draw=plan_text,
         next=Next(f"pool{chosen}", "{RUNS} --qrels {QRELS} --out pool"),
     )
 

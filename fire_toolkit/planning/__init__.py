@@ -1,6 +1,6 @@
 """Plans before judging: power, cost, and what designs are expected to get wrong, by simulation.
 
-Read `lists` (the pairs), `relevance` (which of them may be positives), `designs` (what can be asked),
-`outcomes` (what they cost, and what errors of votes make of scores) and `plan`, which joins them. `pilot`
-draws pairs to judge first, `power` says what queries tell, `words` says it all in three sentences.
+Read `lists` (the pairs, and the pilot that is judged first), `relevance` (which of them may be positives),
+`designs` (what can be asked), `outcomes` (what they cost, and what errors of votes make of scores) and
+`plan`, which joins them. `power` says what queries tell, `words` says it all in three sentences.
 """

@@ -82,7 +82,7 @@ def deep_queries(n_queries: int) -> int:
 
 
 def designs_for(
-    measures: Sequence[Measure], *, n_queries: int, most: int, overlap: float = OVERLAP, every: bool = False
+    measures: Sequence[Measure], *, n_queries: int, most: int, overlap: float = OVERLAP
 ) -> list[Design]:
     """Return the designs for these measures: a pool as deep as they read, by every policy of votes.
 
@@ -90,15 +90,12 @@ def designs_for(
         n_queries: of the universe.
         most: the depth of the lists; a pool is no deeper.
         overlap: of each design that does not judge all pairs twice.
-        every: other depths too, and settled pools that serve some of the measures only.
     """
     cutoffs = sorted({measure.depth for measure in measures if is_predictable(measure) and measure.depth})
     depth = min(max(cutoffs, default=10), most)
-    depths = sorted({*cutoffs, 5, 10, 20} if every else {depth})
-    found = [Design(each, policy) for each in depths if each <= most for policy in POLICIES]
-    settled = [Design(each, "verify", is_settled=True) for each in cutoffs if each <= most]
-    is_wanted = any if every else all
-    found += [each for each in settled if is_wanted(map(each.predicts, measures))]
+    found = [Design(depth, policy) for policy in POLICIES]
+    settled = Design(depth, "verify", is_settled=True)
+    found += [settled] if all(map(settled.predicts, measures)) else []
     if not all(map(is_predictable, measures)) and depth < most:
         found.append(Design(depth, "until-confirmed", n_deep=deep_queries(n_queries)))
     return [replace(each, overlap=1.0 if each.policy == "doubled" else overlap) for each in found]

@@ -14,9 +14,8 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import OVERLAP, designs_for, within_budget
-from fire_toolkit.planning.lists import Lists
+from fire_toolkit.planning.lists import Lists, PilotVotes, queries_judged_deep
 from fire_toolkit.planning.outcomes import LABELLED, NOT_KNOWN, Outcome, Tops, cost_of, outcomes_of
-from fire_toolkit.planning.pilot import PilotVotes, queries_judged_deep
 from fire_toolkit.planning.power import LEVEL, mcnemar_least, paired_t_least
 from fire_toolkit.planning.relevance import (
     ASSUMED,
@@ -53,7 +52,6 @@ def plan_lists(
     seconds: float = math.nan,
     wish: Wish = Wish(within=0.02),  # noqa: B008
     overlap: float = OVERLAP,
-    every: bool = False,
     n_draws: int = N_DRAWS,
     seed: int = 0,
 ) -> Plan:
@@ -64,7 +62,6 @@ def plan_lists(
         budget: judgments; a design that takes more is cut to a random part of the queries.
         seconds: that one judgment takes; nan where nobody knows.
         overlap: the random share of pairs that two people judge.
-        every: other depths and settled pools too.
         n_draws: of what the pilot leaves open.
 
     Returns:
@@ -82,7 +79,7 @@ def plan_lists(
     for each in known:
         if each.definition.aggregate != "mean" or each.definition.unit not in ("share", "gain"):
             raise UsageError(f"{each.name}: plan takes measures that are means over queries, such as C@10")
-    designs = designs_for(known, n_queries=lists.n_universe, most=lists.depth, overlap=overlap, every=every)
+    designs = designs_for(known, n_queries=lists.n_universe, most=lists.depth, overlap=overlap)
     read = lists.top(max(design.depth for design in designs))
     rng = np.random.default_rng(seed)
     if votes is None:

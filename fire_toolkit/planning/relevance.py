@@ -24,8 +24,7 @@ import numpy.typing as npt
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.planning.lists import Lists
-from fire_toolkit.planning.pilot import PilotVotes
+from fire_toolkit.planning.lists import Lists, PilotVotes
 
 POOL_DEPTH = 10  # of the pools that assumptions count positives in
 FEW = 8

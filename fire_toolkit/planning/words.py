@@ -34,38 +34,25 @@ def shown_rows(designs: pd.DataFrame) -> pd.DataFrame:
     return designs[~has_one | is_corrected]
 
 
-def plan_text(designs: pd.DataFrame, form: str, *, every: bool = False) -> str:
+def plan_text(designs: pd.DataFrame, form: str) -> str:
     """Return a row for each design, six at most, in one of the forms that are drawn.
 
-    every: a row of its own for every estimate. Columns that would make the table wider than 100 characters
-    are left out, the last first.
+    Columns that would make the table wider than 100 characters are left out, the last first.
     """
     cells: list[dict[str, str]] = []
-    for _, own in [("", designs)] if every else shown_rows(designs).groupby(KEYS, sort=False):
-        rows = [_cells(row, every=every) for row in own.to_dict("records")]
-        cells += rows if every else [{name: text for row in rows for name, text in row.items()}]
-    cells = cells if every else cells[:MOST_ROWS]
+    for _, own in shown_rows(designs).groupby(KEYS, sort=False):
+        rows = own.to_dict("records")
+        hours = "" if math.isnan(rows[0]["hours"]) else f"{rows[0]['hours']:,.0f}"
+        cost = {"pool": rows[0]["design"], "votes": rows[0]["policy"], "queries": f"{rows[0]['n_queries']:,}"}
+        cost |= {"judgments": f"{rows[0]['n_judgments']:,}", "hours": hours}
+        cells.append(cost | {f"{row['measure']} off by": _error(row) for row in rows})
+    cells = cells[:MOST_ROWS]
     names = [name for name in cells[0] if any(row[name] for row in cells)]
     if len({row["queries"] for row in cells}) == 1:
         names.remove("queries")
     while sum(max(len(name) + 2, *(len(row[name]) for row in cells)) + 2 for name in names) - 2 > MOST_WIDTH:
         names.pop()
     return drawn_text([[row[name] for name in names] for row in cells], names, form)
-
-
-def _cells(row: Mapping[Any, Any], *, every: bool) -> dict[str, str]:
-    """Return a row in words, with every estimate's name or under the name of its measure."""
-    cost = {
-        "pool": row["design"],
-        "votes": row["policy"],
-        "queries": f"{row['n_queries']:,}",
-        "judgments": f"{row['n_judgments']:,}",
-        "hours": "" if math.isnan(row["hours"]) else f"{row['hours']:,.0f}",
-    }
-    if not every:
-        return cost | {f"{row['measure']} off by": _error(row)}
-    named = {"measure": row["measure"], "estimate": row["estimate"]}
-    return cost | named | {"off by": _error(row), "tells": _points(row["least_difference"])}
 
 
 def _error(row: Mapping[Any, Any]) -> str:

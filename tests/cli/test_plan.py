@@ -53,9 +53,6 @@ def test_a_plan_has_six_short_rows_and_three_sentences(words: tuple[str, ...], s
     assert max(map(len, lines)) <= 100
     assert 1 <= len(said(done)) <= 3
     assert max(map(len, done.stderr.partition("\nnext:")[0].splitlines()[1:])) <= 100
-    whole = sample("plan", *RUNS, *QRELS, "--seconds", "36", "--all", *words)
-    assert len(whole.stdout.splitlines()) > len(lines)
-    assert max(map(len, whole.stdout.splitlines())) <= 100
 
 
 def test_ap_is_not_known_and_the_plan_says_what_tells_it(sample: Fire) -> None:

@@ -9,9 +9,8 @@ from small_world import World
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.designs import Design, designs_for, within_budget
-from fire_toolkit.planning.lists import Lists, lists_of
+from fire_toolkit.planning.lists import Lists, PilotVotes, draw_pilot, lists_of
 from fire_toolkit.planning.outcomes import Tops, cost_of, outcomes_of
-from fire_toolkit.planning.pilot import PilotVotes, draw_pilot
 from fire_toolkit.planning.plan import plan_lists
 from fire_toolkit.planning.relevance import Truths, assumed_parameters, draw_truths, fitted_parameters
 from fire_toolkit.planning.words import Wish, plan_text
@@ -151,12 +150,11 @@ def test_a_budget_cuts_queries_and_what_costs_nothing_is_left_whole() -> None:
 
 
 def test_pools_are_as_deep_as_the_measures_read() -> None:
-    def pools(*names: str, every: bool = False) -> list[str]:
+    def pools(*names: str) -> list[str]:
         known = parse_measures(names)
-        found = designs_for(known, n_queries=1332, most=50, every=every)
+        found = designs_for(known, n_queries=1332, most=50)
         return list(dict.fromkeys(design.pool for design in found))
 
     assert pools("C@1", "C@10") == ["depth 10"]
     assert pools("C@5") == ["depth 5", "settle(C@5)"]
     assert pools("P@20", "nDCG@10") == ["depth 20", "depth 20 + 134 deep"]
-    assert pools("C@1", every=True) == ["depth 1", "depth 5", "depth 10", "depth 20", "settle(C@1)"]
