@@ -24,7 +24,6 @@ from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.tables import Items, Qrels, Queries, Run
 from fire_toolkit.tables.columns import PAIR, are_in
 
-_BIN = 10
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 
 
@@ -136,26 +135,6 @@ def of_training(queries: Queries, training: Sequence[str]) -> Finding:
     table = pd.DataFrame({"query_id": queries["query_id"], "in_training": is_known, **nearest})
     meaning = "captions that are in the training file word for word; the table has the similarity of all"
     return Finding("training_similarity", sum(is_known), len(queries), meaning, table)
-
-
-def caption_lengths(queries: Queries) -> pd.DataFrame:
-    """Return how many captions have each length, in bins of ten characters, and their mean words.
-
-    Returns:
-        Columns from_characters, to_characters (inclusive), n_captions, mean_words; empty bins left out.
-    """
-    characters = queries["text"].str.len().to_numpy(dtype=np.int64)
-    words = np.array([len(text.split()) for text in queries["text"]], dtype=np.int64)
-    binned = pd.DataFrame({"from_characters": characters // _BIN * _BIN, "words": words})
-    counted = binned.groupby("from_characters")["words"].agg(["size", "mean"]).reset_index()
-    return pd.DataFrame(
-        {
-            "from_characters": counted["from_characters"],
-            "to_characters": counted["from_characters"] + _BIN - 1,
-            "n_captions": counted["size"],
-            "mean_words": counted["mean"].round(2),
-        }
-    )
 
 
 def id_key(name: str) -> str:

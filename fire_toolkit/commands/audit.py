@@ -68,7 +68,6 @@ def audit(
     said = [(each.name, each.count, each.of, each.meaning) for each in found]
     summary = pd.DataFrame(said, columns=["finding", "count", "of", "meaning"])
     tables = {each.name: each.table for each in found if len(each.table)}
-    tables["caption_lengths"] = audits.caption_lengths(queries)
     files: dict[str, Any] = {f"{name}.csv": table for name, table in tables.items()}
     files["findings.csv"] = summary
     if "suggestions" in tables:
