@@ -1,9 +1,11 @@
-"""JSON and TOML from text; every error (truncated, too deep, a number too long) is one line."""
+"""JSON and TOML from text, and what people write in them; every error (truncated, too deep) is one line."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import tomllib
+from collections.abc import Collection
 from typing import Any
 
 from fire_toolkit.errors import FormatError
@@ -52,6 +54,30 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         raise FormatError(f"{where}: not TOML: {error}{once}") from None
     except RecursionError:
         raise FormatError(f"{where}: TOML nested too deeply") from None
+
+
+def hint_at(name: str, known: Collection[str]) -> str:
+    """Return which of the known names is meant by one that is not known; where none is near, all of them.
+
+    Examples:
+        >>> hint_at("deph", ["depth", "seed"]), hint_at("x", ["depth", "seed"])
+        ("did you mean 'depth'?", 'expected one of depth, seed')
+    """
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(known)}"
+
+
+def value_like(value: Any, default: Any) -> Any:
+    """Return a value of a default's type, None where it is of another: a whole number is a number as well.
+
+    Examples:
+        >>> value_like(3, 0.5), value_like(True, 1), value_like(["a", 1], [""])
+        (3.0, None, None)
+    """
+    if type(default) is float and type(value) is int:
+        return float(value)
+    is_alike = type(value) is type(default) and (type(value) is not list or {*map(type, value)} <= {str})
+    return value if is_alike else None
 
 
 def _unique(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:

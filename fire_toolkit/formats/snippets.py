@@ -6,7 +6,6 @@ line of a repository's evaluation code and uses the names in scope there. The sa
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from string import Template
 from typing import Any
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.syntax import parse_toml
+from fire_toolkit.syntax import hint_at, parse_toml
 
 _FILE = Path(__file__).with_suffix(".toml")
 
@@ -73,7 +72,5 @@ def find_snippet(name: str) -> Snippet:
     wanted = "-".join(name.lower().split())
     found = SNIPPETS.get(wanted)
     if found is None:
-        near = difflib.get_close_matches(wanted, SNIPPETS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(SNIPPETS)}"
-        raise UsageError(f"no snippet {name!r}; {hint}")
+        raise UsageError(f"no snippet {name!r}; {hint_at(wanted, SNIPPETS)}")
     return found

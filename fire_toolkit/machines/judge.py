@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text, text_sha256
-from fire_toolkit.syntax import parse_toml
+from fire_toolkit.syntax import hint_at, parse_toml, value_like
 
 _LIMITS: dict[str, tuple[float, float]] = {
     "frames": (1, 64),
@@ -22,6 +21,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "at_once": (1, 64),
     "timeout_s": (0.1, 86_400),
 }
+_NEEDED = ("endpoint", "model")
 _OURS = "prompt_sha256"  # what stands in no file
 # Whatever of these differs makes another judge.
 _SHOWN = ("logprobs", "frames", "frame_px")
@@ -41,8 +41,8 @@ class Judge:
     prompt_sha256: of the `Prompt`.
     """
 
-    endpoint: str
-    model: str
+    endpoint: str = ""
+    model: str = ""
     name: str = ""
     revision: str = ""
     backbone: str = ""
@@ -84,16 +84,25 @@ def read_judge(path: Path) -> Judge:
     """
     found = parse_toml(read_text(path), str(path))
     known = {each.name: each.default for each in fields(Judge) if each.name != _OURS}
-    for key in found:
+    values = {}
+    for key, value in found.items():
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(known)}"
-            raise FormatError(f"{path}: no setting of a judge is called {key!r}; {hint}")
-    missing = [key for key, default in known.items() if default is MISSING and not found.get(key)]
-    if missing:
-        raise FormatError(f'{path}: {missing[0]} is missing; expected {missing[0]} = "…"')
-    values = {key: _checked(path, key, known[key], value) for key, value in found.items()}
-    judge = Judge(**{"name": file_name(path.stem), **values})
+            raise FormatError(f"{path}: no setting of a judge is called {key!r}; {hint_at(key, known)}")
+        values[key], expected = value_like(value, known[key]), f"a value like {known[key]!r}"
+        if key == "price":
+            is_pair = isinstance(value, list) and len(value) == 2 and {*map(type, value)} <= {int, float}
+            values[key] = tuple(map(float, value)) if is_pair else None
+            expected = "two numbers such as [0.15, 0.60]"
+        elif key in _LIMITS and values[key] is not None:
+            least, most = _LIMITS[key]
+            values[key] = values[key] if least <= values[key] <= most else None
+            expected = f"a number from {least:,g} to {most:,g}"
+        if values[key] is None:
+            raise FormatError(f"{path}: {key} = {value!r}, expected {expected}")
+    for key in _NEEDED:
+        if not found.get(key):
+            raise FormatError(f'{path}: {key} is missing; expected {key} = "…"')
+    judge = Judge(**values | {"name": file_name(values.get("name", path.stem))})
     if judge.samples > 1 and not judge.temperature:
         raise FormatError(
             f"{path}: samples above 1 needs a temperature above 0: at 0 all samples are one answer"
@@ -104,24 +113,6 @@ def read_judge(path: Path) -> Judge:
 def file_name(name: str) -> str:
     """Return what a judge called so is named in files: letters, digits, dots and dashes."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
-
-
-def _checked(path: Path, key: str, default: Any, value: Any) -> Any:
-    """Return the value of a key, of the type of its default."""
-    if key == "price":
-        if not isinstance(value, list) or [type(each) in (int, float) for each in value] != [True, True]:
-            raise FormatError(f"{path}: price = {value!r}, expected two numbers such as [0.15, 0.60]")
-        return tuple(map(float, value))
-    kind = str if default is MISSING else type(default)
-    if kind is float and type(value) is int:
-        value = float(value)
-    if type(value) is not kind:
-        like = "a text" if default is MISSING else f"a value like {default!r}"
-        raise FormatError(f"{path}: {key} = {value!r}, expected {like}")
-    least, most = _LIMITS.get(key, (0, 0))
-    if key in _LIMITS and not least <= float(value) <= most:
-        raise FormatError(f"{path}: {key} = {value!r}, expected a number from {least:,g} to {most:,g}")
-    return file_name(value) if key == "name" else value
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ stage finds the one before it.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import Any
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes, read_text
-from fire_toolkit.syntax import parse_toml
+from fire_toolkit.syntax import hint_at, parse_toml, value_like
 
 CONFIG = "fire.toml"
 BY_GUIDELINE = "guideline"  # the level of agreement that fits the guideline's grades
@@ -99,38 +98,31 @@ def _workspace_of(root: Path, text: str) -> Workspace:
     settings = {section: dict(defaults) for section, defaults in SETTINGS.items()}
     runs: dict[str, dict[str, Any]] = {}
     for section, values in written.items():
-        _known(path, "section", section, settings)
+        if section not in settings:
+            raise FormatError(f"{path}: no section is called {section!r}; {hint_at(section, settings)}")
         if not isinstance(values, dict):
             raise FormatError(f"{path}: {section} = …, expected a section [{section}]")
-        for key, value in values.items():
-            if section == "runs" and isinstance(value, dict):
-                runs[key] = dict(RUN)
-                for name, each in value.items():
-                    _put(path, f"runs.{key}", runs[key], RUN, name, each)
-            else:
-                _put(path, section, settings[section], SETTINGS[section], key, value)
+        of_runs = {key: value for key, value in values.items() if section == "runs" and type(value) is dict}
+        runs = {name: _checked(path, f"runs.{name}", RUN, own) for name, own in of_runs.items()} or runs
+        others = {key: value for key, value in values.items() if key not in of_runs}
+        settings[section] = _checked(path, section, SETTINGS[section], others)
     return Workspace(root, settings, runs)
 
 
-def _known(path: Path, what: str, name: str, known: Mapping[str, Any]) -> None:
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(known)}"
-        raise FormatError(f"{path}: no {what} is called {name!r}; {hint}")
-
-
-def _put(
-    path: Path, section: str, into: dict[str, Any], defaults: Mapping[str, Any], key: str, value: Any
-) -> None:
-    """Set a key of a section, whose value has the type of its default."""
-    _known(path, f"key in [{section}]", key, defaults)
-    default = defaults[key]
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    is_text_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if type(value) is not type(default) or (isinstance(default, list) and not is_text_list):
-        raise FormatError(f"{path}: [{section}] {key} = {value!r}, expected a value like {default!r}")
-    into[key] = value
+def _checked(
+    path: Path, section: str, defaults: Mapping[str, Any], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a section's values, each of the type of its default, over the defaults."""
+    found = dict(defaults)
+    for key, value in values.items():
+        if key not in defaults:
+            hint = hint_at(key, defaults)
+            raise FormatError(f"{path}: no key in [{section}] is called {key!r}; {hint}")
+        found[key] = value_like(value, defaults[key])
+        if found[key] is None:
+            what = f"[{section}] {key} = {value!r}, expected a value like {defaults[key]!r}"
+            raise FormatError(f"{path}: {what}")
+    return found
 
 
 def config_text(values: Mapping[str, Mapping[str, Any]] | None = None) -> str:
