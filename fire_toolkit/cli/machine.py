@@ -30,11 +30,10 @@ from fire_toolkit.commands.machine_check import machine_check
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_machine_scores, read_pool
-from fire_toolkit.machines.cache import Cache
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, checked_endpoint
 from fire_toolkit.machines.judge import file_name, read_judge
 from fire_toolkit.machines.prompts import read_prompt
-from fire_toolkit.machines.run import Spending, ask_all, asking
+from fire_toolkit.machines.run import Spending, ask_all, asking, open_cache
 from fire_toolkit.machines.table import counts_in_words, machine_table, remarks, requests_of
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.further import OK
@@ -91,7 +90,7 @@ def run(
     parameters |= {"send_media_to": send_media_to, "budget": budget, "price": asked.price}
     workspace = current_workspace()
     record = (workspace.root if workspace else Path(folder)) / STORE
-    with Cache(record, Path(folder), own) as cache:
+    with open_cache(record, Path(folder), own) as cache:
         n_lost = cache.n_lost
         if n_lost:
             say(

@@ -82,8 +82,7 @@ def machine_check(
         pool_sources: Which run pooled which pair, for what is overrated by run and by rank.
         threshold: Relevant from this score on, for answers without a label. [default: 0.5 where all scores
             lie in 0..1]
-        show: Agreement and AUC; the share of relevant pairs by score; what is overrated by run, rank and
-            query.
+        show: Agreement and AUC; the share of relevant pairs by score; what is overrated by run and rank.
 
     Examples:
         >>> import fire_toolkit as fire

@@ -1,4 +1,10 @@
-"""A judge against people's labels: agreement, calibration, AUC, and what it overrates; or a refusal."""
+"""A judge against people's labels: agreement, calibration, AUC, and what it overrates; or a refusal.
+
+`pairs` are those labelled that the judge answered, with columns query_id, doc_id; query (code); people (1
+where relevant); vote of the judge (1, 0, or nan where it gave none); score (nan where none); weight (inverse
+inclusion probability). Numbers are had at once from the pairs as they are and from resamples of their
+queries: `draws` says how often each query stands in each, and its first row is the queries as they are.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +14,12 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.intervals import Resampling
+from fire_toolkit.agreement.statistic import divide
 from fire_toolkit.agreement.table import agreement
+from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.grades import refuse_unknown_labels
 from fire_toolkit.inference.resampling import draw_units
-from fire_toolkit.machines.groups import auc_row, calibration, group_table
 from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.tables import (
     Judgments,
@@ -27,6 +34,10 @@ from fire_toolkit.tables.columns import PAIR
 
 LEAST_LABELS = 100
 LEAST_EACH = 10  # labelled pairs of either kind
+LEAST_IN_GROUP = 20
+N_BINS = 10
+BANDS = {"1": (1, 1), "2-5": (2, 5), "6-10": (6, 10), "11-20": (11, 20), "21 and more": (21, np.inf)}
+_CELLS = 1 << 22
 NO_VOTES = (
     "the judge gave no labels, so nothing is said of agreement and groups; --threshold says from which score "
     "on a pair counts as relevant"
@@ -45,7 +56,6 @@ def check_judge(
     judgments: Judgments | None = None,
     sources: PoolSources | None = None,
     pool: Pool | None = None,
-    groups: pd.Series | None = None,
     threshold: float | None = None,
     n_resamples: int = 2000,
     seed: int = 0,
@@ -59,7 +69,6 @@ def check_judge(
         judgments: of people, for alpha between each vote and the judge, beside alpha among people; without
             it the judge is compared with the labels.
         sources, pool: which run pooled which pair at which rank, and by which chance pairs were drawn.
-        groups: of queries, index query_id; its name is the groups' kind.
         threshold: from which score on an answer without label is positive; None: .5 where all scores lie in
             [0, 1], else such answers have no label.
         n_resamples, seed: of the bootstrap over queries, by which intervals (95%) are had; those of
@@ -67,11 +76,11 @@ def check_judge(
 
     Returns:
         statistics: statistic, value, low, high, n_pairs, n_queries, note; calibration: by score, n_pairs,
-        score_low, score_high, mean_score, share_positive, low, high; groups: kind (`all`, `run`, `rank`, or
-        the column of queries), group, n_pairs, people and judge (shares called positive), overrating (judge
-        less people), low, high, excess (what the judge calls relevant beyond what it would if it did as in
-        all other pairs that people called the same), excess_low, excess_high. What is undefined is nan with a
-        note: scores that all tie, a group of fewer than 20 pairs.
+        score_low, score_high, mean_score, share_positive, low, high; groups: kind (`all`, `run` or `rank`),
+        group, n_pairs, people and judge (shares called positive), overrating (judge less people), low, high,
+        excess (what the judge calls relevant beyond what it would if it did as in all other pairs that people
+        called the same), excess_low, excess_high. What is undefined is nan with a note: scores that all tie,
+        a group of fewer than 20 pairs.
 
     Raises:
         UsageError: fewer than 100 labelled and answered pairs, or fewer than 10 of either kind.
@@ -102,7 +111,7 @@ def check_judge(
     n_queries = int(pairs["query"].max()) + 1
     drawn = draw_units(n_queries, n_resamples=n_resamples, seed=seed)
     draws = np.concatenate([np.ones((1, n_queries)), *drawn])
-    statistics = [*_agreements(pairs, judgments, positive), auc_row(pairs, draws)]
+    statistics = [*_agreements(pairs, judgments, positive), _auc_row(pairs, draws)]
     columns = ["statistic", "value", "low", "high", "n_pairs", "n_queries", "note"]
     n_silent = int(pairs["vote"].isna().sum())
     silent = f"{n_silent:,} answers are not votes (an escalation, or tied samples) and left out of agreement"
@@ -110,8 +119,8 @@ def check_judge(
     count = f"{n:,} labelled pairs of {n_queries:,} queries, {n_positive:,} of them relevant"
     tables = {
         "statistics": pd.DataFrame(statistics, columns=columns),
-        "calibration": calibration(pairs, draws),
-        "groups": group_table(pairs, sources, groups, draws),
+        "calibration": _calibration(pairs, draws),
+        "groups": _group_table(pairs, sources, draws),
     }
     return tables, list(filter(None, [count, remarks[0], silent if n_silent else "", *remarks[1:]]))
 
@@ -202,3 +211,114 @@ def _agreement_rows(
         note = "; ".join(filter(None, dict.fromkeys([of_whom, row["note"], row["interval_note"]])))
         values = (row["value"], row["low"], row["high"])
         yield f"{row['statistic']}{suffix}", *values, int(row["n_pairable"]), n_queries, note
+
+
+def _ratios(pairs: pd.DataFrame, draws: Floats, over: Floats, under: Floats) -> Floats:
+    """Return ratios of sums of columns in each of the draws, (draws, columns), nan over 0."""
+    query, n_queries = pairs["query"].to_numpy(), draws.shape[1]
+    by_query = ([np.bincount(query, each, n_queries) for each in values.T] for values in (over, under))
+    return divide(*(draws @ np.stack(sums, axis=1) for sums in by_query))
+
+
+def auc(score: Floats, people: Floats, weights: Floats) -> Floats:
+    """Return for each row of weights the chance that a relevant pair scores above an irrelevant one.
+
+    Ties count half. nan where one kind has no weight.
+
+    Examples:
+        >>> auc(np.array([0.9, 0.5, 0.5, 0.1]), np.array([1.0, 1, 0, 0]), np.ones((1, 4)))
+        array([0.875])
+    """
+    order = np.argsort(score, kind="stable")
+    starts = np.flatnonzero(np.diff(score[order], prepend=-np.inf))
+    positive, negative = (
+        np.add.reduceat(weights[:, order] * kind[order], starts, axis=1) for kind in (people, 1 - people)
+    )
+    below = np.cumsum(negative, axis=1) - negative / 2
+    return divide((positive * below).sum(axis=1), positive.sum(axis=1) * negative.sum(axis=1))
+
+
+def _auc_row(pairs: pd.DataFrame, draws: Floats) -> tuple[object, ...]:
+    """Return statistic, value, low, high, n_pairs, n_queries and note of the AUC."""
+    known = pairs.dropna(subset="score")
+    if known.empty:
+        return "AUC", *(np.nan,) * 3, 0, 0, "the judge gave no scores"
+    score, people, weight, query = (known[name].to_numpy() for name in ("score", "people", "weight", "query"))
+    step = max(1, _CELLS // len(known))
+    parts = (draws[start : start + step][:, query] * weight for start in range(0, len(draws), step))
+    found = np.concatenate([auc(score, people, weights) for weights in parts])
+    limits = (float(each[0]) for each in _with_limits(found[:, None]))
+    n_without = len(pairs) - len(known)
+    note = f"{n_without} answers without score left out" if n_without else ""
+    return "AUC", *limits, len(known), len(np.unique(query)), note
+
+
+def _with_limits(draws: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the value of each column (its first row) and the middle 95% of the others.
+
+    nan where a resample has no value in more than half of them.
+    """
+    value, drawn = draws[0], draws[1:]
+    is_bad = np.isnan(drawn).mean(axis=0) > 0.5
+    low, high = np.nanquantile(np.where(is_bad, 0.0, drawn), [0.025, 0.975], axis=0)
+    return value, np.where(is_bad, np.nan, low), np.where(is_bad, np.nan, high)
+
+
+def _calibration(pairs: pd.DataFrame, draws: Floats) -> pd.DataFrame:
+    """Return the share of relevant pairs by score, in bins of about equally many pairs."""
+    columns = ["n_pairs", "score_low", "score_high", "mean_score", "share_positive", "low", "high"]
+    is_known = pairs["score"].notna().to_numpy()
+    if not is_known.any():
+        return pd.DataFrame(columns=columns)
+    score, people, weight = (pairs[name].to_numpy() for name in ("score", "people", "weight"))
+    edges = np.unique(np.quantile(score[is_known], np.linspace(0, 1, N_BINS + 1)[1:-1]))
+    place = np.where(is_known, np.searchsorted(edges, score, side="right"), -1)
+    inside = (np.unique(place[is_known])[:, None] == place).T
+    under = inside * weight[:, None]
+    values = (
+        inside.sum(axis=0),
+        [score[column].min() for column in inside.T],
+        [score[column].max() for column in inside.T],
+        np.nansum(under * score[:, None], axis=0) / under.sum(axis=0),
+        *_with_limits(_ratios(pairs, draws, under * people[:, None], under)),
+    )
+    return pd.DataFrame(dict(zip(columns, values, strict=True)))
+
+
+def _group_table(pairs: pd.DataFrame, sources: PoolSources | None, draws: Floats) -> pd.DataFrame:
+    """Return how often people and the judge say relevant, in all pairs and in each group of them.
+
+    The excess is what the judge calls relevant of a group beyond what it would if it did as in all other
+    pairs that people called the same.
+    """
+    columns = ["kind", "group", "n_pairs", "people", "judge", "overrating", "low", "high"]
+    columns += ["excess", "excess_low", "excess_high"]
+    voted = pairs.dropna(subset="vote")
+    members = {group: own for group, own in _members(voted, sources).items() if own.any()}
+    if not members:
+        return pd.DataFrame(columns=columns)
+    inside = np.stack(list(members.values()), axis=1)
+    judge, people, weight = (voted[[name]].to_numpy() for name in ("vote", "people", "weight"))
+    own, rest = inside * weight, ~inside * weight
+    of_people, of_judge = (_ratios(voted, draws, own * kind, own) for kind in (people, judge))
+    on_relevant, on_others = (
+        _ratios(voted, draws, rest * kind * judge, rest * kind) for kind in (people, 1 - people)
+    )
+    excess = of_judge - (of_people * on_relevant + (1 - of_people) * on_others)
+    shown = (of_people[0], of_judge[0], *_with_limits(of_judge - of_people), *_with_limits(excess))
+    numbers, n_pairs = np.stack(shown, axis=1), inside.sum(axis=0)
+    numbers[n_pairs < LEAST_IN_GROUP] = np.nan
+    names = pd.DataFrame(list(members), columns=columns[:2]).assign(n_pairs=n_pairs)
+    return pd.concat([names, pd.DataFrame(numbers, columns=columns[3:])], axis=1)
+
+
+def _members(pairs: pd.DataFrame, sources: PoolSources | None) -> dict[tuple[str, str], Bools]:
+    """Return by kind and name of each group which pairs belong to it."""
+    found: dict[tuple[str, str], Bools] = {("all", "all"): np.ones(len(pairs), dtype=bool)}
+    if sources is not None:
+        keys = pd.MultiIndex.from_frame(pairs[PAIR])
+        for run_id, rows in sources.groupby("run_id", sort=True):
+            found["run", str(run_id)] = keys.isin(pd.MultiIndex.from_frame(rows[PAIR]))
+        best = sources.groupby(PAIR)["rank"].min().reindex(keys).to_numpy(dtype=np.float64)
+        found |= {("rank", name): (best >= low) & (best <= high) for name, (low, high) in BANDS.items()}
+    return found

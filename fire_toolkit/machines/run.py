@@ -1,24 +1,113 @@
-"""Asking a judge about pairs: several at once, what is stored not again, and no further than the budget."""
+"""Asking a judge about pairs: several at once, what was answered never again, no further than the budget.
+
+What a judge was asked and has said lies in the campaign's record, as rows that are only added: that a request
+is about to be sent, which is on disk before it is, and what became of it. A request without a second row was
+in flight when a run ended: it may have been answered and paid for.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
-from fire_toolkit.errors import FireError, ServerError
-from fire_toolkit.machines.cache import Cache
+from fire_toolkit.campaign.store import Store
+from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.machines.chat import Chat
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.machines.pictures import pictures_of
 from fire_toolkit.machines.prompts import Prompt, messages
+from fire_toolkit.workspace.database import Database, row_sha256
+from fire_toolkit.workspace.locks import hold_lock
 
 ALIKE = 20  # failures in a row that end a run
 _MILLION = 1_000_000
 _KEPT = 16  # items whose pictures are held
+_SETTINGS = ""  # the key of the row that says whose answers these are
+_COLUMNS = "key, query_id, doc_id, sample_number, answer, sha256"
+_INSERT = f"insert into machine (judge, {_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?)"
+
+Place = tuple[str, str, int]  # query_id, doc_id, sample_number
+
+
+class Cache:
+    """What one judge was asked, as `open_cache` gives it; used by one thread.
+
+    stored: each answer that need not be asked for again, by its request's key; n_lost: requests that were in
+    flight when earlier runs ended.
+    """
+
+    def __init__(self, db: Database, name: str) -> None:
+        self._db, self._name = db, name
+        asked, rows = self._select("key", "answer is null"), self.rows()
+        self.n_lost = (Counter(key for (key,) in asked) - Counter(key for key, *_ in rows)).total()
+        self.stored = {key: answer for key, _, answer in rows if answer.is_final}
+
+    def _select(self, columns: str, which: str) -> list[Any]:
+        query = f"select {columns} from machine where judge = ? and {which} order by number"
+        return self._db.select(query, [self._name])
+
+    def rows(self) -> list[tuple[str, Place, Answer]]:
+        """Return all that was answered, the earliest first: the request's key, what it asked, the answer."""
+        rows = []
+        found = self._select(_COLUMNS, f"answer is not null and key != '{_SETTINGS}'")
+        for key, query_id, doc_id, number, answer, sha256 in found:
+            if row_sha256([key, answer]) != sha256:
+                raise self._db.damaged(f"the answer on {query_id} {doc_id} is not the one that was kept")
+            rows.append((key, (query_id, doc_id, int(number)), Answer(**json.loads(answer))))
+        return rows
+
+    def add(self, key: str, place: Place, answer: Answer | None = None) -> None:
+        """Keep that a request is about to be sent, or what became of it; on disk when this returns."""
+        self._add(key, place, None if answer is None else asdict(answer))
+
+    def _add(self, key: str, place: Place, content: object) -> None:
+        text = None if content is None else json.dumps(content, sort_keys=True)
+        sha256 = None if text is None else row_sha256([key, text])
+        with self._db.transaction() as db:
+            db.execute(_INSERT, [self._name, key, *place, text, sha256])
+
+    def refuse_another(self, judge: Judge, folder: Path) -> None:
+        """Write down whose answers these are; raise `UsageError` where they are another judge's."""
+        now, found = judge.settings, self._select("answer", f"key = '{_SETTINGS}'")
+        if not found:
+            self._add(_SETTINGS, ("", "", 0), now)
+        before = json.loads(found[0][0]) if found else now
+        if changed := [f"{k} {v!r}, was {before.get(k)!r}" for k, v in now.items() if v != before.get(k)]:
+            raise UsageError(
+                f"{folder}: belongs to another judge ({'; '.join(changed)}); whoever changes a judge has "
+                "another one: give it a file of its own"
+            )
+
+
+@contextmanager
+def open_cache(record: Path, folder: Path, judge: Judge) -> Iterator[Cache]:
+    """Give what a judge was asked, held by this process alone until the end of the block.
+
+    Args:
+        record: the file.
+        folder: of the judge; its place beside the record is the judge's name there.
+        judge: whose settings must be those of earlier runs.
+
+    Raises:
+        FireError: another run of this judge goes on; the file cannot be written.
+        FormatError: the file is damaged.
+        UsageError: the folder is another judge's.
+    """
+    base, place = record.parent.resolve(), folder.resolve()
+    name = (place.relative_to(base) if place.is_relative_to(base) else place).as_posix()
+    folder.mkdir(parents=True, exist_ok=True)
+    with hold_lock(folder / ".lock", wait_s=0, what="a run of this judge"), Store(record) as store:
+        cache = Cache(store.database, name)
+        cache.refuse_another(judge, folder)
+        yield cache
 
 
 @dataclass

@@ -14,10 +14,9 @@ from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of, text_sha256
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.machines.cache import Place
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.machines.pictures import local_part
-from fire_toolkit.machines.run import Spending
+from fire_toolkit.machines.run import Place, Spending
 from fire_toolkit.tables import MachineJudgments, Tasks, check_machine_judgments
 from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.further import FAILED, OK

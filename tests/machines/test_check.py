@@ -8,8 +8,7 @@ import pytest
 from command import run as fire
 
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.machines.check import check_judge
-from fire_toolkit.machines.groups import auc
+from fire_toolkit.machines.check import auc, check_judge
 from fire_toolkit.tables import (
     check_judgments,
     check_labels,

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -19,9 +20,8 @@ from judge import arguments
 
 from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
-from fire_toolkit.machines.cache import Cache
 from fire_toolkit.machines.judge import Answer, Judge, Request
-from fire_toolkit.machines.run import Spending, ask_all
+from fire_toolkit.machines.run import Cache, Spending, ask_all, open_cache
 from fire_toolkit.workspace.database import STORE
 
 HERE = Path(__file__).parent
@@ -92,8 +92,8 @@ def stored_and_lost(record: Path) -> tuple[set[str], int]:
     return set(kept), len(asked) - len(kept)
 
 
-def opened(folder: Path) -> Cache:
-    return Cache(folder / STORE, folder, JUDGE)
+def opened(folder: Path) -> AbstractContextManager[Cache]:
+    return open_cache(folder / STORE, folder, JUDGE)
 
 
 def request(n: int) -> Request:
