@@ -35,7 +35,7 @@ from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.machines.scores import scores_of_answers
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.tables import MachineJudgments, Pool, PoolSources, check_pool
-from fire_toolkit.tables.columns import numbers_of
+from fire_toolkit.tables.columns import numbers_of, texts_of
 from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import NONE, checked, manifest_of, writer_of
@@ -125,7 +125,7 @@ def asked_before(given: Given) -> Before:
     found: Earlier = given.earlier
     seconds = None  # of a pair: the median judgment, and the share that is judged twice
     if found.durations is not None:
-        numbers, is_number = numbers_of(found.durations, "float")
+        numbers, is_number = numbers_of(texts_of(found.durations), "float")
         overlap = float(setting_or_default(None, "tasks", "overlap"))
         seconds = float(pd.Series(numbers[is_number]).median()) * (1 + overlap)
     before = Before(found.next_round, seconds=seconds)

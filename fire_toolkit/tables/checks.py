@@ -27,12 +27,14 @@ from fire_toolkit.tables.columns import (
     numbers_of,
     packed_codes,
     places_in_order,
+    texts_of,
 )
 
 Series = Any  # a pandas.Series; its element type changes while a column is checked
+Values = Any  # the series as it came, or an array of its values that was made anew
 
 Kind = Literal["id", "coded_id", "text", "int", "float", "probability", "bool"]
-_STR = pd.StringDtype(na_value=np.nan)
+_STR: Any = pd.StringDtype(na_value=np.nan)
 _DTYPES: dict[str, Any] = {
     "coded_id": pd.CategoricalDtype(pd.Index([], dtype="str")),
     "int": "int64",
@@ -67,6 +69,14 @@ class Column:
     def dtype(self) -> Any:
         """The dtype of the column in a checked table."""
         return "Int64" if self.kind == "int" and self.missing else _DTYPES.get(self.kind, _STR)
+
+    def filled(self, n_rows: int) -> Any:
+        """What the column is where it is absent: its default, or what is missing, in every row."""
+        value = _MISSING.get(self.kind, "") if self.default is None else self.default
+        if self.dtype == _STR:
+            return _STR.__from_arrow__(pa.repeat(pa.scalar(value, pa.large_string()), n_rows))
+        one = pd.array([value] if n_rows else [], dtype=self.dtype)
+        return one.take(np.zeros(n_rows, dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -156,31 +166,33 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     extra = [name for name in table.columns if spec.extra and name not in spec.names]
     table = table.reset_index(drop=True)
     problems: list[str] = []
-    columns: dict[Any, Series] = {}
+    columns: dict[Any, Values] = {}
     for column in spec.columns:
         if column.name in table.columns and len(table):
             columns[column.name] = _CHECKS[column.kind](column, table[column.name], problems)
         elif column.name in table.columns or not column.rare:
-            value = _MISSING.get(column.kind, "") if column.default is None else column.default
-            one = pd.array([value] if len(table) else [], dtype=column.dtype)
-            columns[column.name] = pd.Series(one.repeat(len(table)))
+            columns[column.name] = column.filled(len(table))
     if problems:
         if (encoded := with_encoded_ids(table, where)) is not None:
             return check_table(spec, encoded, where=where)
         raise TableError(f"{where}: {'; '.join(problems)}")
     # Others' columns without rows may be arrays without chunks, two of which pandas fails to join.
     columns |= {name: table[name] if len(table) else pd.Series([], dtype=table[name].dtype) for name in extra}
-    typed = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
     order = () if spec.as_given else spec.order or spec.key
-    codes = {name: codes_in_order(typed[name]) for name in {*spec.key, *order}}
+    codes = {name: codes_in_order(columns[name]) for name in {*spec.key, *order}}
     key = packed_codes([codes[name] for name in spec.key])
     is_in_order = bool((key[1:] > key[:-1]).all())  # of the key, which then stands once
     if not is_in_order and len(np.unique(key)) < len(key):
-        rows = typed.loc[typed.duplicated(list(spec.key)), list(spec.key)]
-        examples = ", ".join(" ".join(map(str, row)) for row in rows.head(3).itertuples(index=False))
-        raise TableError(f"{where}: {', '.join(spec.key)} given twice ({len(rows)} rows; {examples})")
+        keys = pd.DataFrame({name: columns[name] for name in spec.key}, index=table.index)
+        again = keys[keys.duplicated()]
+        examples = ", ".join(" ".join(map(str, row)) for row in again.head(3).itertuples(index=False))
+        raise TableError(f"{where}: {', '.join(spec.key)} given twice ({len(again)} rows; {examples})")
     if order and not (is_in_order and order == spec.key):
-        typed = _by(typed, key if order == spec.key else packed_codes([codes[name] for name in order]))
+        by = key if order == spec.key else packed_codes([codes[name] for name in order])
+        if (by[1:] < by[:-1]).any():
+            rows = np.argsort(by, kind="stable")
+            columns = {name: _array_of(values).take(rows) for name, values in columns.items()}
+    typed = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
     if spec.further is not None:
         spec.further(typed, where)
     return typed
@@ -192,15 +204,15 @@ def ordered(table: pd.DataFrame, names: Sequence[str], *, without: npt.ArrayLike
     without: the places of rows that are left out.
     """
     keys = packed_codes([codes_in_order(table[name]) for name in names])
-    return _by(table.reset_index(drop=True), keys, without)
-
-
-def _by(table: pd.DataFrame, keys: npt.NDArray[Any], without: npt.ArrayLike = ()) -> pd.DataFrame:
     if not np.size(without) and not (keys[1:] < keys[:-1]).any():
-        return table
+        return table.reset_index(drop=True)
     rows = np.argsort(keys, kind="stable")
     rows = rows[~np.isin(rows, without)] if np.size(without) else rows
     return pd.DataFrame(table.iloc[rows].reset_index(drop=True))
+
+
+def _array_of(values: Values) -> Any:
+    return values.array if isinstance(values, pd.Series) else values
 
 
 def _say(problems: list[str], column: Column, what: str, bad: npt.ArrayLike, values: Series) -> None:
@@ -218,9 +230,10 @@ def _shown(value: object) -> str:
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
-def _text(column: Column, values: Series, problems: list[str]) -> Series:
+def _text(column: Column, values: Series, problems: list[str]) -> Values:
     """Return text, or the values with what is wrong; where all is text in UTF-8 one look tells."""
-    missing = np.asarray(values.isna(), dtype=bool)
+    n_before = len(problems)
+    missing = np.asarray(values.array.isna(), dtype=bool)
     is_sound = isinstance(values.dtype, pd.StringDtype)
     if is_sound:
         try:
@@ -234,10 +247,10 @@ def _text(column: Column, values: Series, problems: list[str]) -> Series:
         _say(problems, column, "contains half a character (an unpaired surrogate)", unwritable, values)
     if not column.missing:
         _say(problems, column, "is missing", missing, values)
-    if problems:
+    if len(problems) > n_before or (values.dtype == _STR and not missing.any()):
         return values
-    text = values if values.dtype == _STR else values.astype(_STR)
-    return text.where(~missing, "") if missing.any() else text
+    texts = np.where(missing, "", values.to_numpy(dtype=object))
+    return _STR.__from_arrow__(pa.array(texts, pa.large_string()))
 
 
 _BAD_ID = (
@@ -268,14 +281,14 @@ def are_ids(texts: Sequence[str]) -> bool:
     return all(texts) and _BLANK.search("".join(texts)) is None
 
 
-def _ids(column: Column, values: Series, problems: list[str]) -> Series:
+def _ids(column: Column, values: Series, problems: list[str]) -> Values:
     n_before = len(problems)
     text = _text(column, values, problems)
     if len(problems) == n_before:
-        texts = arrow_text(text.array)
-        if _ODD.search(bytes_of(texts)) or compute.any(compute.equal(texts, "")).as_py():
-            codes, distinct = text.array.factorize()
-            _say_bad_ids(column, codes, distinct, text, problems)
+        texts = arrow_text(_array_of(text))
+        if _ODD.search(bytes_of(texts)) or compute.min(compute.binary_length(texts)).as_py() == 0:
+            codes, distinct = _array_of(text).factorize()
+            _say_bad_ids(column, codes, distinct, values, problems)
     return text
 
 
@@ -287,38 +300,42 @@ def _say_bad_ids(
         _say(problems, column, _BAD_ID, ~np.array([is_id(value) for value in ids])[codes], values)
 
 
-def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:
-    if not isinstance(values.dtype, pd.CategoricalDtype):
+def _coded_ids(column: Column, values: Series, problems: list[str]) -> Values:
+    is_coded = isinstance(values.dtype, pd.CategoricalDtype)
+    if not is_coded:
         n_before = len(problems)
-        values = _ids(column, values, problems)
+        text = _ids(column, values, problems)
         if len(problems) > n_before:
             return values
-        coded = pd.Categorical.from_codes(*values.array.factorize())
+        codes, distinct = _array_of(text).factorize()
     else:
-        coded = values.array.rename_categories(pd.Index(values.cat.categories, dtype="str"))
-        for n_rows in (1 << 18, len(coded)):
-            if are_among(coded.codes[:n_rows], len(coded.categories) + 1)[:-1].all():  # of a missing one: -1
+        codes, distinct = values.array.codes, values.array.categories.astype("str").array
+        for n_rows in (1 << 18, len(codes)):
+            is_used = are_among(codes[:n_rows], len(distinct) + 1)[:-1]  # the last is of a missing one: -1
+            if is_used.all():
                 break
         else:
-            coded = coded.remove_unused_categories()
-        _say(problems, column, "is missing", coded.codes < 0, values)
-        _say_bad_ids(column, coded.codes, coded.categories, values, problems)
-    place = places_in_order(coded.categories.array)
-    if place is None:
-        return pd.Series(coded)
-    in_order = coded.categories[np.argsort(place)]
-    return pd.Series(pd.Categorical.from_codes(np.append(place, -1)[coded.codes], in_order))
+            codes, distinct = np.append(np.cumsum(is_used) - 1, -1)[codes], distinct[is_used]
+        _say(problems, column, "is missing", codes < 0, values)
+        _say_bad_ids(column, codes, distinct, values, problems)
+    place = places_in_order(distinct)
+    if place is not None:
+        codes, distinct = np.append(place, -1)[codes], distinct[np.argsort(place)]
+    elif is_coded and values.dtype.categories.dtype == _STR and len(distinct) == len(values.dtype.categories):
+        return values
+    return pd.Categorical.from_codes(codes, pd.Index(distinct))
 
 
-def _numbers(column: Column, values: Series, problems: list[str]) -> Series:
+def _numbers(column: Column, values: Series, problems: list[str]) -> Values:
     is_int = column.kind == "int"
-    missing = np.array(values.isna(), dtype=bool)
+    missing = np.array(values.array.isna(), dtype=bool)
     if pd.api.types.is_numeric_dtype(values.dtype):
         known = values.astype("Int64") if pd.api.types.is_bool_dtype(values.dtype) else values
         numbers = (known.where(~missing, 0) if missing.any() else known).to_numpy()
     else:
-        missing |= (values.astype("str") == "").to_numpy()
-        numbers, is_number = numbers_of(values, "int" if is_int else "float")
+        texts = texts_of(values)
+        missing |= np.asarray(compute.equal(texts, "").fill_null(True))
+        numbers, is_number = numbers_of(texts, "int" if is_int else "float")
         _say(problems, column, "is not a number", ~is_number & ~missing, values)
         missing |= ~is_number
     if not column.missing:
@@ -339,15 +356,15 @@ def _numbers(column: Column, values: Series, problems: list[str]) -> Series:
     if problems or values.dtype == column.dtype:
         return values
     if not is_int:
-        return pd.Series(np.where(missing, np.nan, about))
+        return np.where(missing, np.nan, about)
     whole = numbers.astype(np.int64)
-    return pd.Series(pd.arrays.IntegerArray(whole, missing) if column.missing else whole)
+    return pd.arrays.IntegerArray(whole, missing) if column.missing else whole
 
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
-def _booleans(column: Column, values: Series, problems: list[str]) -> Series:
+def _booleans(column: Column, values: Series, problems: list[str]) -> Values:
     codes, distinct = values.array.factorize()  # a missing value's code is -1, the last place below
     spelled = [*(str(value).lower() for value in distinct), ""]
     known = [_BOOLEANS.get(text) for text in spelled]
@@ -356,10 +373,10 @@ def _booleans(column: Column, values: Series, problems: list[str]) -> Series:
     _say(problems, column, "is neither True nor False", is_bad, values)
     if not column.missing:
         _say(problems, column, "is missing", is_missing, values)
-    return pd.Series(pd.arrays.BooleanArray(np.array([bool(value) for value in known])[codes], is_missing))
+    return pd.arrays.BooleanArray(np.array([bool(value) for value in known])[codes], is_missing)
 
 
-_CHECKS: dict[str, Callable[[Column, Series, list[str]], Series]] = {
+_CHECKS: dict[str, Callable[[Column, Series, list[str]], Values]] = {
     "id": _ids,
     "coded_id": _coded_ids,
     "text": _text,
