@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from mimetypes import guess_type
 
 import pandas as pd
 
 from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.errors import UsageError
-from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.tables import Items, Pool, Tasks
+from fire_toolkit.guidelines.model import REFERENCE, Guideline
+from fire_toolkit.tables import Items, Pool, Queries, Tasks
 from fire_toolkit.tables.columns import listed, pair_rows
 from fire_toolkit.words import n_of
 
@@ -79,14 +80,35 @@ def round_of_pairs(pairs: pd.DataFrame) -> int:
     return int(pairs["round"].max()) if len(pairs) else 1
 
 
-def refuse_texts_unseen(made: Tasks, items: Items | None, rules: Guideline) -> None:
-    """Raise a UsageError where the items are texts, and the guideline's page shows files."""
-    if not rules.shows_media or not len(made) or items is None or "text" not in items.columns:
+def refuse_unseen(made: Tasks, queries: Queries, items: Items | None, rules: Guideline) -> None:
+    """Raise a UsageError where the guideline's page would not show what is asked about.
+
+    That is references of composed queries on a page without them, texts on a page of files, and files that by
+    all their names are images on a page that plays, or the other way round.
+    """
+    if not rules.shows_media:
         return
-    if made["media_url"].isin(["", *made["doc_id"].unique()]).all():
+    if not rules.shows_reference and REFERENCE in queries:
+        own = queries.loc[queries["query_id"].isin(made["query_id"]), REFERENCE].fillna("")
+        if (own != "").any():
+            raise UsageError(
+                f"the queries have a reference, which {rules.name} does not show: choose a guideline that "
+                "does, as with --guideline composed-image-relevance-v1; or give --queries without that column"
+            )
+    urls = {*made["media_url"]}
+    shown = f"{rules.name} shows a {rules.item_kind}: choose a guideline that shows"
+    if urls and items is not None and "text" in items and urls <= {"", *made["doc_id"]}:
         raise UsageError(
-            f"the items are texts, and {rules.name} shows a {rules.item_kind}: choose a guideline that shows "
-            "texts, as with --guideline passage-relevance-v1; or give --items with media_url"
+            f"the items are texts, and {shown} texts, as with --guideline passage-relevance-v1; or give "
+            "--items with media_url"
+        )
+    is_image = rules.item_kind == "image"
+    kinds = {str(guess_type(url)[0]).partition("/")[0] for url in urls} & {"image", "video", "audio"}
+    if kinds and all((kind == "image") != is_image for kind in kinds):
+        are = "videos or sounds" if is_image else "images"
+        usual = "caption-relevance-v1" if is_image else "caption-image-relevance-v1"
+        raise UsageError(
+            f"the items are {are} by their names, and {shown} these, as with --guideline {usual}"
         )
 
 

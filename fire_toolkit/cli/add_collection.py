@@ -15,6 +15,7 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.collections.tables import ROLES
+from fire_toolkit.formats.releases import own_item_rule_at
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.workspace.manifests import MANIFEST, manifest_at
@@ -85,6 +86,7 @@ def add_collection(
         parameters |= {key: value} if value else {}
     if COLUMN in collection.queries:
         rule = own_item or own_item_rule_of(found.reader for found in recognised)
+        rule = rule or next(filter(None, map(own_item_rule_at, filter(Path.is_dir, paths))), None)
         parameters["own_item"] = rule
         say(f"note: queries' own items: {_OWN_ITEMS[rule]}")
     counts = collection.counts

@@ -201,6 +201,8 @@ class _Release:
         }
         if published.rankings:
             parameters |= {"include_runs": self.depth, "not_scored_again": published.rankings.lost}
+        if given.own.of_query:
+            parameters["own_item"] = facts.own_item
         by_machine = {key: value for key, value in facts.augmented.items() if "machine" in key}
         counts = {**published.counts, **by_machine}
         hashes = {name: sha256(content).hexdigest() for name, content in sorted(contents.items())}
@@ -277,6 +279,7 @@ class _Release:
             platform=platform,
             item_kind=guideline.item_kind,
             is_composed=guideline.shows_reference,
+            own_item=given.own.parameters.get("own_item", ""),
             previous=release_version(before) or before.name if before else "",
             encoded=given.encoded_ids,
         )

@@ -148,7 +148,7 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
         "policy": policy_of(root) or "",
         "labels_by": _stage(given, root / "labels", is_folder=True),
         "augmented": _stage(given, root / "augmented/qrels.txt", is_folder=False),
-        "shows_item": not guideline.is_of_queries,
+        "seen": [f"the {'item' if key == guideline.media_key else key}" for key in guideline.data_keys],
     }
     unusable = given.unusable
     if unusable is not None:

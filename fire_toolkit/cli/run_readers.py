@@ -14,7 +14,8 @@ from fire_toolkit.cli.common import named_files, say
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.errors import FormatError, OptionError, UsageError
 from fire_toolkit.files import STDIN
-from fire_toolkit.formats.collections import own_item_rule_of
+from fire_toolkit.formats.collections import own_item_rule_of, read_collection
+from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
 from fire_toolkit.formats.runs.matrices import MatrixRun
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of, whole_run
@@ -26,10 +27,21 @@ from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
 @reads
 def queries_own_items(given: Given) -> Any:
     """The own items of the queries, by query; a file that names none is not read further."""
-    path = given.path("queries", exists=True)
+    path = _queries(given)
+    if path is not None and is_release(path.parent):
+        return own_items_of(read_collection(collection_files(path.parent))[0].queries)
     if path is None or str(path) == STDIN or not has_columns(checked(path), COLUMN):
         return {}
     return own_items_of(read_queries(given.use(path)))
+
+
+def _queries(given: Given) -> Path | None:
+    """Return the file of the queries, else that beside qrels of a collection or release with own items."""
+    if (path := given.path("queries", exists=True)) or not (qrels := given.path("qrels")):
+        return path
+    beside = manifest_at(qrels.with_name(MANIFEST))
+    names = {"queries.tsv", "queries.jsonl"} & beside.outputs.keys()
+    return next(map(qrels.with_name, names), None) if beside.parameters.get("own_item") else None
 
 
 @reads
@@ -37,7 +49,7 @@ def own(given: Given) -> OwnItemRule:
     """What becomes of each query's own item: as asked for, else as the collection says, else it is kept."""
     if "own_item" not in given.values or given.values.get("direction"):
         return OwnItemRule({}, False, "")
-    of_query, path = given.queries_own_items, given.path("queries", exists=True)
+    of_query, path = given.queries_own_items, _queries(given)
     if (option := given.values["own_item"]) is not None:
         return OwnItemRule.chosen(option, of_query)
     if path is None or not of_query:

@@ -13,7 +13,7 @@ from fire_toolkit.campaign.asking import (
     in_free_round,
     never_asked,
     not_judged,
-    refuse_texts_unseen,
+    refuse_unseen,
     round_of_pairs,
 )
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
@@ -197,7 +197,7 @@ def _made(given: Given, asked: Pool, *, is_by_hand: bool, options: dict[str, Any
     if n_own := len(asked) - len(pairs):
         say(f"note: {n_of(n_own, 'pair')} of a query and its own item left out: nobody is asked about it")
     made = shown_tasks(given, pairs, given.guideline, by_hand=is_by_hand, **options)
-    refuse_texts_unseen(made, given.items_if_any, given.guideline)
+    refuse_unseen(made, given.queries, given.items_if_any, given.guideline)
     return made
 
 

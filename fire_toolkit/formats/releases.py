@@ -52,6 +52,11 @@ def release_version(folder: Path) -> str:
     return str(manifest_at(folder / MANIFEST).parameters.get("version", ""))
 
 
+def own_item_rule_at(folder: Path) -> str:
+    """Return what becomes of queries' own items in rankings, as the folder's manifest says; else nothing."""
+    return str(manifest_at(folder / MANIFEST).parameters.get("own_item", ""))
+
+
 def qrels_of_release(folder: Path) -> Qrels:
     """Return the corrected qrels of a release, whatever its layout.
 

@@ -25,9 +25,9 @@ class ReleaseFacts:
 
     published: its tables; study: as `report methods` has it; answers, licences: [release] and [licences] of
     fire.toml; version; date: YYYY-MM-DD; tool: name and version of what wrote it; platform: where people
-    judged; item_kind: video, image, audio or text; is_composed: queries have an item of their own; previous:
-    the version before, empty where there is none; encoded: why ids are percent-encoded, as
-    `add-collection` says it; empty where they are not.
+    judged; item_kind: video, image, audio or text; is_composed: queries have an item of their own; own_item:
+    whether rankings `drop` or `keep` it, empty where there is none; previous: the version before, empty where
+    there is none; encoded: why ids are percent-encoded, as `add-collection` says it; empty: they are not.
     """
 
     published: Published
@@ -40,6 +40,7 @@ class ReleaseFacts:
     platform: str
     item_kind: str
     is_composed: bool = False
+    own_item: str = ""
     previous: str = ""
     encoded: str = ""
 

@@ -36,8 +36,8 @@ class MethodFacts:
     study: the texts of [study]; pool: counts and parameters of the pool's manifest; question, answers: of the
     guideline; judgments: counts of judgments, pairs, annotators, the days, seconds (quartiles) and hours;
     dropped: answers left out, by reason; n_later: answers of later rounds or unasked for; asked: tasks in
-    queues by kind; policy: by which further votes were asked first, empty for none; shows_item: annotators
-    saw the item, and not the caption alone; agreement: of the first answers; labels_by, augmented: counts
+    queues by kind; policy: by which further votes were asked first, empty for none; seen: what annotators
+    saw; agreement: of the first answers; labels_by, augmented: counts
     and parameters of `resolve` and `augment`; unusable: how many of n_queries captions were found unusable
     (n), of how many that is known (n_labelled), and the policy.
     """
@@ -52,7 +52,7 @@ class MethodFacts:
     n_later: int = 0
     asked: Mapping[str, int] | None = None
     policy: str = ""
-    shows_item: bool = True
+    seen: Sequence[str] = ("the caption", "the item")
     agreement: AgreementSummary | None = None
     labels_by: Mapping[str, Any] | None = None
     augmented: Mapping[str, Any] | None = None

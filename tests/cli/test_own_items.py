@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from command import Copied, as_json, manifest_of, pairs_in, run
+from exports import export
+from small_release import STATED, set_in
 
 import fire_toolkit
 
@@ -90,6 +92,7 @@ class Composed:
         return {(name, measure): value(ranks[name]) for name in ranks for measure, value in of.items()}
 
 
+COMPOSED = "composed-image-relevance-v1"
 MEASURES = ("-m", "C@1", "-m", "C@5", "-m", "RR", "-m", "MnR")
 IDS = ("--query-ids", "q.txt", "--doc-ids", "d.txt")
 
@@ -194,7 +197,8 @@ def test_plain_files_keep_own_items_and_say_so_where_queries_name_them(composed:
     run(*pool, "--queries", "c/queries.tsv")
     assert pairs_in(Path("pool/pool.csv")) == composed.pairs(3)
     shutil.copy("c/queries.tsv", "plain.tsv")
-    asked = ("m0.npy", "m1.npy", "--qrels", "c/qrels.txt", *MEASURES)
+    shutil.copy("c/qrels.txt", "plain.txt")
+    asked = ("m0.npy", "m1.npy", "--qrels", "plain.txt", *MEASURES)
     kept, dropped = (composed.scores(drop=drop) for drop in (False, True))
     found, said = score(*asked)
     assert found == pytest.approx(kept)
@@ -204,6 +208,9 @@ def test_plain_files_keep_own_items_and_say_so_where_queries_name_them(composed:
     assert "kept in the rankings, as not relevant (no protocol is known for these queries" in said
     assert score(*asked, "--queries", "plain.tsv", "--own-item", "drop")[0] == pytest.approx(dropped)
     assert score(*asked, "--queries", "c/queries.tsv")[0] == pytest.approx(dropped)
+    found, said = score("m0.npy", "m1.npy", "--qrels", "c/qrels.txt", *MEASURES)  # the queries lie beside
+    assert found == pytest.approx(dropped)
+    assert "left out of the rankings (the collection's protocol)" in said
 
 
 def test_class_retrieval_leaves_out_the_item_that_asks(here: Path) -> None:
@@ -293,7 +300,8 @@ def test_a_run_in_a_workspace_scores_as_the_matrix_does(workspace: Composed) -> 
     assert "no known rank" not in said
     run("add-collection", "cap.rc2.val.json", "--out", "elsewhere")
     Path("fire.toml").rename("gone.toml")
-    add = ("add-run", "m0.npy", *IDS, "--qrels", "collection/qrels.txt", "--out", "bare", "--depth")
+    shutil.copy("collection/qrels.txt", "plain.txt")
+    add = ("add-run", "m0.npy", *IDS, "--qrels", "plain.txt", "--out", "bare", "--depth")
     files = ("bare/m0.parquet", "--qrels", "elsewhere/qrels.txt", "--queries", "elsewhere/queries.tsv")
     run(*add, 5)
     found, _ = score(*files, *MEASURES)
@@ -394,11 +402,52 @@ def test_labels_of_own_items_count_nowhere(workspace: Composed) -> None:
 
 def test_no_task_asks_for_the_own_item_of_an_older_pool_and_without_any_nothing_is_said(here: Path) -> None:
     (here / "pool.csv").write_text("query_id,doc_id,round\na,v1,1\na,v2,1\nb,v1,1\n")
-    (here / "q.csv").write_text("query_id,text,reference\na,one,v1\nb,two,\n")
-    said = run("tasks", "pool.csv", "--queries", "q.csv", "--overlap", 0, "--out", "t.json").stderr
+    (here / "q.csv").write_text("query_id,text,reference\na,one,v1\nb,two,v9\n")
+    said = run("tasks", "pool.csv", "--queries", "q.csv", "--out", "t.json", "--guideline", COMPOSED).stderr
     assert "1 pair of a query and its own item left out" in said
     asked = [task["data"]["caption"] for task in json.loads((here / "t.json").read_text())]
     assert sorted(asked) == ["one", "two"]
     (here / "c.csv").write_text("video_id,caption\nv1,a dog\n")
     assert "own item" not in run("add-collection", "c.csv", "--out", "c").stderr
     assert "own_item" not in manifest_of("c")["parameters"]
+
+
+def test_tasks_need_a_page_that_shows_what_is_asked_about(here: Path) -> None:
+    """References too; files that are images by their names need a page for images."""
+    (here / "pool.csv").write_text("query_id,doc_id,round\na,v1,1\nb,v2,1\n")
+    (here / "q.csv").write_text("query_id,text,reference\na,one,v2\nb,two,v1\n")
+    (here / "plain.csv").write_text("query_id,text\na,one\nb,two\n")
+    (here / "items.csv").write_text("doc_id,media_url\nv1,images/1.png\nv2,images/2.png\n")
+    words = ("tasks", "pool.csv", "--items", "items.csv", "--out", "t.json", "--guideline")
+    image = ("caption-image-relevance-v1", "--queries")
+    assert "have a reference, which caption-image-" in run(*words, *image, "q.csv", code=1).stderr
+    refused = run(*words, "caption-relevance-v1", "--queries", "plain.csv", code=1).stderr
+    assert "the items are images by their names, and caption-relevance-v1 shows a video" in refused
+    run(*words, *image, "plain.csv")
+    run(*words[:-2], "u.json", "--guideline", COMPOSED, "--queries", "q.csv")
+
+
+def test_a_release_says_what_becomes_of_own_items_and_scores_so(
+    composed: Composed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("init", "w")
+    monkeypatch.chdir("w")
+    Path("split.json").write_text(json.dumps({doc: f"./dev/{doc}.png" for doc in composed.docs}))
+    run("add-collection", "../cap.rc2.val.json", "split.json")
+    run("add-run", "../m0.npy", "../m1.npy", "--query-ids", "../q.txt", "--doc-ids", "../d.txt")
+    set_in(Path(), guideline=COMPOSED, overlap=0.0, creators=["A group"], measures=["C@1"], **STATED)
+    run("pool", "--depth", 3)
+    run("tasks")
+    positive = {*composed.positive.items(), *{*composed.pairs(1)}}
+    files = Path("tasks/tasks.json"), Path("exports/A.json")
+    export(*files, lambda *pair: "relevant" if pair in positive else "irrelevant", lead_time=5.0)
+    for command in ("import", "resolve", "augment", "score"):
+        run(command)
+    run("release", "--version", "1.0", "--include-runs", 3)
+    monkeypatch.chdir("..")
+    text = Path("w/releases/1.0/README.md").read_text()
+    assert "is left out of its ranking, as the benchmark's scorer does, in `runs/` too" in text
+    for place in ("w/releases/1.0", "w/releases/1.0/qrels.txt"):
+        assert score("m0.npy", "--qrels", place, "-m", "C@1")[0] == {("m0", "C@1"): 1.0}
+    run("add-collection", "w/releases/1.0", "--out", "again")
+    assert manifest_of("again")["parameters"]["own_item"] == "drop"

@@ -70,5 +70,8 @@ def test_labels_that_nobody_gave_unusable_captions_and_what_annotators_saw_are_s
     asked = {"overlap": 3}
     seen = dict(methods_paragraphs(MethodFacts(asked=asked)))["Procedure"]
     assert "They saw the caption and the item, but no model or rank" in seen
-    alone = dict(methods_paragraphs(MethodFacts(asked=asked, shows_item=False)))["Procedure"]
+    composed = MethodFacts(asked=asked, seen=["the caption", "the reference", "the item"])
+    said = "They saw the caption, the reference and the item, but no model or rank"
+    assert said in dict(methods_paragraphs(composed))["Procedure"]
+    alone = dict(methods_paragraphs(MethodFacts(asked=asked, seen=["the caption"])))["Procedure"]
     assert "They saw the caption alone." in alone
