@@ -167,13 +167,13 @@ def _take_earlier_exports(root: Path) -> None:
     read_files(root, [relative_path(path) for path in paths])
 
 
-_SAME = ({"query", "query_id"}, {"doc", "doc_id"})
+_SAME = ({"query", "query_id"}, {"doc", "doc_id"}, {"annotator", "annotator_id"})
 
 
 def named_columns(texts: Sequence[str], roles: Sequence[str]) -> dict[str, str]:
     """Return role → column of texts `ROLE=COLUMN,ROLE=COLUMN`; a column may hold commas and `=`.
 
-    `query` and `query_id` are one role, and `doc` and `doc_id`, whichever of them is among the roles.
+    `query` and `query_id` are one role, so are `doc` and `doc_id`, and `annotator` and `annotator_id`.
 
     Examples:
         >>> named_columns(["doc=file_name,text=caption_*"], ["doc_id", "query_id", "text"])

@@ -106,4 +106,4 @@ def _rank_vectors(a: int, b: int, settings: dict[str, Any], left: Stored, *other
     rows = left.matrix()[a:b]
     own = settings | {name: (settings[name][0] - a, settings[name][1]) for name in ("positives", "others")}
     own |= {"n_rows": len(rows), "n_queries": len(rows)}
-    return a, rank_vectors(replace(left, shape=rows.shape, read=lambda: rows), *others, **own)
+    return a, rank_vectors(replace(left, shape=rows.shape, source=lambda: rows), *others, **own)

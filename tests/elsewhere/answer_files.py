@@ -11,7 +11,7 @@ from command import rows
 Row = Mapping[str, Any]
 YES_NO = ("--label", "Yes=relevant", "--label", "No=irrelevant")
 OF_MTURK = ("--columns", "query=Input.caption_id,doc=Input.video_id,label=Answer.match")
-OF_PEOPLE = ("--columns", "annotator=who,query=q,doc=d,label=said")
+OF_PEOPLE = ("--columns", "annotator_id=who,query=q,doc=d,label=said")
 _MTURK = """HITId HITTypeId Title Reward CreationTime MaxAssignments AssignmentId WorkerId AssignmentStatus
 AcceptTime SubmitTime AutoApprovalTime ApprovalTime RejectionTime RequesterFeedback WorkTimeInSeconds
 LifetimeApprovalRate Input.caption_id Input.video_id Answer.match Approve Reject"""

@@ -65,7 +65,7 @@ def test_plain_values_come_back_equal_in_every_protocol(value: object, protocol:
 )
 def test_numpy_arrays_come_back_equal(array: Any, protocol: int) -> None:
     found = load(pickle.dumps({"sims": array}, protocol))["sims"]
-    assert (array.dtype, array.shape) == (found.dtype, found.shape)
+    assert (array.dtype.newbyteorder("="), array.shape) == (found.dtype.newbyteorder("="), found.shape)
     np.testing.assert_array_equal(array, found)
 
 

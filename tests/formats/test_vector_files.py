@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from examples import examples
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.arrays.matrix import Array, Stored, as_floats, chunks_of
+from fire_toolkit.formats.arrays.matrix import Array, Stored, as_floats, chunks_of, held
 from fire_toolkit.formats.runs import embeddings
 from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, pair_scores, products, vectors_of
 from fire_toolkit.formats.runs.ingest import Request, ingest
@@ -196,7 +196,7 @@ def ranked(blocks: Iterable[Array], n_queries: int, asked: Asked) -> Ranked:
 
 
 def stored(values: Array) -> Stored:
-    return Stored("s", values.shape, values.dtype, lambda: values)
+    return held(values, "s")
 
 
 def by_pairs(queries: Array, docs: Array, similarity: str, asked: Asked) -> Ranked:

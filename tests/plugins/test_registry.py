@@ -134,3 +134,31 @@ for words in (["--help"], ["measures", "C@10"], ["score", "--help"]):
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == "False\n" * 3
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("Listed(pd.DataFrame({'query_id': ['q'], 'doc_id': ['d']}))", "returned query_id, doc_id; expected"),
+        ("Listed(pd.DataFrame({'query_id': ['q'], 'doc_id': ['d'], 'score': ['x']}))", "score (a number)"),
+        ("Listed(pd.DataFrame({'query_id': ['q'], 'doc_id': [7], 'score': [1.0]}))", "doc_id is not text"),
+        ("Listed([('q', 'd', 1.0)])", "returned Listed; expected Listed with columns query_id, doc_id and"),
+        ("None", "returned NoneType; expected Listed"),
+    ],
+)
+def test_lists_of_a_run_format_that_are_none_are_one_line(
+    install: Install, tmp_path: Path, made: str, said: str
+) -> None:
+    reader = "RunReader('odd', 'odd lines', 'a sign', lambda start, path: start[:1] == b'%', lambda *_: MADE)"
+    imports = "from fire_toolkit.formats.runs.{} import {}\n"
+    module = imports.format("listed", "Listed") + imports.format("reader", "RunReader")
+    install(
+        "extra", f"{module}import pandas as pd\nMADE = {made}\nODD = {reader}", run_formats="odd = extra:ODD"
+    )
+    for name, content in (("a.txt", "%odd"), ("qrels.txt", "q 0 d 1")):
+        (tmp_path / name).write_text(f"{content}\n")
+    asked = (("add-run", "--out", tmp_path / "runs"), ("score", "--qrels", tmp_path / "qrels.txt"))
+    for command, *more in asked:
+        error = run(command, tmp_path / "a.txt", *more, code=1).stderr.splitlines()[-1]
+        assert error.startswith(f"error: {tmp_path / 'a.txt'}: ")
+        assert said in error

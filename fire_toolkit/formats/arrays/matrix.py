@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +25,75 @@ BFLOAT16 = np.dtype([("bfloat16", "<u2")])  # numpy has no such type, so its bit
 CHUNK_CELLS = 1 << 20
 TURNED_CELLS = 1 << 25  # copied at once of a matrix whose rows do not lie together
 _SMALL_BYTES = 256 << 20
+_BOMB_BYTES, _BOMB_RATIO = 256 << 20, 200
 _EXACT_INTEGERS = 2**53
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, RuntimeError, ValueError)
+
+
+@contextmanager
+def zip_opened(path: Path, where: str) -> Iterator[zipfile.ZipFile]:
+    """Open a zip; what a damaged one raises becomes a FormatError of one line."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except FormatError:
+        raise
+    except _ZIP_ERRORS as error:
+        raise FormatError(f"{where}: damaged zip ({error}); copy it again from its source") from None
+
+
+@dataclass(frozen=True)
+class Raw:
+    """The bytes of a file, or of a member of a zip; where: their name for errors."""
+
+    where: str
+    path: Path
+    member: zipfile.ZipInfo | None = None
+
+    def start(self, n_bytes: int) -> bytes:
+        """Return the first bytes, fewer where there are no more."""
+        if self.member is None:
+            with self.path.open("rb") as stream:
+                return stream.read(n_bytes)
+        with zip_opened(self.path, self.where) as archive, archive.open(self.member) as stream:
+            return stream.read(n_bytes)
+
+    def all(self) -> Array:
+        """Return all bytes, mapped but for packed members; the checksum of a member holds."""
+        if self.member is None:
+            return np.memmap(self.path, np.uint8, "r") if self.path.stat().st_size else np.empty(0, np.uint8)
+        size, packed, at = self.member.file_size, self.member.compress_size, self.member.header_offset
+        if size > _BOMB_BYTES and size > _BOMB_RATIO * max(1, packed):
+            raise FormatError(
+                f"{self.where}: {packed:,} bytes unpack to {size:,}: this looks like a zip bomb and is not "
+                "read; if it is real, save it with numpy.savez or numpy.save"
+            )
+        with zip_opened(self.path, self.where) as archive, archive.open(self.member):  # checks the header
+            if self.member.compress_type != zipfile.ZIP_STORED:
+                return np.frombuffer(archive.read(self.member), np.uint8)
+            whole = Raw(self.where, self.path).all()
+            after_header = at + 30 + int(whole[at + 26 : at + 30].view("<u2").sum())  # a name, an extra field
+            raw = whole[after_header : after_header + size]
+            if size != packed or zlib.crc32(np.ascontiguousarray(raw).data) != self.member.CRC:
+                raise ValueError("its checksum does not hold")
+            return raw
 
 
 @dataclass(frozen=True)
 class Stored:
-    """An array in a file, or one that was held by a pickle.
+    """An array in a file, or one in memory.
 
-    where: its name for errors. shape, dtype: as it was saved. read: maps it, or unpacks it into memory.
+    where: its name for errors. shape, dtype: as it was saved. source: where its bytes lie, or what gives its
+    values. offset, strides: in bytes; is_fortran: whether its columns lie together.
     """
 
     where: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    read: Callable[[], Any]
+    source: Raw | Callable[[], Any]
+    offset: int = 0
+    strides: tuple[int, ...] | None = None
+    is_fortran: bool = False
 
     @property
     def is_numbers(self) -> bool:
@@ -48,8 +102,30 @@ class Stored:
 
     @property
     def is_in_file(self) -> bool:
-        """Return whether another process can read it too, as those cannot that a pickle held."""
-        return isinstance(self.read, partial)
+        """Return whether another process can read it too."""
+        return isinstance(self.source, Raw)
+
+    def read(self) -> Any:
+        """Return it as it lies.
+
+        Raises:
+            FormatError: the file has fewer bytes than it takes, or is damaged.
+        """
+        if not isinstance(self.source, Raw):
+            return self.source()
+        if 0 in self.shape:
+            return np.empty(self.shape, self.dtype)
+        raw, needed = self.source.all(), self.offset + math.prod(self.shape) * self.dtype.itemsize
+        if self.strides is not None:
+            steps = zip(self.shape, self.strides, strict=True)
+            needed = self.offset + sum((n - 1) * step for n, step in steps) + self.dtype.itemsize
+        if len(raw) < needed:
+            raise FormatError(
+                f"{self.where}: truncated: {len(raw):,} bytes, expected {needed:,} for shape {self.shape} of "
+                f"{self.dtype}; copy it again"
+            )
+        order: Any = "F" if self.is_fortran else "C"
+        return np.ndarray(self.shape, self.dtype, raw, self.offset, self.strides, order)
 
     def matrix(self) -> Array:
         """Return it, if it holds real numbers of up to 8 bytes.
@@ -106,9 +182,9 @@ def blocks_of(values: Array, where: str, on_read: Callable[[int], None] | None =
     """
     rows = by_rows(values)
     is_turned = abs(rows.strides[1]) > rows.itemsize
-    held = max(1, (TURNED_CELLS if is_turned else CHUNK_CELLS) // max(1, rows.shape[1]))
-    for start in range(0, len(rows), held):
-        part = rows[start : start + held]
+    step = max(1, (TURNED_CELLS if is_turned else CHUNK_CELLS) // max(1, rows.shape[1]))
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
         if on_read:
             on_read(part.nbytes)
         yield from chunks_of(as_floats(part, where))
@@ -119,96 +195,3 @@ def chunks_of(rows: Array) -> Iterator[Array]:
     step = max(1, CHUNK_CELLS // max(1, rows.shape[1]))
     for start in range(0, len(rows), step):
         yield rows[start : start + step]
-
-
-_BOMB_BYTES, _BOMB_RATIO = 256 << 20, 200
-_ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(OSError, EOFError, RuntimeError, ValueError),
-)
-
-
-@contextmanager
-def _zip_errors(where: str, what: str = "damaged") -> Iterator[None]:
-    """Make a FormatError of one line of what a damaged zip raises."""
-    try:
-        yield
-    except FormatError:
-        raise
-    except _ZIP_ERRORS as error:
-        raise FormatError(f"{where}: {what} ({error}); copy it again from its source") from None
-
-
-def members_of(path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return the members of a zip by name; FormatError where it is damaged, or has a name twice."""
-    with _zip_errors(str(path), "damaged zip"), zipfile.ZipFile(path) as archive:
-        found = archive.infolist()
-    by_name = {info.filename: info for info in found}
-    if len(by_name) < len(found):
-        raise FormatError(f"{path}: the zip has two members of one name; save it again")
-    return by_name
-
-
-def start_of_member(path: Path, member: zipfile.ZipInfo, n_bytes: int) -> bytes:
-    """Return the first bytes of a zip member, fewer where it is shorter."""
-    with (
-        _zip_errors(f"{path}: {member.filename}"),
-        zipfile.ZipFile(path) as archive,
-        archive.open(member) as stream,
-    ):
-        return stream.read(n_bytes)
-
-
-def mapped(path: Path) -> Array:
-    """Return the bytes of a file, which are read where they are looked at."""
-    return np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
-
-
-def unpacked(path: Path, member: zipfile.ZipInfo, where: str) -> Array:
-    """Return the bytes of a zip member, whose checksum holds: mapped where they are stored as they are."""
-    size, packed = member.file_size, member.compress_size
-    if size > _BOMB_BYTES and size > _BOMB_RATIO * max(1, packed):
-        raise FormatError(
-            f"{where}: {packed:,} bytes unpack to {size:,}: this looks like a zip bomb and is not read; if "
-            "it is real, save it with numpy.savez or numpy.save"
-        )
-    with _zip_errors(where), zipfile.ZipFile(path) as archive, archive.open(member):  # checks the header
-        if member.compress_type != zipfile.ZIP_STORED:
-            return np.frombuffer(archive.read(member), np.uint8)
-        whole, at = mapped(path), member.header_offset
-        first = (
-            at + 30 + int(whole[at + 26 : at + 30].view("<u2").sum())
-        )  # after the name and the extra field
-        raw = whole[first : first + size]
-        if len(raw) < size or size != packed or zlib.crc32(np.ascontiguousarray(raw).data) != member.CRC:
-            raise FormatError(f"{where}: damaged (its checksum does not hold); copy it again from its source")
-        return raw
-
-
-def view(
-    raw_of: Callable[[], Array],
-    where: str,
-    offset: int,
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    *,
-    strides: tuple[int, ...] | None = None,
-    is_fortran: bool = False,
-) -> Array:
-    """Return an array that lies in bytes, as they are.
-
-    Raises:
-        FormatError: there are fewer bytes than it takes.
-    """
-    raw, size = raw_of(), dtype.itemsize
-    to_last = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if strides else None
-    needed = offset + (math.prod(shape) * size if to_last is None else to_last + size)
-    if 0 in shape:
-        return np.empty(shape, dtype)
-    if len(raw) < needed:
-        raise FormatError(
-            f"{where}: truncated: {len(raw):,} bytes, expected {needed:,} for shape {shape} of {dtype}; "
-            "copy it again"
-        )
-    order: Any = "F" if is_fortran else "C"
-    return np.ndarray(shape, dtype, raw, offset, strides, order)

@@ -1,9 +1,8 @@
 """Pickles read as data: Python's own reader, with plain containers and numpy arrays and nothing else.
 
 A pickle is a program that names functions and calls them. Here each name is looked up in a table of functions
-of our own, and a name that is not in the table ends the reading: nothing is imported. Arrays are made from
-their bytes with a dtype of plain numbers or text, never by numpy's own `__setstate__`, which trusts what it
-is given; no attribute of anything is set.
+of our own, and a name that is not in the table ends the reading: nothing is imported. Content, shape and
+dtype of an array are checked before numpy gets them; no attribute of anything is set.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 from fire_toolkit.errors import FormatError
 
 _MAX_DEPTH = 64
-_MOST_AXES = 32
+_MOST_AXES, _MOST_SIZES = 32, 64  # of an array; the product of very many would take for ever
 _MAX_SHARING = 16  # how many values a value of the file may stand for on average, through references
 _DTYPE = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f(?:2|4|8)|c(?:8|16)|[SU]\d{1,6}|O8?)")
 _ENCODINGS = ("latin1", "latin-1", "utf-8", "utf8", "ascii")
@@ -33,20 +32,6 @@ class Refused(Exception):
 
 class Name(str):
     """A name that a pickle may refer to and not call, such as `numpy.ndarray`."""
-
-
-class _Unbuilt:
-    """An array or dtype that `build` makes when its state is read; places: where the reader remembers it."""
-
-    def __init__(self, build: Callable[[Any], object]) -> None:
-        self.build, self.places = build, list[int]()
-
-
-class _Memo(dict[int, Any]):
-    def __setitem__(self, place: int, value: Any) -> None:
-        if isinstance(value, _Unbuilt):
-            value.places.append(place)
-        super().__setitem__(place, value)
 
 
 def load_plain(
@@ -88,8 +73,7 @@ def load_plain(
     weights: dict[int, tuple[int, int, int]] = {}
     try:
         reader = _PlainUnpickler(io.BytesIO(raw))
-        reader.n_bytes, reader.memo = len(raw), _Memo()
-        reader.known, reader.persistent = {**_KNOWN, **(known or {})}, persistent
+        reader.n_bytes, reader.known, reader.persistent = len(raw), _KNOWN | {**(known or {})}, persistent
         value = reader.load()
         n_values, _ = _weigh(value, weights, 0)
     except Refused as refused:
@@ -105,14 +89,12 @@ def load_plain(
 
 
 def _weigh(value: Any, weights: dict[int, tuple[int, int, int]], depth: int) -> tuple[int, int]:
-    """Return how many values a value stands for and how deep it is nested; refuse leftovers and cycles.
+    """Return how many values a value stands for and how deep it is nested; refuse names and cycles.
 
     weights: of each container seen, by its place in memory: these two, and its number of parts.
     """
     if isinstance(value, Name) or callable(value):
         raise _unknown(getattr(value, "__name__", str(value)))
-    if isinstance(value, _Unbuilt):
-        raise Refused("an array without its content")
     is_objects = isinstance(value, np.ndarray) and value.dtype.hasobject
     if not is_objects and not isinstance(value, dict | list | tuple):
         return 1, 0
@@ -135,6 +117,16 @@ def _unknown(name: str) -> Refused:
 _PYTHONS: Any = pickle._Unpickler  # not the one in C, which has no steps to override
 
 
+def _with_keys_checked(opcode: bytes, keys: slice) -> Callable[[Any], None]:
+    """Return a step of the reader that first checks those values of its stack that become keys."""
+
+    def checked(reader: Any) -> None:
+        _keys(reader.stack[keys])
+        _PYTHONS.dispatch[opcode[0]](reader)
+
+    return checked
+
+
 class _PlainUnpickler(_PYTHONS):  # type: ignore[misc]
     """Python's reader, whose names are ours, whose keys are scalars, and which sets no attributes."""
 
@@ -155,13 +147,21 @@ class _PlainUnpickler(_PYTHONS):  # type: ignore[misc]
             return value
 
     def _load_build(self) -> None:
-        state, unbuilt = self.stack.pop(), self.stack[-1]
-        if isinstance(unbuilt, dict):
-            return
-        if not isinstance(unbuilt, _Unbuilt):
+        state: Any = self.stack.pop()
+        built: Any = self.stack[-1]
+        kind: Any = type(built)
+        if kind is np.ndarray:
+            _, shape, dtype, is_fortran, content = state
+            found = _array(content, dtype, shape, "F" if is_fortran else "C")
+            content = content if found.dtype.hasobject else _bytes(content)
+            built.__setstate__((1, found.shape, found.dtype, bool(is_fortran), content))
+        elif issubclass(kind, np.dtype):
+            if any(state[2:5]) or state[1] not in ("<", ">", "|", "="):
+                raise Refused("an array of records, expected booleans, numbers or text")
+            version, order, *rest = built.__reduce__()[2]
+            built.__setstate__((version, state[1] if order != "|" else order, *rest))
+        elif not isinstance(built, dict):
             raise Refused("sets attributes of an object, expected plain data")
-        self.stack[-1] = built = unbuilt.build(state)
-        self.memo |= {place: built for place in unbuilt.places if self.memo[place] is unbuilt}
 
     def _load_bytearray(self) -> None:
         length = int.from_bytes(self.read(8), "little")
@@ -174,26 +174,18 @@ class _PlainUnpickler(_PYTHONS):  # type: ignore[misc]
         pickle.NEWOBJ[0]: _PYTHONS.load_reduce,
         pickle.BUILD[0]: _load_build,
         pickle.BYTEARRAY8[0]: _load_bytearray,
+        pickle.SETITEM[0]: _with_keys_checked(pickle.SETITEM, slice(-2, -1)),
+        **{
+            code[0]: _with_keys_checked(code, slice(None, None, 2)) for code in (pickle.SETITEMS, pickle.DICT)
+        },
+        **{code[0]: _with_keys_checked(code, slice(None)) for code in (pickle.ADDITEMS, pickle.FROZENSET)},
     }
 
 
-def _with_keys_checked(step: Callable[[Any], None], keys: slice) -> Callable[[Any], None]:
-    """Return a step of the reader that first checks those values of its stack that become keys."""
-
-    def checked(reader: Any) -> None:
-        _keys(reader.stack[keys])
-        step(reader)
-
-    return checked
-
-
-_PAIRS, _ALL = slice(None, None, 2), slice(None)
-for _opcode, _places in (
-    (pickle.SETITEM, slice(-2, -1)),
-    *((code, _PAIRS) for code in (pickle.SETITEMS, pickle.DICT)),
-    *((code, _ALL) for code in (pickle.ADDITEMS, pickle.FROZENSET)),
-):
-    _PlainUnpickler.dispatch[_opcode[0]] = _with_keys_checked(_PYTHONS.dispatch[_opcode[0]], _places)
+def are_sizes(values: Any) -> bool:
+    """Return whether values are sizes as arrays have them: few whole numbers of 0 or more."""
+    is_short = isinstance(values, list | tuple) and len(values) <= _MOST_SIZES
+    return is_short and all(type(value) is int and 0 <= value < 2**60 for value in values)
 
 
 def _keys(values: Any = ()) -> Any:
@@ -206,30 +198,23 @@ def _keys(values: Any = ()) -> Any:
     return values
 
 
-def _dtype(spec: Any, *_: object) -> _Unbuilt:
-    """Begin a dtype; its state names the byte order, and one with fields is refused."""
+def _dtype(spec: Any, *_: object) -> np.dtype[Any]:
+    """Return a dtype of its own, whose state may name another byte order."""
     text = spec.decode() if isinstance(spec, bytes) else str(spec)
     if not _DTYPE.fullmatch(text):
         raise Refused(f"an array of type {text!r}, expected booleans, numbers or text")
-
-    def build(state: Any) -> np.dtype[Any]:
-        if any(state[2:5]) or state[1] not in ("<", ">", "|", "="):
-            raise Refused("an array of records, expected booleans, numbers or text")
-        return np.dtype(text).newbyteorder(state[1])
-
-    return _Unbuilt(build)
+    return np.dtype(text, copy=True)
 
 
 def _array(content: Any, dtype: Any, shape: Any, order: Any = "C") -> Any:
     """Return the array of exactly these values; the content must fill the shape."""
-    sizes = shape if isinstance(shape, tuple) and len(shape) <= _MOST_AXES else (-1,)
-    if not isinstance(dtype, np.dtype) or not all(type(n) is int and 0 <= n < 2**60 for n in sizes):
+    if not isinstance(dtype, np.dtype) or not are_sizes(shape) or len(shape) > _MOST_AXES:
         raise Refused(f"an array of shape {str(shape)[:60]}, expected a few sizes of 0 or more, and a type")
     if dtype.hasobject:
         if not isinstance(content, list) or len(content) != math.prod(shape):
             raise Refused(f"an array of shape {shape} without its {math.prod(shape):,} objects")
         return np.fromiter(content, dtype=object).reshape(shape, order=order)
-    raw = _bytes(content)
+    raw, dtype = _bytes(content), np.dtype(dtype.str)  # which nothing in the file can change
     if not dtype.itemsize or len(raw) != math.prod(shape) * dtype.itemsize:
         raise Refused(f"an array of shape {shape} and type {dtype} with {len(raw):,} bytes")
     values: Any = np.ndarray(len(raw) // dtype.itemsize, dtype, raw)
@@ -238,12 +223,6 @@ def _array(content: Any, dtype: Any, shape: Any, order: Any = "C") -> Any:
     if dtype.kind == "U" and raw and values.view(f"{dtype.byteorder}u4").max() > 0x10FFFF:
         raise Refused("an array of text with an invalid character")
     return values.reshape(shape, order=order)
-
-
-def _reconstruct(kind: object, *_: object) -> _Unbuilt:
-    if kind != "numpy.ndarray":
-        raise Refused("an array of a custom class, expected numpy.ndarray")
-    return _Unbuilt(lambda state: _array(state[-1], state[-3], state[-4], "F" if state[-2] else "C"))
 
 
 def _bytes(content: Any = b"", encoding: str = "utf-8") -> bytes:
@@ -266,10 +245,10 @@ _KNOWN: dict[str, Any] = {
     "numpy.ndarray": Name("numpy.ndarray"),
     "numpy.dtype": _dtype,
     "_codecs.encode": _bytes,
+    **dict.fromkeys(("collections.OrderedDict", "collections.defaultdict", "collections.Counter"), _dict),
 }
-_KNOWN |= dict.fromkeys(("collections.OrderedDict", "collections.defaultdict", "collections.Counter"), _dict)
 for _core in ("numpy.core", "numpy._core"):
-    _KNOWN[f"{_core}.multiarray._reconstruct"] = _reconstruct
+    _KNOWN[f"{_core}.multiarray._reconstruct"] = lambda *_: np.empty(0)
     _KNOWN[f"{_core}.multiarray.scalar"] = lambda dtype, content=b"": _array(content, dtype, (1,))[0]
     _KNOWN[f"{_core}.numeric._frombuffer"] = _array
 for _module in ("builtins", "__builtin__"):

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.json_runs import listed_of
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.named_arrays import Arrays
+from fire_toolkit.tables.columns import PAIR
 
 
 @dataclass(frozen=True)
@@ -32,9 +38,21 @@ class RunReader:
     read_arrays: Callable[[Path], Arrays] | None = None
 
     def read(self, path: Path, key: str | None = None) -> Listed | Arrays:
-        """Return what is in a file: ranked lists, also those in a file of objects, or arrays."""
-        if self.read_arrays is None:
-            assert self.read_lists is not None, "a format is read as lists or as arrays"
-            return self.read_lists(path, key)
-        arrays = self.read_arrays(path)
-        return arrays if arrays.lists is None else listed_of(arrays.lists, str(path), key)
+        """Return what is in a file: ranked lists, also those in a file of objects, or arrays.
+
+        Raises:
+            FormatError: it cannot be read as what it is, or a plug-in's lists lack a column.
+        """
+        found: Any = self.read_arrays(path) if self.read_arrays else None
+        if self.read_lists is not None:
+            found = self.read_lists(path, key)
+        if isinstance(found, Arrays):
+            return found if found.lists is None else listed_of(found.lists, str(path), key)
+        scored = found.scored if isinstance(found, Listed) else None
+        names = list(scored) if isinstance(scored, pd.DataFrame) else [type(found).__name__]
+        if scored is not None and {*PAIR, "score"} <= {*names} and is_numeric_dtype(scored["score"]):
+            return cast(Listed, found)
+        raise FormatError(
+            f"{path}: the reader of {self.what} returned {', '.join(map(str, names))}; expected Listed with "
+            "columns query_id, doc_id and score (a number)"
+        )

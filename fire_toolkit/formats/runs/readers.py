@@ -6,14 +6,13 @@ recognises a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import BOM, start_of
-from fire_toolkit.formats.arrays.containers import FORMATS, container_of, tree_of
+from fire_toolkit.formats.arrays.containers import FORMATS, tree_of
 from fire_toolkit.formats.arrays.matrix import Array, Stored
 from fire_toolkit.formats.columns import pair_columns
 from fire_toolkit.formats.runs import json_runs, native, trec
@@ -39,16 +38,12 @@ def read_table(path: Path, key: str | None = None) -> Listed:
     return listed_table(read_delimited(path), str(path), key)
 
 
-def _sniff(name: str) -> Callable[[bytes, Path], bool]:
-    return lambda start, path: container_of(start, path) == name
-
-
 _NATIVE = "Parquet with fire_toolkit.run in its metadata"
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
 for _reader in (
     *(
-        RunReader(name, what, known_by, _sniff(name), read_arrays=reads(tree))
-        for name, what, known_by, tree in FORMATS
+        RunReader(each.name, each.what, each.evidence, each.sniff, read_arrays=reads(each.tree))
+        for each in FORMATS
     ),
     RunReader("run", "a run of fire-toolkit", _NATIVE, native.is_native_run, native.read_native_run),
     RunReader(
