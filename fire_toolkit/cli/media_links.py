@@ -16,7 +16,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.connection import checked_url
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.matching.own_items import own_items_of
-from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, files_of, opaque_name
+from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, opaque_name, own_files
 from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.rounds import handed_out
 
@@ -37,16 +37,21 @@ def media_root() -> Path:
     return ((workspace.path("media", "root") or workspace.root) if workspace else Path.cwd()).resolve()
 
 
+def _key(*, makes: bool = False) -> bytes:
+    """Return the key of the workspace's addresses; empty outside of one, or where it has none yet."""
+    workspace = current_workspace()
+    return key_at(workspace.root / SERVER_FOLDER / MEDIA_KEY, makes=makes) if workspace else b""
+
+
 def media_base() -> str:
     """Return where browsers find the workspace's media.
 
     [media] url in fire.toml says so; else `/media` of the server's public address, else a port of this
     machine that is the workspace's own, by its key, so that two workspaces can be served at once.
     """
-    server, workspace = stored_connection(), current_workspace()
+    server = stored_connection()
     public = f"{server.public_url}/media" if server and server.public_url else ""
-    key = key_at(workspace.root / SERVER_FOLDER / MEDIA_KEY, makes=False) if workspace else b""
-    port = PORT + int.from_bytes(key[:2], "big") % _N_PORTS
+    port = PORT + int.from_bytes(_key()[:2], "big") % _N_PORTS
     return checked_url(str(setting_or_default(None, "media", "url")) or public or f"http://127.0.0.1:{port}")
 
 
@@ -74,14 +79,12 @@ def with_addresses(table: Table, ids: Collection[str]) -> Table:
     ids: what is asked, by the table's first column; other rows are left alone. So are all of a workspace
     without a key, which was made before there were such addresses.
     """
-    workspace = current_workspace()
-    key = key_at(workspace.root / SERVER_FOLDER / MEDIA_KEY, makes=False) if workspace else b""
-    if workspace is None or not key or "media_url" not in table.columns:
+    key = _key()
+    if not key or "media_url" not in table.columns:
         return table
     asked = table.loc[table[table.columns[0]].isin(ids), "media_url"].unique()
-    base, root = media_base(), media_root()
-    paths = {url: path for url, path in files_of(asked, root).items() if path.is_relative_to(root)}
-    links = {url: f"{base}/{opaque_name(key, url)}" for url, path in paths.items() if path.is_file()}
+    base = media_base()
+    links = {url: f"{base}/{opaque_name(key, url)}" for url in own_files(asked, media_root())}
     if links:
         where = f"on a server at {base}, where `fire-toolkit media serve` must run"
         say(f"note: {n_of(len(links), 'file')} shown {where}; our own page serves them itself")
@@ -106,8 +109,7 @@ def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
     workspace = current_workspace()
     if workspace is None:
         return dict(names)
-    folder = workspace.root / SERVER_FOLDER
-    key = key_at(folder / MEDIA_KEY)
+    key = _key(makes=True)
     addresses = {url: opaque_name(key, url) for url in names}
     start = f"{base_url.rstrip('/')}/m/"
     texts = (path.read_text(encoding="utf-8") for path in handed_out(workspace.root).values())
@@ -120,6 +122,6 @@ def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
     if lost := used - set(addresses.values()):
         say(
             f"warning: tasks ask for {n_of(len(lost), 'file')} that are none of these: items are gone, or "
-            f"another {folder / MEDIA_KEY} was in use"
+            f"another {workspace.root / SERVER_FOLDER / MEDIA_KEY} was in use"
         )
     return addresses

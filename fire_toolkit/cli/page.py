@@ -160,20 +160,19 @@ def write(
 
 def media_files() -> dict[str, Path]:
     """Return the file behind each media_url that tasks of the workspace may have."""
-    from fire_toolkit.media.places import files_of
+    from fire_toolkit.media.places import own_files
     from fire_toolkit.media.server import url_path
 
     if named_file("items") is None:
         return {}
     base, root = media_base(), media_root()
-    paths = files_of(used_media(None, Given()).items["media_url"], root)
-    found = {url: path for url, path in paths.items() if path.is_file() and path.is_relative_to(root)}
-    names = {url: path.relative_to(root).as_posix() for url, path in found.items()}
+    files = own_files(used_media(None, Given()).items["media_url"], root)
+    names = {url: path.relative_to(root).as_posix() for url, path in files.items()}
     addresses = addresses_here(names, base)
-    for media_url, name in names.items():
-        for shown in (name, addresses[media_url]):
-            found[base + url_path(shown)] = root / name
-    return found
+    served = {
+        base + url_path(shown[url]): path for shown in (names, addresses) for url, path in files.items()
+    }
+    return files | served
 
 
 COMMANDS = (serve, write)

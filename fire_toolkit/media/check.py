@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 COLUMNS = ("doc_id", "media_url", "kind", "container", "codec", "pixel_format", "state", "reason", "fix")
 TRANSCODE = "fire-toolkit media transcode"
-_KINDS = {"video": ("a video", "videos"), "image": ("an image", "images"), "audio": ("a sound", "sounds")}
-_KINDS |= {"text": ("a text", "texts"), "none": ("captions alone", "captions alone")}
 _REMEDIES = {"image": "save it as PNG or JPEG", "audio": "save it as MP3 or WAV"}
 _FETCH = "copy the files here, then "
 
@@ -74,13 +72,14 @@ def _look(
         link = ask_link(client, media_url, origin, is_probed=True)
         facts = link.facts
         is_read = (kind or facts.kind) != "image"  # by a script of the page, which also seeks
-        if link.fault:
-            return facts, NO, link.fault, "correct media_url, or fix its server"
-        if link.mixed:
-            return facts, NO, link.mixed, "serve it over https"
-        if is_read and (link.cors or link.ranges):
-            faults = "; ".join(filter(None, (link.cors, link.ranges)))
-            return facts, NO, faults, f"{_FETCH}fire-toolkit media serve"
+        unread = "; ".join(filter(None, (link.cors, link.ranges))) if is_read else ""
+        for reason, fix in (
+            (link.fault, "correct media_url, or fix its server"),
+            (link.mixed, "serve it over https"),
+            (unread, f"{_FETCH}fire-toolkit media serve"),
+        ):
+            if reason:
+                return facts, NO, reason, fix
         if facts == MediaFacts():
             return facts, UNSEEN, "its content was not checked", ""
     elif path is None:
@@ -94,6 +93,6 @@ def _look(
     elif facts.fault:
         fix = "copy it again from its source"
     elif kind and facts.kind not in ("", kind) and state != NO:
-        reason = f"is {_KINDS[facts.kind][0]}, and the guideline's page shows {_KINDS[kind][0]}"
-        state, fix = NO, f"choose a guideline for {_KINDS[facts.kind][1]}"
+        state, reason = NO, f"its kind is {facts.kind}, and the guideline's page shows {kind}"
+        fix = f"choose a guideline for {facts.kind}"
     return facts, state, reason, "" if state == PLAYS else fix

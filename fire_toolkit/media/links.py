@@ -8,15 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
 from fire_toolkit.media.places import LOOPBACK_HOSTS
-from fire_toolkit.media.probe import MediaFacts, image_format, probe_stream
+from fire_toolkit.media.probe import BLOCK_BYTES, MediaFacts, image_format, probe_stream
 
 if TYPE_CHECKING:
     import httpx
 
-_BLOCK_BYTES = 262_144
 _MAX_BYTES = 64_000_000
 _AT_ONCE = 16
 _MOST_SILENT = 2 * _AT_ONCE  # addresses of a host in a row without any answer: the others are not waited for
@@ -115,22 +114,21 @@ def ask_link(client: httpx.Client, url: str, origin: str, *, is_probed: bool = F
 
     is_probed: its beginning, and whatever else tells what media it holds, is read too.
     """
-    answer, head = _ask(client, url, origin, 0, _BLOCK_BYTES if is_probed else 1)
+    answer, head = _ask(client, url, origin, 0, BLOCK_BYTES if is_probed else 1)
     if answer is None:
         return Link(head.decode(), is_silent=True)
     link = answered(answer, origin)
     if not is_probed or not answer.is_success:
         return link
     total = answer.headers.get("Content-Range", "").rpartition("/")[2]
-    facts, image = MediaFacts(), image_format(head)
-    if answer.status_code == 206 and total.isascii() and total.isdigit() and len(total) < 20:
-        if image and int(total) > _BLOCK_BYTES:
-            facts = MediaFacts("image", image, image)
-        else:
-            with io.BufferedReader(_Remote(client, url, origin, int(total), head), _BLOCK_BYTES) as remote:
-                facts = probe_stream(cast(BinaryIO, remote), is_whole=False)
-    elif len(head) < _BLOCK_BYTES:  # all of it, from a server that sends no parts
+    n_bytes = int(total) if total.isascii() and total.isdigit() and len(total) < 20 else 0
+    is_part, facts = answer.status_code == 206, MediaFacts()
+    if len(head) == n_bytes or (not is_part and len(head) < BLOCK_BYTES):
         facts = probe_stream(io.BytesIO(head), is_whole=True)
+    elif image := image_format(head):
+        facts = MediaFacts("image", image, image)
+    elif is_part and n_bytes:
+        facts = probe_stream(_Remote(client, url, origin, n_bytes, head), is_whole=False)
     return replace(link, facts=facts, fault=facts.fault)
 
 
@@ -194,35 +192,28 @@ def _origin_of(url: httpx.URL) -> str:
     return f"{url.scheme}://{url.netloc.decode()}"
 
 
-class _Remote(io.RawIOBase):
+class _Remote:
     """A file behind an address, read in parts; it ends early after 64 MB, which no header needs."""
 
     def __init__(self, client: httpx.Client, url: str, origin: str, size: int, head: bytes) -> None:
-        self._asked = (client, url, origin)
-        self._size, self._head = size, head
+        self._asked, self._size, self._head = (client, url, origin), size, head
         self._place, self._left = 0, _MAX_BYTES
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
         self._place = max(0, start + offset)
         return self._place
 
-    def readinto(self, target: object) -> int:
-        view = memoryview(target).cast("B")  # type: ignore[arg-type]
-        length = min(len(view), self._size - self._place)
-        piece = self._head[self._place : self._place + max(length, 0)]
-        if length > 0 and not piece and self._left > 0:
-            answer, piece = _ask(*self._asked, self._place, length)
-            if answer is None:
-                raise OSError(piece.decode())
-            piece = piece if answer.status_code == 206 else b""
-            self._left -= max(len(piece), 1)
-        view[: len(piece)] = piece
+    def tell(self) -> int:
+        return self._place
+
+    def read(self, n_bytes: int) -> bytes:
+        start, n_bytes = self._place, min(n_bytes, self._size - self._place, self._left)
+        piece = self._head[start : start + max(n_bytes, 0)]
+        if not piece and n_bytes > 0:
+            answer, piece = _ask(*self._asked, start, n_bytes)
+            if answer is None or answer.status_code != 206:
+                raise OSError("it answers no more")
+            self._left -= len(piece)
         self._place += len(piece)
-        return len(piece)
+        return piece

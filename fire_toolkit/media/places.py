@@ -47,6 +47,12 @@ def files_of(media_urls: Iterable[str], root: Path) -> dict[str, Path]:
     return {url: path.resolve() for url, path in paths.items() if path}
 
 
+def own_files(media_urls: Iterable[str], root: Path) -> dict[str, Path]:
+    """Return the file of each media_url that names one which is there, below the resolved folder `root`."""
+    paths = files_of(media_urls, root)
+    return {url: path for url, path in paths.items() if path.is_relative_to(root) and path.is_file()}
+
+
 def is_showable(media_url: str) -> bool:
     """Whether a page of Label Studio can open `media_url`: an address, its own storage, or a bucket.
 

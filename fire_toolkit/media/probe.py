@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from fire_toolkit.errors import FireError
 
@@ -42,6 +42,7 @@ _NAMES |= {name: name.upper() for name in ("hevc", "vp8", "vp9", "av1")}
 # Where every browser plays a sound; Ogg, WebM and the rest are for some.
 _SOUNDS = {"mp3": ("mp3",), "aac": ("mp4", "aac"), "flac": ("flac",), "pcm": ("wav",)}
 _MICROSECONDS = 1_000_000
+BLOCK_BYTES = 262_144  # read at once
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,11 @@ def load_pyav() -> Any:
     return av
 
 
-def open_media(source: Path | BinaryIO) -> Any:
-    """Return PyAV's container of a file or a readable stream; other files that it names are not opened."""
+def open_media(source: Any) -> Any:
+    """Return PyAV's container of a path or a readable stream; other files that it names are not opened."""
     target = str(source) if isinstance(source, Path) else source
-    return load_pyav().open(target, options={"format_whitelist": ",".join(_FORMATS.split())})
+    options = {"format_whitelist": ",".join(_FORMATS.split())}
+    return load_pyav().open(target, options=options, buffer_size=BLOCK_BYTES)
 
 
 def first_video(container: Any) -> Any:
@@ -149,7 +151,7 @@ def probe_file(path: Path) -> MediaFacts:
         return MediaFacts(fault="you may not read this file")
 
 
-def probe_stream(stream: BinaryIO, *, is_whole: bool) -> MediaFacts:
+def probe_stream(stream: Any, *, is_whole: bool) -> MediaFacts:
     """Return what a readable, seekable stream holds; `is_whole`: also look whether its end is there.
 
     Raises:
@@ -183,7 +185,7 @@ def image_format(head: bytes) -> str:
     return next((name for start, name in _IMAGE_STARTS.items() if head.startswith(start)), "")
 
 
-def _probe_image(stream: BinaryIO, name: str) -> MediaFacts:
+def _probe_image(stream: Any, name: str) -> MediaFacts:
     from PIL import Image, UnidentifiedImageError  # comes with label-studio-sdk
 
     facts = MediaFacts("image", container=name, codec=name)

@@ -23,7 +23,6 @@ LOOPBACK = "127.0.0.1"
 HEADER_S = 10.0  # for a request to arrive whole
 STALLED_S = 1.0  # without a byte taken by the client: the connection may give way to a new one
 MOST = 256  # connections at once; from three quarters of them on, those that stand give way
-_AGAIN_S = 0.25
 _WAITING = 128  # connections that may wait to be taken
 _OWN_FILES = 64
 _BUSY = b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -91,49 +90,37 @@ class _Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._deadline: asyncio.TimerHandle | None = None
         self._stands_since = self.loop.time()
         self._await_request()
         self._make_room()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._is_at_work():
-            self._end_deadline()
-        else:
+        if not self._is_at_work():
             self._await_request()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self._is_at_work():
-            self._stands_since = self.loop.time()
-            if self.conn.trailing_data[0]:
-                self._await_request()
+        self._stands_since = self.loop.time()
+        if not self._is_at_work() and self.conn.trailing_data[0]:
+            self._await_request()
 
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stands_since = self.loop.time()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._end_deadline()
-        super().connection_lost(exc)
-
     def _is_at_work(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
     def _await_request(self) -> None:
-        if self._deadline is None and self._is_open():
-            self._deadline = self.loop.call_later(HEADER_S, self.transport.abort)
-
-    def _end_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        """End the connection unless a request has begun to be answered in time."""
+        before = self.cycle
+        self.loop.call_later(HEADER_S, lambda: self.transport.abort() if self.cycle is before else None)
 
     def _make_room(self) -> None:
-        most = _most_connections()
-        there = [each for each in self.connections if isinstance(each, _Connection) and each._is_open()]
-        if len(there) <= most * 3 // 4 or not self._is_open():
+        own = [each for each in self.connections if isinstance(each, _Connection)]
+        there, most = [each for each in own if not each.transport.is_closing()], _most_connections()
+        if len(there) <= most * 3 // 4:
             return
         idle = [each for each in there if each is not self and not each._is_at_work()]
         since = self.loop.time() - STALLED_S
@@ -143,11 +130,6 @@ class _Connection(H11Protocol):
         elif len(there) > most:
             self.transport.write(_BUSY)
             self.transport.close()
-        else:
-            self.loop.call_later(_AGAIN_S, self._make_room)
-
-    def _is_open(self) -> bool:
-        return not self.transport.is_closing()
 
 
 def _most_connections() -> int:

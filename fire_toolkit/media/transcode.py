@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -46,18 +45,18 @@ TARGETS = {
 }
 
 
-def encode_video(source: Path, path: Path, target: Target) -> tuple[int, int]:
+def encode_video(source: Path, path: Path, target: Target) -> int:
     """Write the first video of `source` to `path`, 8 bit 4:2:0, without sound.
 
-    Returns how many pictures were written, and how many damaged packets of the source were left out. Times,
-    sides of pixels and the way up are kept; sizes become even (a row or column is lost to scaling). The same
-    source gives the same bytes with the same FFmpeg.
+    Returns how many damaged packets of the source were left out. Times, sides of pixels and the way up are
+    kept; sizes become even (a row or column is lost to scaling). The same source gives the same bytes with
+    the same FFmpeg.
 
     Raises:
         FFmpegError (of PyAV): the source cannot be read, or the file not be written.
         ValueError: not one picture can be decoded.
     """
-    done = Counter[str]()
+    damaged: list[Any] = []
     options = {"fflags": "+bitexact"} | ({"movflags": "+faststart"} if target.container == "mp4" else {})
     with (
         open_media(source) as reader,
@@ -67,18 +66,21 @@ def encode_video(source: Path, path: Path, target: Target) -> tuple[int, int]:
         if video is None:
             raise ValueError("no video in it")
         stream: Any = None
-        for picture, ticks in _pictures(reader, video, done):
+        for picture, ticks in _pictures(reader, video, damaged):
             if stream is None:
                 stream = _add_stream(writer, video, picture, target)
             writer.mux(stream.encode(_fitted(picture, ticks, stream)))
         if stream is None:
             raise ValueError("no picture can be decoded")
         writer.mux(stream.encode())
-    return done["pictures"], done["damaged"]
+    return len(damaged)
 
 
-def _pictures(reader: Any, video: Any, done: Counter[str]) -> Iterator[tuple[Any, int]]:
-    """Yield the pictures of a stream the right way up, each with a time of its own that rises from 0."""
+def _pictures(reader: Any, video: Any, damaged: list[Any]) -> Iterator[tuple[Any, int]]:
+    """Yield the pictures of a stream the right way up, each with a time of its own that rises from 0.
+
+    damaged: takes the packets that cannot be decoded.
+    """
     import numpy as np
 
     av = load_pyav()
@@ -88,16 +90,15 @@ def _pictures(reader: Any, video: Any, done: Counter[str]) -> Iterator[tuple[Any
         try:
             decoded = packet.decode()
         except av.error.InvalidDataError:
-            done["damaged"] += 1
+            damaged.append(packet)
             continue
         for frame in decoded:
             if frame.pts is None or frame.time_base is None:  # it follows the picture before it
-                ticks = last + step if done["pictures"] else 0
+                ticks = last + step if last >= 0 else 0
             else:
                 ticks = round(frame.pts * frame.time_base / _TICK_S)
                 start = ticks - max(last, 0) if start is None else start
                 ticks -= start
-            done["pictures"] += 1
             last = max(ticks, last + 1)
             if turns := round(frame.rotation / 90) % 4:
                 turned = np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
@@ -181,13 +182,11 @@ def transcode_media(
     moved: dict[str, str] = {}
     for number, media_url in enumerate(dict.fromkeys(items["media_url"]), start=1):
         report(number, Path(media_url).name)
-        source, n_damaged = file_at(media_url, root), 0
+        source, made = file_at(media_url, root), None
         try:
-            state, made, n_damaged = _finished(source, out, target) if source else (ELSEWHERE, None, 0)
+            state, made, reason = _finished(source, out, target) if source else (ELSEWHERE, None, "")
         except ValueError as error:
-            state, made, reason = FAILED, None, str(error)
-        else:
-            reason = f"{n_damaged} damaged packets left out" if n_damaged else ""
+            state, reason = FAILED, str(error)
         if made:
             path, base = made.resolve(), root.resolve()
             moved[media_url] = (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()
@@ -197,10 +196,10 @@ def transcode_media(
     return check_items(items.assign(media_url=urls)), files
 
 
-def _finished(source: Path, out: Path, target: Target) -> tuple[str, Path | None, int]:
+def _finished(source: Path, out: Path, target: Target) -> tuple[str, Path | None, str]:
     """Return the new video of a source, as it was made before or is made now, None where the source plays.
 
-    The last number is that of the damaged packets that were left out.
+    The text says how many damaged packets were left out.
 
     Raises:
         ValueError: it cannot be done with this source; the text says why.
@@ -210,17 +209,17 @@ def _finished(source: Path, out: Path, target: Target) -> tuple[str, Path | None
     key = text_sha256(f"{sha256_of(source)} {target}")[:12]  # tells sources of one name apart
     made = out / f"{source.stem[:80]}-{key}.{target.container}"
     if judge_media(probe_file(made)).state == PLAYS:
-        return THERE, made, 0
+        return THERE, made, ""
     facts = probe_file(source)
     verdict = judge_media(facts)
     if verdict.state == PLAYS:
-        return PLAYED, None, 0
+        return PLAYED, None, ""
     if facts.fault or facts.kind != "video":
         raise ValueError(verdict.reason)
     part = out / f".{made.name}.{os.getpid()}.tmp"
     pyav_fault = load_pyav().error.FFmpegError
     try:
-        _, n_damaged = encode_video(source, part, target)
+        n_damaged = encode_video(source, part, target)
         new = probe_file(part)
         if (verdict := judge_media(new)).state != PLAYS:
             raise ValueError(f"the new video does not play ({verdict.reason})")
@@ -238,4 +237,4 @@ def _finished(source: Path, out: Path, target: Target) -> tuple[str, Path | None
         ) from None
     finally:
         part.unlink(missing_ok=True)
-    return DONE, made, n_damaged
+    return DONE, made, f"{n_damaged} damaged packets left out" if n_damaged else ""

@@ -56,7 +56,7 @@ def test_a_workspace_knows_items_root_and_page(folder: Path) -> None:
     write_items(folder / "collection", "videos/h264.mp4", "videos/a.png")
     result = fire("media", "check", code=1)
     assert "a.png" in result.stdout
-    assert "is an image, and the guideline's page shows a video" in result.stdout
+    assert "its kind is image, and the guideline's page shows video" in result.stdout
     assert "h264.mp4" not in result.stdout
 
 

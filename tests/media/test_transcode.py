@@ -39,12 +39,11 @@ def test_pictures_keep_their_times(clips: Path, tmp_path: Path, name: str, targe
     if not (clips / name).exists():
         pytest.skip(f"this FFmpeg cannot make {name}")
     out = tmp_path / f"v.{target.container}"
-    encoded = encode_video(clips / name, out, target)
+    assert encode_video(clips / name, out, target) == 0
     facts = probe_file(out)
     assert (codec, "yuv420p", "") == (facts.codec, facts.pixel_format, facts.fault)
     before, after = pictures(clips / name), pictures(out)
     assert (after[0].width, after[0].height) == (64, 48)
-    assert encoded == (50, 0)
     assert [number / 25 for number in range(50)] == pytest.approx([frame.time for frame in after], abs=0.002)
     for old, new in zip(before[::10], after[::10], strict=True):
         colours = [frame.to_ndarray(format="rgb24").astype(float) for frame in (old, new)]
@@ -120,9 +119,8 @@ def test_damaged_packets_are_left_out_and_counted(tmp_path: Path) -> None:
     start = content.find(b"\xff\xd8\xff", len(content) // 2)
     content[start : start + 400] = bytes(400)
     source.write_bytes(bytes(content))
-    encoded = encode_video(source, tmp_path / "v.mp4", H264)
-    assert encoded[1] >= 1
-    assert 45 <= encoded[0] < 50
+    assert encode_video(source, tmp_path / "v.mp4", H264) >= 1
+    assert 45 <= len(pictures(tmp_path / "v.mp4")) < 50
 
 
 def test_only_what_does_not_play_is_made_anew(clips: Path, tmp_path: Path) -> None:
