@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Protocol
 
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
+from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.plugins import Registry
 
 Report = Callable[[int], None]
+NOT_PUSHED = "nothing was pushed from this workspace; push first (answers from files: `fire-toolkit import`)"
 
 
 def no_report(n: int) -> None:
@@ -43,35 +45,39 @@ class Fetched:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Carried:
+    """What a carrier carries: its rounds of a campaign, and the guideline they are judged by.
+
+    known: the campaign, None where none has begun; store: the file of its record.
+    """
+
+    known: Campaign | None
+    rounds: Sequence[Round]
+    guideline: Guideline
+    store: Path
+
+    @property
+    def campaign(self) -> Campaign:
+        """The campaign; a usage error where none has begun."""
+        if self.known is None:
+            raise UsageError(NOT_PUSHED)
+        return self.known
+
+
 class Carrier(Protocol):
     """What a campaign asks of its carrier. Each step can be cut short and run again: nothing is doubled."""
 
-    def deliver(
-        self,
-        campaign: Campaign,
-        rounds: Sequence[Round],
-        guideline: Guideline,
-        store: Path,
-        *,
-        report: Report = no_report,
-    ) -> Sequence[Delivered]:
-        """Bring every queue of `rounds` to its annotator, as far as it is not there; `store`: the record."""
+    def deliver(self, carried: Carried, *, report: Report = no_report) -> Sequence[Delivered]:
+        """Bring every queue to its annotator, as far as it is not there."""
 
-    def fetch(
-        self,
-        campaign: Campaign | None,
-        rounds: Sequence[Round],
-        store: Path,
-        *,
-        is_full: bool = False,
-        report: Report = no_report,
-    ) -> Fetched:
-        """Add to the record `store` what was answered since the last time (is_full: read all again)."""
+    def fetch(self, carried: Carried, *, is_full: bool = False, report: Report = no_report) -> Fetched:
+        """Add to the record what was answered since the last time (is_full: read all again)."""
 
     def retire(self, names: Iterable[str]) -> None:
         """Stop asking annotators; what they answered stays theirs."""
 
-    def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
+    def where(self, carried: Carried) -> dict[QueueName, str]:
         """Return where each queue is judged, an address or a file; without those that are nowhere."""
 
 

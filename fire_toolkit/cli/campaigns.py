@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import pandas as pd
 
+from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_SERVER,
@@ -95,11 +96,6 @@ class Begun:
         return replace(self.guideline, label_config=self.campaign.label_config)
 
     @property
-    def by_hand(self) -> list[Round]:
-        """The rounds that files carry."""
-        return [*Rounds(self.root, BY_HAND)]
-
-    @property
     def carriers(self) -> set[str]:
         """Whatever carries any of its rounds."""
         return {*self.rounds.carriers.values()}
@@ -136,6 +132,12 @@ class Begun:
 def guideline_of_campaign(campaign: Campaign | None, *, tasks: Path | None = None) -> Guideline:
     """Return the guideline of the workspace's campaign; before one has begun, that of the tasks in a file."""
     return guideline_of(needed_workspace(""), campaign.guideline if campaign else None, tasks=tasks)
+
+
+def carried_at(root: Path, carrier: str | None = None) -> Carried:
+    """Return what a carrier (None: any) has of a workspace's campaign."""
+    campaign = read_campaign(root)
+    return Carried(campaign, Rounds(root, carrier), guideline_of_campaign(campaign), root / STORE)
 
 
 def full_pull_due(campaign: Begun) -> str:
@@ -204,10 +206,8 @@ def deliver_files() -> bool:
     campaign = begun_here()
     if campaign is None:
         return False
-    folder = Folder(campaign.root, campaign.guideline)
-    record, rounds = campaign.campaign, campaign.by_hand
-    given = folder.deliver(record, rounds, campaign.guideline, campaign.root / STORE)
-    places = folder.where(record, rounds)
+    folder, own = Folder(campaign.root), carried_at(campaign.root, BY_HAND)
+    given, places = folder.deliver(own), folder.where(own)
     for entry in given:
         if entry.n_added:
             place = Path(places[entry.queue].split(", ")[-1])

@@ -10,13 +10,13 @@ from typing import Any
 import click
 import pandas as pd
 
-from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched
+from fire_toolkit.campaign.carrier import CARRIERS, NOT_PUSHED, Carrier, Fetched
 from fire_toolkit.campaign.ledger import ANSWERED, STATES
 from fire_toolkit.campaign.merging import merge_record
-from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds, read_campaign, read_rounds
+from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds, read_campaign
 from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.views import record_to_judgments
-from fire_toolkit.cli.campaigns import guideline_of_campaign, used_connection
+from fire_toolkit.cli.campaigns import carried_at, guideline_of_campaign, used_connection
 from fire_toolkit.cli.common import (
     Meter,
     needed_workspace,
@@ -74,19 +74,16 @@ def pull_once(
     Returns:
         What came in, and why a carrier could not be read where another one could.
     """
-    campaign, rounds = read_campaign(root), Rounds(root)
+    rounds = Rounds(root)
     names = sorted({*rounds.carriers.values()} - {BY_HAND}) if rounds else [BY_SERVER]
-    if campaign is None or not names:
-        raise UsageError(
-            "nothing was pushed from this workspace; push first (answers from files: `fire-toolkit import`)"
-        )
+    if read_campaign(root) is None or not names:
+        raise UsageError(NOT_PUSHED)
     found, failed = [], None
     for name in names:
         try:
             carrier = carrier_of(name, root, accepts_loss=accepts_loss)
             with Meter("tasks read", None) as meter:
-                own = Rounds(root, name)
-                found.append(carrier.fetch(campaign, own, root / STORE, is_full=is_full, report=meter))
+                found.append(carrier.fetch(carried_at(root, name), is_full=is_full, report=meter))
         except FireError as error:
             failed = failed or error
     if failed and not found:
@@ -108,8 +105,8 @@ def read_files(root: Path, paths: Sequence[Path], *, source: str | None = None) 
 
     source: of the people in another campaign's record, see `merge_record`.
     """
-    campaign, rounds = read_campaign(root), read_rounds(root)
-    saved = [path for path in paths if is_answer_file(path)] if campaign else []
+    own = carried_at(root)
+    saved = [path for path in paths if is_answer_file(path)] if own.known else []
     copies = [path for path in paths if is_record(path)]
     paths = [path for path in paths if path not in (*saved, *copies)]
     found = []
@@ -117,15 +114,13 @@ def read_files(root: Path, paths: Sequence[Path], *, source: str | None = None) 
         with Store(root / STORE) as store:
             notes = [note for path in copies for note in merge_record(store, path, source=source)]
             found.append(Fetched(store.counts, (*notes, *store.notes)))
-    if campaign and saved:
-        shown = replace(guideline_of(root), label_config=campaign.label_config)
-        found.append(take_files(saved, campaign, rounds, shown, root / STORE))
-    if found and not paths:
-        return _together(found)
-    names = pseudonyms(read_register(root / SERVER_FOLDER))
-    folder = Folder(root, guideline_of(root), exports=paths, names=names)
-    with Meter("answers read", None) as meter:
-        found.append(folder.fetch(campaign, rounds, root / STORE, report=meter))
+    if saved:
+        shown = replace(own.guideline, label_config=own.campaign.label_config)
+        found.append(take_files(saved, replace(carried_at(root, BY_PAGE), guideline=shown)))
+    if paths or not found:
+        names = pseudonyms(read_register(root / SERVER_FOLDER))
+        with Meter("answers read", None) as meter:
+            found.append(Folder(root, exports=paths, names=names).fetch(own, report=meter))
     return _together(found)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Plan
-from fire_toolkit.labelstudio.showing import open_items, refuse_unreachable
+from fire_toolkit.labelstudio.showing import open_items, refuse_unreachable, refuse_unshowable
 from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.database import STORE
@@ -45,9 +45,7 @@ def renewed_rounds(root: Path, rounds: Sequence[Round], rules: Guideline, inputs
         name = path.relative_to(root).as_posix()
         if number not in on_server or pushed.get(name) == sha256_of(path):
             continue
-        tasks = read_task_files(relative_path(path), rules)
-        entry = on_server[number]
-        asked = entry.drawn
+        tasks, asked = read_task_files(relative_path(path), rules), on_server[number].drawn
         if set(tasks["pair_id"]) != set(asked.loc[~asked["kind"].isin([TRAINING, CONTROL]), "pair_id"]):
             say(f"note: {name} has other pairs than round {number}, which has begun; it is not sent")
             continue
@@ -64,63 +62,76 @@ def renewed_rounds(root: Path, rounds: Sequence[Round], rules: Guideline, inputs
     return renewed
 
 
-def look_before(plans: Sequence[Plan], rules: Guideline, connection: Connection, sample: int | None) -> None:
-    """Ask the addresses of what would be sent whether they answer, and say how many were asked.
+@dataclass(frozen=True)
+class Look:
+    """Looks whether annotators will see what is pushed, before and after.
 
-    Raises:
-        FireError: at some of them annotators would see nothing.
+    sample: as `push` was told; rounds: those that begin or have changed.
+
+    Raises, in all looks:
+        FireError: somewhere they would see nothing.
     """
-    tasks = [task["data"] for plan in plans for task in plan.to_send] if rules.shows_media else []
-    media = {task[rules.media_key]: key_words(task[PAIR_ID]) for task in tasks}
-    if not media:
-        return
-    items = n_of(len(media), "item")
-    if sample == 0:
-        say(f"note: nobody has looked whether annotators can see the {items} (--check-media 0)")
-        return
-    with Meter("media asked", None) as meter, Api(connection) as api:
-        n_asked, n = refuse_unreachable(media, rules, api=api, sample=sample, report=meter)
-    if sample is not None and n_asked < len(media):
-        say(f"note: {n_asked:,} of {items} asked, drawn at random; all of them answer")
-    if n:
+
+    rules: Guideline
+    sample: int | None
+    rounds: Sequence[Round]
+
+    def at_files(self) -> None:
+        """Refuse rounds of our own page that show an item which is not there."""
+        shown = [entry for entry in self.rounds if entry.carrier == BY_PAGE]
+        if not shown or self.sample == 0:
+            return
+        from fire_toolkit.cli.page import media_files
+        from fire_toolkit.pages.office import missing_media
+
+        if missing := missing_media(shown, self.rules, media_files(), local_base()):
+            n_tasks = sum(int(entry.tasks["media_url"].isin(missing).sum()) for entry in shown)
+            raise FireError(
+                f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there "
+                f"({', '.join(missing[:3])}), so annotators would see nothing; put the files where "
+                f"media_url says (an address, or a path from [media] root in fire.toml, {media_root()} now) "
+                "and make the tasks again, or push with --check-media 0"
+            )
+
+    def at_addresses(self) -> None:
+        """Refuse rounds of the server that name items by what no browser can open."""
+        for entry in self.rounds if self.rules.shows_media else ():
+            if entry.carrier == BY_SERVER:
+                refuse_unshowable(entry.tasks)
+
+    def before(self, plans: Sequence[Plan], connection: Connection) -> None:
+        """Ask the addresses of what would be sent whether they answer, and say how many were asked."""
+        tasks = [task["data"] for plan in plans for task in plan.to_send] if self.rules.shows_media else []
+        media = {task[self.rules.media_key]: key_words(task[PAIR_ID]) for task in tasks}
+        if not media:
+            return
+        items, sample = n_of(len(media), "item"), self.sample
+        if sample == 0:
+            say(f"note: nobody has looked whether annotators can see the {items} (--check-media 0)")
+            return
+        with Meter("media asked", None) as meter, Api(connection) as api:
+            n_asked, n = refuse_unreachable(media, self.rules, api=api, sample=sample, report=meter)
         asked = n_of(n_asked, "item")
-        say(f"note: {n:,} of {asked} do not answer parts (Range): nobody can seek in them")
+        if sample is not None and n_asked < len(media):
+            say(f"note: {n_asked:,} of {items} asked, drawn at random; all of them answer")
+        if n:
+            say(f"note: {n:,} of {asked} do not answer parts (Range): nobody can seek in them")
 
-
-def refuse_missing(rounds: Sequence[Round], rules: Guideline, sample: int | None) -> None:
-    """Raise a FireError where our own page would show an item that is not there; sample 0: do not look."""
-    shown = [entry for entry in rounds if entry.carrier == BY_PAGE]
-    if not shown or sample == 0:
-        return
-    from fire_toolkit.cli.page import media_files
-    from fire_toolkit.pages.office import missing_media
-
-    if missing := missing_media(shown, rules, media_files(), local_base()):
-        n_tasks = sum(int(entry.tasks["media_url"].isin(missing).sum()) for entry in shown)
-        raise FireError(
-            f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there "
-            f"({', '.join(missing[:3])}), so annotators would see nothing; put the files where "
-            f"media_url says (an address, or a path from [media] root in fire.toml, {media_root()} now) and "
-            "make the tasks again, or push with --check-media 0"
-        )
-
-
-def look_after(pushed: Sequence[Plan], rules: Guideline, connection: Connection) -> None:
-    """Open an item of each project as its page does.
-
-    Raises:
-        FireError: annotators see nothing there.
-    """
-    queues = {entry.project: entry.queue for entry in pushed if entry.project}
-    with Api(connection) as api:
-        opened = open_items(api, queues, rules)
-    named = [f"project {number} ({queues[number]}): {fault}" for number, fault in opened.items() if fault]
-    if named:
-        raise FireError(
-            f"the tasks are there, but the first item cannot be seen in {len(named):,} of "
-            f"{n_of(len(queues), 'project')} ({'; '.join(named[:3] + ['…'] * (len(named) > 3))}); "
-            "for /data/local-files/ or a bucket add its storage in the project's settings; then push again"
-        )
+    def after(self, plans: Sequence[Plan], connection: Connection) -> None:
+        """Open an item of each project as its page does."""
+        queues = {entry.project: entry.queue for entry in plans if entry.project}
+        if self.sample == 0:
+            return
+        with Api(connection) as api:
+            opened = open_items(api, queues, self.rules)
+        named = [f"project {number} ({queues[number]}): {fault}" for number, fault in opened.items() if fault]
+        if named:
+            raise FireError(
+                f"the tasks are there, but the first item cannot be seen in {len(named):,} of "
+                f"{n_of(len(queues), 'project')} ({'; '.join(named[:3] + ['…'] * (len(named) > 3))}); "
+                "for /data/local-files/ or a bucket add its storage in the project's settings; then push "
+                "again"
+            )
 
 
 _MANY = 50_000  # tasks in a project: the server walks through them at each import
@@ -171,39 +182,36 @@ def say_pushed(
         f"in {n_of(counts['projects'], 'project')}"
     )
     open_to = [entry for entry in pushed if entry.project and entry.queue.annotator_id not in retired]
-    pages = {entry.queue: connection.labeling_page(entry.project) for entry in open_to}
-    shown = {str(queue): page for queue, page in pages.items()}
-    Given({"as_json": as_json}).summarise({**counts, "pages": shown}, words)
-    for queue, page in pages.items():
-        say(f"{queue.annotator_id} opens {page}")
+    pages = {str(entry.queue): connection.labeling_page(entry.project) for entry in open_to}
+    Given({"as_json": as_json}).summarise({**counts, "pages": pages}, words)
+    for entry in open_to:
+        say(f"{entry.queue.annotator_id} opens {pages[str(entry.queue)]}")
     for entry in pushed:
         for note in _notes(entry):
             say(f"note: project {entry.project} ({entry.queue}): {note}")
 
 
-def _notes(entry: Plan) -> list[str]:
-    """Return what is wrong with a project, or has yet to come."""
-    crossed, pairs = ", ".join(entry.crossed[:3]), ", ".join(list(entry.duplicates)[:3])
-    found = [
-        f"{n_of(entry.n_held, 'task')} held back until the training is done: pull, then push again",
-        f"{n_of(len(entry.crossed), 'task')} answered in the moment of the update ({crossed}): the answers "
-        "may be of the old caption or address; look at them",
-        f"{n_of(len(entry.duplicates), 'pair')} there more than once ({pairs}); delete the copies without "
-        "answers in the Data Manager, or leave them: the latest answer counts",
-        f"{n_of(entry.n_foreign, 'task')} not of this queue; their answers do not count for it",
-        f"projects {', '.join(map(str, entry.twins))} are copies of it; `fire-toolkit doctor` says which to "
-        "delete",
-        f"more than {_MANY:,} tasks slow a server down; hand out less at once (--budget)",
-        f"{', '.join(sorted(entry.restored))} had been changed by hand and were restored",
-    ]
-    is_slow = entry.n_there + entry.n_added > _MANY
-    sizes = (
-        entry.n_held,
-        entry.crossed,
-        entry.duplicates,
-        entry.n_foreign,
-        entry.twins,
-        is_slow,
-        entry.restored,
-    )
-    return [words for words, size in zip(found, sizes, strict=True) if size]
+def _notes(entry: Plan) -> Iterator[str]:
+    """Yield what is wrong with a project, or has yet to come."""
+    if entry.n_held:
+        yield f"{n_of(entry.n_held, 'task')} held back until the training is done: pull, then push again"
+    if entry.crossed:
+        words = f"{n_of(len(entry.crossed), 'task')} answered in the moment of the update"
+        yield (
+            f"{words} ({', '.join(entry.crossed[:3])}): the answers may be of the old caption or address; "
+            "look at them"
+        )
+    if doubled := list(entry.duplicates):
+        yield (
+            f"{n_of(len(doubled), 'pair')} there more than once ({', '.join(doubled[:3])}); delete the "
+            "copies without answers in the Data Manager, or leave them: the latest answer counts"
+        )
+    if entry.n_foreign:
+        yield f"{n_of(entry.n_foreign, 'task')} not of this queue; their answers do not count for it"
+    if entry.twins:
+        twins = ", ".join(map(str, entry.twins))
+        yield f"projects {twins} are copies of it; `fire-toolkit doctor` says which to delete"
+    if entry.n_there + entry.n_added > _MANY:
+        yield f"more than {_MANY:,} tasks slow a server down; hand out less at once (--budget)"
+    if entry.restored:
+        yield f"{', '.join(sorted(entry.restored))} had been changed by hand and were restored"

@@ -58,9 +58,9 @@ def status(*, as_json: bool) -> None:
 def _say_progress() -> None:
     """Say how far each annotator is, and where the files with their tasks are."""
     from fire_toolkit.campaign.progress import measure_progress
-    from fire_toolkit.campaign.records import QueueName
+    from fire_toolkit.campaign.records import BY_HAND, QueueName
     from fire_toolkit.campaign.store import Store
-    from fire_toolkit.cli.campaigns import begun_here, full_pull_due
+    from fire_toolkit.cli.campaigns import begun_here, carried_at, full_pull_due
     from fire_toolkit.folder.carrier import Folder
     from fire_toolkit.labelstudio.places import DROPPED, lost_words, read_places
     from fire_toolkit.workspace.database import STORE
@@ -68,8 +68,7 @@ def _say_progress() -> None:
     campaign = begun_here()
     if campaign is None:
         return
-    folder = Folder(campaign.root, campaign.guideline)
-    places = folder.where(campaign.campaign, campaign.by_hand)
+    places = Folder(campaign.root).where(carried_at(campaign.root, BY_HAND))
     with campaign.store() as store:
         queues = measure_progress(store, guideline=campaign.guideline)
     latest = max((queue.round for queue in queues), default=0)

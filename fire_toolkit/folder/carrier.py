@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.answers import parse_export
-from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, no_report
+from fire_toolkit.campaign.carrier import Carried, Delivered, Fetched, Report, no_report
 from fire_toolkit.campaign.ledger import Origin, answer_rows, answer_text, pairs_of, says_the_same
 from fire_toolkit.campaign.page_json import split_pages
-from fire_toolkit.campaign.records import Campaign, QueueName, Round, write_retired
+from fire_toolkit.campaign.records import QueueName, Round, write_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import ROUND, task_lines
 from fire_toolkit.campaign.votes import judgments_from_export
@@ -75,32 +75,16 @@ class Folder:
     """
 
     def __init__(
-        self,
-        root: Path,
-        guideline: Guideline,
-        *,
-        exports: Sequence[Path] = (),
-        names: Mapping[str, str] | None = None,
+        self, root: Path, *, exports: Sequence[Path] = (), names: Mapping[str, str] | None = None
     ) -> None:
-        self._root = root
-        self._guideline = guideline
-        self._exports = exports
-        self._names = names or {}
+        self._root, self._exports, self._names = root, exports, names or {}
 
-    def deliver(
-        self,
-        campaign: Campaign,
-        rounds: Sequence[Round],
-        guideline: Guideline,
-        store: Path,
-        *,
-        report: Report = no_report,
-    ) -> list[Delivered]:
+    def deliver(self, carried: Carried, *, report: Report = no_report) -> list[Delivered]:
         """Write the files that are not there; what was handed out is never written over."""
         given = []
-        for entry in rounds:
+        for entry in carried.rounds:
             folder = tasks_file(self._root, entry.number).parent
-            own = queue_files(entry, guideline)
+            own = queue_files(entry, carried.guideline)
             for (batch, name), rows in _handed(entry):
                 texts, n_tasks = own[batch, name], len(rows)
                 missing = {
@@ -113,25 +97,17 @@ class Folder:
                 report(n_tasks)
         return given
 
-    def fetch(
-        self,
-        campaign: Campaign | None,
-        rounds: Sequence[Round],
-        store: Path,
-        *,
-        is_full: bool = False,
-        report: Report = no_report,
-    ) -> Fetched:
+    def fetch(self, carried: Carried, *, is_full: bool = False, report: Report = no_report) -> Fetched:
         """Add the answers in the exports to the ledger, each file as a whole or not at all.
 
         Raises:
             FormatError: neither an export as JSON nor a sheet, or one that is damaged; an unknown label.
             UsageError: the annotator of the answers in a file is unclear.
         """
-        queues = queues_of(rounds)
-        with Store(store) as kept:
+        queues = queues_of(carried.rounds)
+        with Store(carried.store) as kept:
             for path in self._exports:
-                rows = self._rows(path, queues, kept)
+                rows = self._rows(path, carried.guideline, queues, kept)
                 kept.add_answers(rows)
                 report(len(rows))
             return Fetched(kept.counts, tuple(kept.notes))
@@ -140,10 +116,10 @@ class Folder:
         """Note that annotators get no further files."""
         write_retired(self._root, names)
 
-    def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
+    def where(self, carried: Carried) -> dict[QueueName, str]:
         """Return the files of each queue's tasks, the latest last."""
         files: dict[QueueName, list[str]] = {}
-        for entry in rounds:
+        for entry in carried.rounds:
             folder = tasks_file(self._root, entry.number).parent
             for (batch, name), _ in _handed(entry):
                 path = folder / f"{_start('tasks', batch, name)}.json"
@@ -152,29 +128,30 @@ class Folder:
                     own.append(str(path.relative_to(self._root)))
         return {queue: ", ".join(paths) for queue, paths in files.items()}
 
-    def _rows(self, path: Path, queues: Given, kept: Store) -> list[Row]:
+    def _rows(self, path: Path, guideline: Guideline, queues: Given, kept: Store) -> list[Row]:
         text, seen_at = read_text(path), kept.now()
         if text.lstrip()[:1] in ("[", "{"):
-            rows = with_owners(self._export_rows(text, path, seen_at), queues, path, known=self._names)
+            rows = with_owners(_export_rows(text, path, guideline, seen_at), queues, path, known=self._names)
             return [_with_round(row) for row in rows]
         if not _is_sheet(text):
             parse_export(text, where=str(path))  # says what is wrong
-        rows = with_owners(read_sheet(path, self._guideline, seen_at=seen_at), queues, path, known={})
+        rows = with_owners(read_sheet(path, guideline, seen_at=seen_at), queues, path, known={})
         known = kept.versions(row["annotation"] for row in rows)
         said = {name: versions[-1].answer for name, versions in known.items()}
         return [row for row in rows if not says_the_same(row["answer"], said.get(row["annotation"], "{}"))]
 
-    def _export_rows(self, text: str, path: Path, seen_at: str) -> list[Row]:
-        """Return a row for each answer of an export that can become judgments, under its account."""
-        where = str(path)
-        tasks = list(split_pages(_tasks(parse_export(text, where=where), where)))
-        pairs = pairs_of(task.get("data") for task in tasks)
-        found = answer_rows(tasks, Origin(f"file:{path.name}", "", "", seen_at, {}), where=where, pairs=pairs)
-        paired = [task for task, pair in zip(tasks, pairs, strict=True) if pair and task["annotations"]]
-        if found and not paired:
-            raise FormatError(f"{where}: no task names its pair")
-        judgments_from_export([(where, paired)], guideline=self._guideline)  # refuses what cannot be read
-        return found
+
+def _export_rows(text: str, path: Path, guideline: Guideline, seen_at: str) -> list[Row]:
+    """Return a row for each answer of an export that can become judgments, under its account."""
+    where = str(path)
+    tasks = list(split_pages(_tasks(parse_export(text, where=where), where)))
+    pairs = pairs_of(task.get("data") for task in tasks)
+    found = answer_rows(tasks, Origin(f"file:{path.name}", "", "", seen_at, {}), where=where, pairs=pairs)
+    paired = [task for task, pair in zip(tasks, pairs, strict=True) if pair and task["annotations"]]
+    if found and not paired:
+        raise FormatError(f"{where}: no task names its pair")
+    judgments_from_export([(where, paired)], guideline=guideline)  # refuses what cannot be read
+    return found
 
 
 def _tasks(content: object, where: str) -> list[dict[str, Any]]:

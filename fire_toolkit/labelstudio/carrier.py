@@ -6,12 +6,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from fire_toolkit.campaign.carrier import Fetched, Report, no_report
-from fire_toolkit.campaign.records import Campaign, QueueName, Round
+from fire_toolkit.campaign.carrier import Carried, Fetched, Report, no_report
+from fire_toolkit.campaign.records import QueueName
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import answered_pairs
-from fire_toolkit.errors import UsageError
-from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.api import Api, Project
 from fire_toolkit.labelstudio.connection import Connection
@@ -36,40 +34,37 @@ class LabelStudio:
     """A server that carries the campaign of the workspace `root`: a project for each queue.
 
     accepts_loss: `fetch` records the answers of projects that are gone as deleted; replaces: `deliver` makes
-    other projects for those that are gone.
+    other projects for those that are gone; ready: is told what each queue lacks before anything is written,
+    and may refuse by raising.
     """
 
     def __init__(
-        self, connection: Connection, root: Path, *, accepts_loss: bool = False, replaces: bool = False
+        self,
+        connection: Connection,
+        root: Path,
+        *,
+        accepts_loss: bool = False,
+        replaces: bool = False,
+        ready: Callable[[Sequence[Plan]], None] = lambda plans: None,
     ) -> None:
         self._connection, self._private = connection, root / SERVER_FOLDER
-        self._accepts_loss, self._replaces = accepts_loss, replaces
+        self._accepts_loss, self._replaces, self._ready = accepts_loss, replaces, ready
 
-    def deliver(
-        self,
-        campaign: Campaign,
-        rounds: Sequence[Round],
-        guideline: Guideline,
-        store: Path,
-        *,
-        report: Report = no_report,
-        ready: Callable[[Sequence[Plan]], None] = lambda plans: None,
-    ) -> list[Plan]:
+    def deliver(self, carried: Carried, *, report: Report = no_report) -> list[Plan]:
         """Push every queue; what waits for a training that is done follows now.
 
         Tasks that have moved to somebody else are closed first. Every project of the campaign is written down
         as a place as soon as it is seen or made.
 
-        ready: is told what each queue lacks before anything is written, and may refuse by raising.
-
         Raises:
             FireError: a project that this workspace knows is gone or has lost its mark, and it lacks tasks.
         """
-        with Api(self._connection) as api, Store(store) as kept:
+        campaign, guideline = carried.campaign, carried.guideline
+        with Api(self._connection) as api, Store(carried.store) as kept:
             done = answered_pairs(kept)
             queues = [
                 queue
-                for entry in rounds
+                for entry in carried.rounds
                 for queue in make_queues(entry, guideline, done=done, campaign_key=campaign.key)
             ]
             listed = api.projects()
@@ -78,7 +73,7 @@ class LabelStudio:
             source = known_source(api, listed, campaign, kept)
             if not self._replaces:
                 refuse_second(plans, find_lost(listed, campaign, kept, source)[0])
-            ready(plans)
+            self._ready(plans)
 
             def note(*projects: Project) -> None:
                 known = {(place.source, place.key) for place in read_places(kept)}
@@ -91,21 +86,12 @@ class LabelStudio:
                 plans = plan_push(api, campaign, queues)
             return list(carry_out(api, campaign, plans, guideline=guideline, report=report, made=note))
 
-    def fetch(
-        self,
-        campaign: Campaign | None,
-        rounds: Sequence[Round],
-        store: Path,
-        *,
-        is_full: bool = False,
-        report: Report = no_report,
-    ) -> Fetched:
+    def fetch(self, carried: Carried, *, is_full: bool = False, report: Report = no_report) -> Fetched:
         """Pull what has changed, under the pseudonyms of the register."""
-        if campaign is None:
-            raise UsageError("nothing was pushed from this workspace; push first")
+        campaign = carried.campaign
         names = pseudonyms(Accounts(self._connection, self._private).refresh())
         loss = self._accepts_loss
-        with Api(self._connection) as api, Store(store, shows_now=True) as kept:
+        with Api(self._connection) as api, Store(carried.store, shows_now=True) as kept:
             return pull_answers(
                 api, campaign, kept, names=names, is_full=is_full, accepts_loss=loss, report=report
             )
@@ -114,11 +100,11 @@ class LabelStudio:
         """Deactivate annotators' accounts."""
         Accounts(self._connection, self._private).retire(names)
 
-    def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
+    def where(self, carried: Carried) -> dict[QueueName, str]:
         """Return the addresses at which the tasks of each queue come one after another."""
-        numbers = {entry.number for entry in rounds}
+        numbers = {entry.number for entry in carried.rounds}
         with Api(self._connection) as api:
-            found = own_projects(api.projects(), campaign)
+            found = own_projects(api.projects(), carried.campaign)
         return {
             queue: self._connection.labeling_page(int(copies[0]["id"]))
             for queue, copies in found.items()

@@ -19,8 +19,7 @@ from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.carrier import Fetched
-from fire_toolkit.campaign.records import BY_PAGE, Campaign, Round
+from fire_toolkit.campaign.carrier import Carried, Fetched
 from fire_toolkit.campaign.store import Record, Store
 from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.files import BOM, read_bytes, read_text, text_sha256
@@ -147,10 +146,8 @@ def is_answer_file(path: Path) -> bool:
         return stream.read(100).removeprefix(BOM).startswith(f'{{"form":"{FORM}"'.encode())
 
 
-def take_files(
-    paths: Sequence[Path], campaign: Campaign, rounds: Sequence[Round], guideline: Guideline, store: Path
-) -> Fetched:
-    """Add the answers in files of written pages to the record `store`, as far as it does not have them.
+def take_files(paths: Sequence[Path], carried: Carried) -> Fetched:
+    """Add the answers in files of written pages to the record, as far as it does not have them.
 
     All files are read before anything is added.
 
@@ -158,29 +155,26 @@ def take_files(
         FormatError: a file is cut short, damaged, or holds what is not an answer.
         UsageError: it belongs to another campaign, to nobody asked here, or to another guideline.
     """
-    own = [entry for entry in rounds if entry.carrier == BY_PAGE]
     notes, found = [], []
     for path in paths:
-        records, n_unknown = _records(path, campaign.key, own, guideline)
+        records, n_unknown = _records(path, carried)
         found.append(records)
         if n_unknown:
             notes.append(
                 f"{path}: {n_unknown} answers left out: their captions have changed since the page was "
                 "written, or their round is not in this workspace"
             )
-    with Store(store) as kept:
+    with Store(carried.store) as kept:
         for records in found:
-            fold_records(records, campaign.key, kept)
+            fold_records(records, carried.campaign.key, kept)
         return Fetched(kept.counts, (*notes, *kept.notes))
 
 
-def _records(
-    path: Path, campaign_key: str, rounds: Sequence[Round], guideline: Guideline
-) -> tuple[list[Record], int]:
+def _records(path: Path, carried: Carried) -> tuple[list[Record], int]:
     """Return the records of a file by round and pair, and how many are of tasks that are not known."""
     head, *lines = _whole_lines(path)
-    annotator_id = _owner(head, f"{path}:1", campaign_key, rounds, guideline)
-    names = given_tasks(rounds, annotator_id, campaign_key)
+    annotator_id = _owner(head, f"{path}:1", carried)
+    names = given_tasks(carried.rounds, annotator_id, carried.campaign.key)
     records: list[Record] = []
     n_unknown = 0
     for number, line in enumerate(lines, start=2):
@@ -199,7 +193,7 @@ def _records(
                 n, place = line.get("n"), line.get("position")
                 if type(n) is not int or type(place) is not int or place < 1:
                     raise FormatError("expected numbers n and position, from 1")
-                record |= checked_answer(line, guideline) | {"n": n, "position": place}
+                record |= checked_answer(line, carried.guideline) | {"n": n, "position": place}
                 record |= {"page": checked_text(line, "page", 100)}
         except FormatError as error:
             raise FormatError(f"{path}:{number}: {error}") from None
@@ -226,18 +220,17 @@ def _whole_lines(path: Path) -> list[dict[str, Any]]:
     return found[:-1]
 
 
-def _owner(
-    head: Mapping[str, Any], where: str, campaign_key: str, rounds: Sequence[Round], guideline: Guideline
-) -> str:
+def _owner(head: Mapping[str, Any], where: str, carried: Carried) -> str:
     """Return whose answers a file holds; `UsageError` unless they were asked for here, as they stand."""
-    people = sorted({name for entry in rounds for name in entry.given["annotator_id"]})
+    key, guideline = carried.campaign.key, carried.guideline
+    people = sorted({name for entry in carried.rounds for name in entry.given["annotator_id"]})
     judged_by = str(head.get("guideline_sha256"))
     trouble = ""
     if head.get("version") != VERSION:
         trouble = f"written in version {head.get('version')}, this reads version {VERSION}"
-    elif head.get("campaign") != campaign_key:
+    elif head.get("campaign") != key:
         trouble = (
-            f"answers of campaign {head.get('campaign')}, this one is {campaign_key}; import them "
+            f"answers of campaign {head.get('campaign')}, this one is {key}; import them "
             "in the workspace whose `page write` made the page"
         )
     elif head.get("annotator") not in people:

@@ -11,6 +11,7 @@ from campaigns import CAMPAIGN, GUIDELINE, Site, counts, known, make_api, pairs_
 from fake_api import FakeServer, choice
 from records import moved_round, record_of
 
+from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.progress import measure_progress
@@ -200,7 +201,7 @@ def test_an_export_of_it_gives_the_same_judgments(server: FakeServer, site: Site
     assert set(result.dropped["reason"]) == {"draft"}
     path = tmp_path / "export.ann.json"
     path.write_text(json.dumps(export))
-    Folder(tmp_path, GUIDELINE, exports=[path]).fetch(None, [ROUND], tmp_path / "other")
+    Folder(tmp_path, exports=[path]).fetch(Carried(None, [ROUND], GUIDELINE, tmp_path / "other"))
     with record_of([ROUND], read_ledger(tmp_path / "other")) as store:
         again = record_to_judgments(store, guideline=GUIDELINE).judgments
     shared = [*names, "page", "page_position", "page_s", "annotator_id"]

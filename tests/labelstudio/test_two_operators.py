@@ -20,6 +20,7 @@ from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
 from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
 from records import latest_answers
 
+from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.ledger import DELETED
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.moves import move_tasks
@@ -106,15 +107,18 @@ class World:
     def _carrier(self, root: Path, *, replaces: bool = False) -> LabelStudio:
         return LabelStudio(Connection(URL, TOKEN, transport=self.transport), root, replaces=replaces)
 
+    def _carried(self, root: Path) -> Carried:
+        return Carried(CAMPAIGN, read_rounds(root), GUIDELINE, root / STORE)
+
     def push(self, *, replaces: bool = False) -> None:
         with hold_workspace(self.root, "push", wait_s=0):
             carrier = self._carrier(self.root, replaces=replaces or self.chance.random() < 0.5)
-            carrier.deliver(CAMPAIGN, read_rounds(self.root), GUIDELINE, self.root / STORE)
+            carrier.deliver(self._carried(self.root))
 
     def pull(self, root: Path | None = None, *, is_full: bool = False) -> None:
         root = root or self.root
         with hold_workspace(root, "pull", wait_s=0):
-            self._carrier(root).fetch(CAMPAIGN, read_rounds(root), root / STORE, is_full=is_full)
+            self._carrier(root).fetch(self._carried(root), is_full=is_full)
 
     def reassign(self) -> None:
         with hold_workspace(self.root, "reassign", wait_s=0):

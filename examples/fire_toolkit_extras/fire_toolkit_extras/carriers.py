@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, no_report
+from fire_toolkit.campaign.carrier import Carried, Delivered, Fetched, Report, no_report
 from fire_toolkit.campaign.queues import Assignments
-from fire_toolkit.campaign.records import Campaign, QueueName, Round
-from fire_toolkit.errors import UsageError
+from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.folder.carrier import Folder, queue_tasks
 from fire_toolkit.folder.sheets import sheet_of
-from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.workspace.manifests import write_files
 
 
@@ -23,50 +20,32 @@ class SharedDisk:
         self._root = root
         self._disk = root / "shared"
 
-    def deliver(
-        self,
-        campaign: Campaign,
-        rounds: Sequence[Round],
-        guideline: Guideline,
-        store: Path,
-        *,
-        report: Report = no_report,
-    ) -> list[Delivered]:
+    def deliver(self, carried: Carried, *, report: Report = no_report) -> list[Delivered]:
         """Write the sheets that are not there; one that is may hold answers, and stays."""
         given = []
-        for entry in rounds:
+        for entry in carried.rounds:
             for queue, sheet in self._sheets(entry).items():
                 is_own = entry.assignments["annotator_id"] == queue.annotator_id
                 tasks = queue_tasks(entry, Assignments(entry.assignments[is_own]))
                 is_new = not sheet.exists()
                 if is_new:
-                    write_files({sheet: sheet_of(tasks, guideline)})
+                    write_files({sheet: sheet_of(tasks, carried.guideline)})
                 report(len(tasks))
                 given.append(Delivered(queue, *((0, len(tasks)) if is_new else (len(tasks), 0))))
         return given
 
-    def fetch(
-        self,
-        campaign: Campaign | None,
-        rounds: Sequence[Round],
-        folder: Path,
-        *,
-        is_full: bool = False,
-        report: Report = no_report,
-    ) -> Fetched:
+    def fetch(self, carried: Carried, *, is_full: bool = False, report: Report = no_report) -> Fetched:
         """Read every sheet as the files of a campaign by hand are read; what is known is not added again."""
-        if campaign is None:
-            raise UsageError("no campaign has begun: push first")
-        sheets = [sheet for entry in rounds for sheet in self._sheets(entry).values() if sheet.is_file()]
-        files = Folder(self._root, read_guideline(campaign.guideline), exports=sheets)
-        return files.fetch(campaign, rounds, folder, is_full=is_full, report=report)
+        found = [sheet for entry in carried.rounds for sheet in self._sheets(entry).values()]
+        files = Folder(self._root, exports=[sheet for sheet in found if sheet.is_file()])
+        return files.fetch(carried, is_full=is_full, report=report)
 
     def retire(self, names: Iterable[str]) -> None:
         """Do nothing: who has a sheet may finish it."""
 
-    def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
+    def where(self, carried: Carried) -> dict[QueueName, str]:
         """Return the sheet of each queue."""
-        sheets = {queue: sheet for entry in rounds for queue, sheet in self._sheets(entry).items()}
+        sheets = {queue: sheet for entry in carried.rounds for queue, sheet in self._sheets(entry).items()}
         return {queue: str(sheet) for queue, sheet in sheets.items() if sheet.is_file()}
 
     def _sheets(self, entry: Round) -> dict[QueueName, Path]:
