@@ -32,6 +32,7 @@ from fire_toolkit.formats.tables.table_files import (
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.inference.background import Background, known_of
 from fire_toolkit.tables import check_disputes
+from fire_toolkit.tables.blanks import why_encoded
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.evidence import Evidence
@@ -118,8 +119,13 @@ TABLES.update(
 
 @reads
 def encoded_ids(given: Given) -> str:
-    """Why the collection's ids are percent-encoded, as `add-collection` says it; empty where they are not."""
-    return str(writer_of(given.path("queries", exists=True)).parameters.get("encoded_ids", ""))
+    """Why the collection's ids are percent-encoded, as `add-collection` or files of somebody's own say it."""
+    path = given.path("queries", exists=True)
+    if (writer := writer_of(path)) or path is None:
+        return str(writer.parameters.get("encoded_ids", ""))
+    files = {"query_id": path, "doc_id": given.path("items", exists=True)}
+    ids = (read_delimited(file, required=[name])[name] for name, file in files.items() if file)
+    return why_encoded([each for of_file in ids for each in of_file])
 
 
 @reads

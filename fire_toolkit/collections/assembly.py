@@ -12,9 +12,9 @@ import pandas as pd
 from fire_toolkit.collections.duplicates import plain_text
 from fire_toolkit.collections.parts import Part, some_ids, with_places
 from fire_toolkit.errors import FormatError, JoinError, TableError
-from fire_toolkit.ids import decoded_id, encoded_id
+from fire_toolkit.ids import decoded_id, encoded_id, have_blanks
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
-from fire_toolkit.tables.blanks import BLANKS
+from fire_toolkit.tables.blanks import why_encoded
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.tables.columns import PAIR, are_in
 from fire_toolkit.words import n_of
@@ -161,10 +161,10 @@ def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Par
         for name in _IDS
         if (table := getattr(part, name)) is not None
     ]
-    texts = {text for _, _, table, columns in ids for column in columns for text in table[column]}
-    strange = sorted(text for text in texts if " " in str(text).strip())
-    if not strange:
+    texts = {str(text) for _, _, table, columns in ids for column in columns for text in table[column]}
+    if not (why := why_encoded(list(texts))):
         return list(parts), ""
+    strange = sorted(text for text in texts if have_blanks([text]))
     notes.append(
         f"{n_of(len(strange), 'id')} with blanks: all ids are percent-encoded, {strange[0]!r} is "
         f"{encoded_id(strange[0])!r}; so are those of files that are read beside them"
@@ -173,7 +173,6 @@ def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Par
     for part, name, table, columns in ids:
         encoded = {column: table[column].map(encoded_id) for column in columns}
         changed.setdefault(id(part), {})[name] = table.assign(**encoded)
-    why = f"{BLANKS} and %" if any("%" in str(text) for text in texts) else BLANKS
     return [replace(part, **changed.get(id(part), {})) for part in parts], why
 
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
-from typing import Any, NamedTuple
+from hashlib import sha256
+from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.ids import encoded_where_needed
 from fire_toolkit.release.layout import CROISSANT, words_in
 from fire_toolkit.release.people import MUST, SHOULD, Finding, find_private
 from fire_toolkit.release.rankings import differing, out_of_order, scores_again, tops_in
 from fire_toolkit.tables import Qrels, check_qrels
-from fire_toolkit.tables.blanks import spelling_of, with_encoded_ids
+from fire_toolkit.tables.blanks import spelling_of
+from fire_toolkit.tables.columns import PAIR
 
 Files = Mapping[str, bytes]
 Pairs = dict[tuple[str, str], int]
@@ -30,8 +30,10 @@ _ENDINGS, _DOCUMENTS = (tuple(_WORDS["endings"][name]) for name in ("texts", "do
 _OPEN = re.compile(r"\b(?:TODO|FIXME|TBD|XXX|lorem ipsum|placeholder)\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[012])-(0[1-9]|[12]\d|3[01])")
-_WRONG = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
-_CARD, _CITATION, _ORIGINAL = "README.md", "CITATION.cff", "qrels.original.txt"
+_WRONG = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError, OSError)
+_CARD, _CITATION, _SCORES = "README.md", "CITATION.cff", "leaderboard.csv"
+_CORRECTED, _ORIGINAL, _RANKS = "qrels.txt", "qrels.original.txt", "data/ranks.parquet"
+_SIDES = ("queries.jsonl", "corpus.jsonl")
 _JUDGED = ("judgments.csv", "judgments.tsv")
 _BEIR = ["query-id", "corpus-id", "score"]
 _AS_TEXT: dict[str, Any] = {"dtype": "str", "keep_default_na": False, "encoding": "utf-8"}
@@ -53,15 +55,40 @@ def check_release(files: Files) -> list[Finding]:
         ['must: LICENSE: missing', 'should: CITATION.cff: missing']
     """
     checks = (_expected, _card, _croissant, _citation, _qrels, _scores, _texts, _manifest)
-    texts = {name: raw.decode("utf-8", "replace") for name, raw in files.items() if name.endswith(_ENDINGS)}
-    of = _Release(files, texts, qrels_in(files))
+    of = _Release(files)
     return sorted({each for check in checks for each in check(of)}, key=lambda each: (each.level, each))
 
 
-class _Release(NamedTuple):
-    files: Files
-    texts: Mapping[str, str]
-    qrels: Mapping[str, Pairs | None]
+class _Release:
+    """What the checks read: files, those that are texts, qrels by file, and the ids of each side.
+
+    Ids are as TREC's files have them, which cannot have blanks: where another file has an id with a blank,
+    those of all others are percent-encoded.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self.files, qrels = files, qrels_in(files)
+        self.texts = {name: raw.decode("utf-8", "replace") for name, raw in files.items()}
+        self.texts = {name: text for name, text in self.texts.items() if name.endswith(_ENDINGS)}
+        sides = {name: _ids(self.texts[name]) for name in _SIDES if name in self.texts}
+        own = {name: pairs for name, pairs in qrels.items() if pairs and _FORMS.get(name) is not _trec}
+        ids = [each for pairs in own.values() for pair in pairs for each in pair]
+        self.spelled = spelling_of([*ids, *(each for of_side in sides.values() for each in of_side)])
+        self.sides = {name: {*map(self.spelled, of_side)} for name, of_side in sides.items()}
+        self.qrels = qrels | {
+            name: {(self.spelled(query), self.spelled(doc)): grade for (query, doc), grade in pairs.items()}
+            for name, pairs in own.items()
+        }
+
+    def told(self, key: str) -> dict[str, Any]:
+        """Return what manifest.json says under a key; nothing where there is none."""
+        with suppress(*_WRONG):
+            return dict(json.loads(self.files["manifest.json"])[key])
+        return {}
+
+    def hash_of(self, name: str) -> str:
+        """Return the sha256 of a file."""
+        return sha256(self.files[name]).hexdigest()
 
 
 def qrels_in(files: Files) -> dict[str, Pairs | None]:
@@ -75,7 +102,7 @@ def qrels_in(files: Files) -> dict[str, Pairs | None]:
         if name in files and name not in found:
             try:
                 found[name] = _FORMS.get(name, _by_query)(files[name])
-            except (*_WRONG, OSError):
+            except _WRONG:
                 found |= {name: None} if name in _FORMS else {}
     return found
 
@@ -86,37 +113,35 @@ def _trec(raw: bytes) -> Pairs:
 
 
 def _pairs(table: pd.DataFrame) -> Pairs:
-    return _spelled({(query, doc): int(grade) for query, doc, grade in table.to_numpy().tolist()})
-
-
-def _spelled(pairs: Pairs) -> Pairs:
-    """Return pairs with their ids as TREC's files have them: percent-encoded where one has a blank."""
-    spelled = spelling_of([each for pair in pairs for each in pair])
-    return {(spelled(query), spelled(doc)): grade for (query, doc), grade in pairs.items()}
+    return {(query, doc): int(grade) for query, doc, grade in table.to_numpy().tolist()}
 
 
 def _by_query(raw: bytes) -> Pairs:
     """Return the pairs of JSON; an error where it is none of qrels, as of other objects."""
     found: Pairs = {}
     for query, docs in json.loads(raw).items():
-        graded = (
-            docs if isinstance(docs, dict) else dict.fromkeys(docs if isinstance(docs, list) else [()], 1)
-        )
+        graded = docs if isinstance(docs, dict) else dict.fromkeys(docs, 1) if type(docs) is list else {(): 1}
         if not all(isinstance(doc, str | int) and isinstance(grade, int) for doc, grade in graded.items()):
             raise ValueError
         found |= {(query, str(doc)): grade for doc, grade in graded.items()}
     if not found:
         raise ValueError
-    return _spelled(found)
+    return found
 
 
 _FORMS: dict[str, Callable[[bytes], Pairs]] = {
-    "qrels.txt": _trec,
+    _CORRECTED: _trec,
     "qrels/test.tsv": lambda raw: _pairs(pd.read_csv(io.BytesIO(raw), sep="\t", **_AS_TEXT)[_BEIR]),
     "qrels.json": _by_query,
     "data/qrels.parquet": lambda raw: _pairs(pd.read_parquet(io.BytesIO(raw))[_BEIR]),
     _ORIGINAL: _trec,
 }
+
+
+def _ids(text: str) -> list[str]:
+    with suppress(*_WRONG):
+        return [str(json.loads(line)["_id"]) for line in text.splitlines() if line.strip()]
+    return []
 
 
 def _expected(of: _Release) -> Iterator[Finding]:
@@ -129,8 +154,7 @@ def _expected(of: _Release) -> Iterator[Finding]:
 
 def _card(of: _Release) -> Iterator[Finding]:
     """Yield what is wrong with the header of README.md, which loaders read."""
-    text = of.texts.get(_CARD)
-    if text is None:
+    if (text := of.texts.get(_CARD)) is None:
         return
     parts = text.split("---\n", 2)
     header = _yaml(parts[1]) if text.startswith("---\n") and len(parts) == 3 else None
@@ -200,12 +224,8 @@ def _croissant(of: _Release) -> Iterator[Finding]:
             is_there = [path for path in of.files if f"/{address}".endswith(f"/{path}")]
             if not is_there and "://" not in address:
                 yield Finding(name, 0, f"contentUrl {address}: no such file", MUST)
-            elif is_there and entry.get("sha256") not in [_hash(of.files[path]) for path in is_there]:
+            elif is_there and entry.get("sha256") not in map(of.hash_of, is_there):
                 yield Finding(name, 0, f"contentUrl {address}: its sha256 is not that of the file", MUST)
-
-
-def _hash(raw: bytes) -> str:
-    return hashlib.sha256(raw).hexdigest()
 
 
 def _citation(of: _Release) -> Iterator[Finding]:
@@ -225,61 +245,41 @@ def _citation(of: _Release) -> Iterator[Finding]:
 
 def _qrels(of: _Release) -> Iterator[Finding]:
     """Yield where the qrels cannot be read, differ from form to form, or have ids that no table has."""
-    found = of.qrels
-    for name, pairs in found.items():
+    for name, pairs in of.qrels.items():
         if pairs is None:
             yield Finding(name, 0, "not qrels in the form that its name says", MUST)
-    forms = {
-        name: pairs
-        for name, pairs in found.items()
-        if pairs is not None and name in _FORMS and name != _ORIGINAL
-    }
+    compared = of.qrels.keys() & _FORMS.keys() - {_ORIGINAL}
+    forms = {name: pairs for name, pairs in of.qrels.items() if pairs is not None and name in compared}
     first = next(iter(forms), "")
     for name, pairs in forms.items():
         if pairs != forms[first]:
             yield Finding(name, 0, f"not the same pairs as {first}", MUST)
-    for place, name in ((0, "queries.jsonl"), (1, "corpus.jsonl")):
-        if first and name in of.texts:
-            absent = {pair[place] for pair in forms[first]} - _ids(of.texts[name])
-            if absent:
-                yield Finding(name, 0, f"lacks {len(absent):,} ids of {first}, such as {min(absent)}", MUST)
-
-
-def _ids(text: str) -> set[str]:
-    with suppress(*_WRONG):
-        ids = [str(json.loads(line)["_id"]) for line in text.splitlines() if line.strip()]
-        return {*encoded_where_needed(ids)}
-    return set()
+    for place, name in enumerate(_SIDES):
+        if first and name in of.sides and (absent := {p[place] for p in forms[first]} - of.sides[name]):
+            yield Finding(name, 0, f"lacks {len(absent):,} ids of {first}, such as {min(absent)}", MUST)
 
 
 def _scores(of: _Release) -> Iterator[Finding]:
     """Yield the scores of leaderboard.csv that do not follow from the runs in the release."""
-    name, qrels = "leaderboard.csv", of.qrels
-    original, corrected = (qrels.get(each) for each in (_ORIGINAL, "qrels.txt"))
-    if name not in of.files or "data/ranks.parquet" not in of.files or not original or not corrected:
+    original, corrected = (of.qrels.get(each) for each in (_ORIGINAL, _CORRECTED))
+    if not {_SCORES, _RANKS} <= of.files.keys() or not original or not corrected:
         return
     try:
-        tops, ranks = tops_in(of.files), pd.read_parquet(io.BytesIO(of.files["data/ranks.parquet"]))
-        ranks = ranks if (encoded := with_encoded_ids(ranks)) is None else encoded
-        told = pd.read_csv(io.BytesIO(of.files[name]), dtype={"run_id": str, "query_id": str})
-        told = told[
-            ~told["measure"].isin(_told_by_manifest(of.files, "parameters").get("not_scored_again", []))
-        ]
+        tops, ranks = tops_in(of.files), pd.read_parquet(io.BytesIO(of.files[_RANKS]))
+        ranks = ranks.assign(**{name: ranks[name].map(of.spelled) for name in PAIR})
+        told = pd.read_csv(io.BytesIO(of.files[_SCORES]), dtype={"run_id": str, "query_id": str})
+        told = told[~told["measure"].isin(of.told("parameters").get("not_scored_again", []))]
         own = _table(original), _table(corrected)
         again = scores_again(tops, ranks, *own, told["measure"].unique().tolist())
-    except (*_WRONG, OSError, FireError) as error:
-        yield Finding(name, 0, f"no scores follow from the runs: {error}", MUST)
+    except (*_WRONG, FireError) as error:
+        yield Finding(_SCORES, 0, f"no scores follow from the runs: {error}", MUST)
         return
     for row in out_of_order(tops).head(3).itertuples():
-        yield Finding(
-            f"runs/{row.run_id}.run",
-            0,
-            f"query {row.query_id}: rank {row.rank} is not that of its score",
-            MUST,
-        )
+        what = f"query {row.query_id}: rank {row.rank} is not that of its score"
+        yield Finding(f"runs/{row.run_id}.run", 0, what, MUST)
     for row in differing(told, again).itertuples():
         what = f"{row.measure} of {row.run_id} by the {row.qrels} qrels"
-        yield Finding(name, 0, f"{what} is {row.value:.6g}; by the runs it is {row.found:.6g}", MUST)
+        yield Finding(_SCORES, 0, f"{what} is {row.value:.6g}; by the runs it is {row.found:.6g}", MUST)
 
 
 def _table(pairs: Pairs) -> Qrels:
@@ -303,15 +303,9 @@ def _texts(of: _Release) -> Iterator[Finding]:
 
 
 def _manifest(of: _Release) -> Iterator[Finding]:
-    """Yield the of.files that are not what manifest.json says was written."""
-    for name, sha256 in _told_by_manifest(of.files, "outputs").items():
+    """Yield the files that are not what manifest.json says was written."""
+    for name, wanted in of.told("outputs").items():
         if name not in of.files:
             yield Finding(name, 0, "is gone; manifest.json names it", MUST)
-        elif _hash(of.files[name]) != sha256:
+        elif of.hash_of(name) != wanted:
             yield Finding(name, 0, "changed since it was written; manifest.json has another hash", MUST)
-
-
-def _told_by_manifest(files: Files, key: str) -> dict[str, Any]:
-    with suppress(*_WRONG):
-        return dict(json.loads(files["manifest.json"])[key])
-    return {}

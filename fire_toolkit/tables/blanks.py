@@ -27,6 +27,18 @@ def spelling_of(ids: Sequence[str]) -> Callable[[str], str]:
     return encoded_id if have_blanks(ids) else str
 
 
+def why_encoded(ids: Sequence[str]) -> str:
+    """Return why ids that stand so in the files of a collection are percent-encoded; empty: they are not.
+
+    Examples:
+        >>> [why_encoded(ids) for ids in (["a b", "c"], ["a b", "50%"], ["a%20b"])]
+        ['blanks', 'blanks and %', '']
+    """
+    if not have_blanks(ids):
+        return ""
+    return f"{BLANKS} and %" if any("%" in each for each in ids) else BLANKS
+
+
 def with_own_ids(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with the benchmark's own ids, of a collection whose ids are percent-encoded."""
     return table.assign(**{name: table[name].map(decoded_id) for name in _IN_RELEASES if name in table})

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pandas as pd
@@ -125,9 +125,10 @@ def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseud
     assert (len(found), found["duration_s"].isna().sum()) == (len(judged), 1)
 
 
+@pytest.mark.parametrize("by_hand", [False, True])
 @pytest.mark.parametrize(("other", "undone"), [("sea.wav", True), ("50%.wav", False)])
 def test_ids_with_blanks_are_the_benchmark_s_own_but_in_trec_s_files(
-    other: str, undone: bool, here: Path
+    other: str, undone: bool, by_hand: bool, here: Path
 ) -> None:
     """None is undone where an id has a % too: a table of such ids would not be told from an encoded one."""
     docs = ["rain on roof.wav", other]
@@ -135,6 +136,10 @@ def test_ids_with_blanks_are_the_benchmark_s_own_but_in_trec_s_files(
     (here / "captions.csv").write_text(f"file_name,caption_1\n{captions}")
     run("init", ".", "--guideline", "caption-sound-relevance-v1")
     run("add-collection", "captions.csv")
+    if by_hand:
+        for path in (here / "collection").glob("*.tsv"):
+            path.write_text(unquote(path.read_text()))
+        (here / "collection/manifest.json").unlink()
     set_in(here, creators=["Curie, Marie"], platform="A form on paper", captions="CC0-1.0", **STATED)
     np.save("clap.npy", np.eye(2))
     run("add-run", "clap.npy", "--orientation", "queries-rows")
