@@ -20,10 +20,11 @@ from fire_toolkit.cli.campaigns import Begun, active_annotators, begun_here, han
 from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import shown_tasks
+from fire_toolkit.collections.sharing import one_of_each
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.resolution.plan import FOURTH_VOTE, RoundPlan, plan_round
-from fire_toolkit.tables import Tasks, check_pool
+from fire_toolkit.tables import Labels, Tasks, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 
@@ -93,11 +94,16 @@ class Again:
         is_said: whether it is said which others would be in it; where that are all, the queues say it.
         """
         given = self.given
+        labels, disputes = given.labels, given.disputes
+        if "shared_from" in labels:
+            labels = Labels(labels[labels["shared_from"].fillna("") == ""].reset_index(drop=True))
+            queries = given.queries if given.path("queries", exists=True) else None
+            disputes = one_of_each(disputes, given.judgments, queries)
         plan = partial(
             plan_round,
             given.judgments,
-            disputes=given.disputes,
-            labels=given.labels,
+            disputes=disputes,
+            labels=labels,
             grades=given.grades,
             original=given.original_if_any if is_said else None,
             unanswered=self.unanswered,

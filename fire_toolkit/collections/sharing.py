@@ -8,7 +8,7 @@ import pandas as pd
 
 from fire_toolkit.collections.duplicates import text_groups
 from fire_toolkit.errors import JoinError
-from fire_toolkit.tables import Judgments, Labels, Queries, check_judgments, check_labels
+from fire_toolkit.tables import Disputes, Judgments, Labels, Queries, check_judgments, check_labels
 from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 
 SAME_TEXT = "same-text"
@@ -69,6 +69,24 @@ def share_judgments(judgments: Judgments, queries: Queries) -> Shared:
     added = agreed.assign(origin=_SHARED + agreed["from_query_id"].astype("str"))[judgments.columns]
     whole = pd.concat([judgments, added], ignore_index=True) if len(added) else judgments
     return Shared(check_judgments(whole), len(added), len(wanted) - len(agreed))
+
+
+def one_of_each(disputes: Disputes, judgments: Judgments, queries: Queries | None) -> Disputes:
+    """Return disputes that somebody judged, one of each doc under queries of the same text.
+
+    The vote that settles one of them is shared with the others.
+
+    Args:
+        disputes: made from shared judgments.
+        judgments: before they were shared.
+        queries: of the same collection; None: which have one text is not known.
+    """
+    own = disputes[pair_rows(disputes, judgments) >= 0]
+    asked = own[PAIR]
+    if queries is not None:
+        groups = pd.Series(text_groups(queries, ignore_case=False).to_numpy(), index=queries["query_id"])
+        asked = asked.assign(query_id=asked["query_id"].map(groups))
+    return Disputes(own[~asked.duplicated()].reset_index(drop=True))
 
 
 def mark_shared(labels: Labels, judgments: Judgments) -> Labels:

@@ -274,6 +274,7 @@ def mark_sample(qrels: Qrels, pool: Pool, undrawn: pd.DataFrame | None = None) -
         raise JoinError(
             f"labels: {len(labelled):,} pairs were not drawn by the pool's sample (first: {pair}); a sample "
             "of two designs gives no estimate, expected labels of the pairs drawn"
+            + (", as of `resolve` without --share-judgments" if (qrels["source"] == SHARED).any() else "")
         )
     sampled = pool[~pool["stratum"].isin([SHALLOW, DEEP, ORIGINAL])]
     added = pd.concat([sampled[[*PAIR, *SAMPLE]], left[[*PAIR, *SAMPLE]]], ignore_index=True)

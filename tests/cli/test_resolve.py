@@ -124,6 +124,10 @@ def test_judgments_are_shared_among_queries_of_the_same_text() -> None:
     ]
     assert found == [("1", "b", "relevant", ""), ("2", "b", "relevant", "1")]
     assert pairs_in(Path("out/disputes.csv")) == {("1", "a"), ("2", "a")}
+    Path("fire.toml").write_text('[collection]\nqueries = "same.tsv"\n')
+    again = as_json("next-round", "--judgments", "j.csv", "--labels", "out", "--out", "again")
+    assert again["pairs"] == 1  # one vote settles both
+    Path("fire.toml").unlink()
     assert manifest_of("out")["parameters"]["share_judgments"] == "same-text"
     assert set(manifest_of("out")["inputs"]) == {"j.csv", "same.tsv"}
     said = "1 label shared by pairs that are alike, 1 of them positive: nobody judged these pairs"
