@@ -12,6 +12,7 @@ from fire_toolkit.collections.similarity import index_texts, similar_pairs
 from fire_toolkit.tables import Qrels, Queries
 from fire_toolkit.tables.columns import pair_rows
 
+_MAX_EDITS = 8
 _NO_PAIRS = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
@@ -115,9 +116,11 @@ def near_duplicates(queries: Queries, *, min_similarity: float = 0.9) -> pd.Data
     """Return pairs of different captions whose character TF-IDF cosine is at least `min_similarity`.
 
     Returns:
-        Columns query_id, other_id, similarity, text, other_text; by similarity descending. A text that
-        several queries have stands for them by its first id.
+        Columns query_id, other_id, similarity, edit_distance (missing above 8), text, other_text;
+        by similarity descending. A text that several queries have stands for them by its first id.
     """
+    from rapidfuzz.distance import Levenshtein
+
     named = queries.assign(normal=_normal(queries["text"])).drop_duplicates("normal")
     named = named[named["normal"] != ""].sort_values("normal", kind="stable")
     found = similar_pairs(index_texts(named["normal"].tolist()), min_similarity=min_similarity)
@@ -125,15 +128,21 @@ def near_duplicates(queries: Queries, *, min_similarity: float = 0.9) -> pd.Data
     one, other = (named.iloc[rows].reset_index(drop=True) for rows in (left, right))
     is_turned = one["query_id"] > other["query_id"]
     one, other = one.where(~is_turned, other), other.where(~is_turned, one)
+    edits = [
+        Levenshtein.distance(*texts, score_cutoff=_MAX_EDITS)
+        for texts in zip(one["normal"], other["normal"], strict=True)
+    ]
     pairs = pd.DataFrame(
         {
             "query_id": one["query_id"],
             "other_id": other["query_id"],
             "similarity": np.round(cosines, 6),
+            "edit_distance": pd.array(edits, dtype="Int64"),
             "text": one["text"],
             "other_text": other["text"],
         }
     )
+    pairs["edit_distance"] = pairs["edit_distance"].mask(pairs["edit_distance"] > _MAX_EDITS)
     order = ["similarity", "query_id", "other_id"]
     return pairs.sort_values(order, ascending=[False, True, True]).reset_index(drop=True)
 

@@ -67,7 +67,7 @@ def test_near_duplicates_leave_equal_captions_out_and_do_not_depend_on_the_order
     guitar = "a man plays the guitar"
     texts = {"c": f"{guitar}s", "a": guitar, "b": "a man plays a guitar"}
     near = near_duplicates(queries(a=guitar, c=texts["c"], d=guitar.title(), e="rain"), min_similarity=0.9)
-    assert rows(near[["query_id", "other_id"]]) == [("a", "c")]
+    assert rows(near[["query_id", "other_id", "edit_distance"]]) == [("a", "c", 1)]
     orders = queries(**texts), Queries(queries(**texts).iloc[::-1])
     pd.testing.assert_frame_equal(*(near_duplicates(table, min_similarity=0.5) for table in orders))
 

@@ -14,6 +14,7 @@ from small_world import made
 from examples import examples
 from fire_toolkit import tables
 from fire_toolkit.collections import matchers, similarity
+from fire_toolkit.collections.duplicates import near_duplicates
 from fire_toolkit.collections.matchers import match_by_similarity, suggestion_run
 from fire_toolkit.collections.sharing import mark_shared, share_judgments
 from fire_toolkit.collections.similarity import index_texts, nearest_mean, similar_pairs, word_ngrams
@@ -237,6 +238,32 @@ def test_the_nearest_captions_do_not_depend_on_the_pieces(
         monkeypatch.setattr(similarity, "_N_RIGHT", n_right)
         found.append(nearest_mean(N_OF_KINDS[:150], [*N_OF_KINDS[100:], "", "unlike"], n_nearest=n_nearest))
     np.testing.assert_array_equal(*found)
+
+
+def levenshtein(a: str, b: str) -> int:
+    above = list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        row = [i]
+        for j, y in enumerate(b, start=1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
+        above = row
+    return above[-1]
+
+
+letters = st.text(alphabet="abé", min_size=1, max_size=12)
+
+
+@settings(max_examples=examples(60))
+@given(st.sets(letters, min_size=2, max_size=6))
+def test_edit_distances_are_those_of_the_definition(texts: set[str]) -> None:
+    """Of near duplicates, whatever their cosine; missing above 8."""
+    ids = [f"q{n}" for n in range(len(texts))]
+    queries = tables.check_queries(pd.DataFrame({"query_id": ids, "text": sorted(texts)}))
+    found = near_duplicates(queries, min_similarity=-1)
+    assert len(found) == len(texts) * (len(texts) - 1) // 2
+    for text, other, edits in zip(found["text"], found["other_text"], found["edit_distance"], strict=True):
+        expected = levenshtein(text, other)
+        assert pd.isna(edits) if expected > 8 else expected == edits
 
 
 def test_texts_without_words_have_no_likes() -> None:
