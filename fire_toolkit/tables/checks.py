@@ -157,27 +157,31 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         1     d2          0
     """
     where = where or spec.name
-    absent = [name for name in spec.needed if name not in table.columns]
+    table = table.reset_index(drop=True)
+    given: dict[Any, Series] = dict(table.items())
+    absent = [name for name in spec.needed if name not in given]
     if absent:
         raise TableError(
-            f"{where}: no column {', '.join(absent)}; found {', '.join(map(str, table.columns)) or 'none'}; "
+            f"{where}: no column {', '.join(absent)}; found {', '.join(map(str, given)) or 'none'}; "
             f"expected {', '.join(spec.names)}"
         )
-    extra = [name for name in table.columns if spec.extra and name not in spec.names]
-    table = table.reset_index(drop=True)
+    if len(given) < table.shape[1]:
+        twice = ", ".join(map(str, table.columns[table.columns.duplicated()]))
+        raise TableError(f"{where}: several columns are called {twice}, expected one")
     problems: list[str] = []
     columns: dict[Any, Values] = {}
     for column in spec.columns:
-        if column.name in table.columns and len(table):
-            columns[column.name] = _CHECKS[column.kind](column, table[column.name], problems)
-        elif column.name in table.columns or not column.rare:
+        if column.name in given and len(table):
+            columns[column.name] = _CHECKS[column.kind](column, given[column.name], problems)
+        elif column.name in given or not column.rare:
             columns[column.name] = column.filled(len(table))
     if problems:
         if (encoded := with_encoded_ids(table, where)) is not None:
             return check_table(spec, encoded, where=where)
         raise TableError(f"{where}: {'; '.join(problems)}")
     # Others' columns without rows may be arrays without chunks, two of which pandas fails to join.
-    columns |= {name: table[name] if len(table) else pd.Series([], dtype=table[name].dtype) for name in extra}
+    more = {name: values for name, values in given.items() if spec.extra and name not in columns}
+    columns |= {name: each if len(table) else pd.Series([], dtype=each.dtype) for name, each in more.items()}
     order = () if spec.as_given else spec.order or spec.key
     codes = {name: codes_in_order(columns[name]) for name in {*spec.key, *order}}
     key = packed_codes([codes[name] for name in spec.key])

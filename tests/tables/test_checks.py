@@ -105,6 +105,11 @@ def test_what_is_wrong_is_said_with_row_and_value(table: dict[str, list[object]]
     refused(message, check_table, SPEC, pd.DataFrame(table), by=TableError)
 
 
+def test_two_columns_of_one_name_are_refused() -> None:
+    table = pd.DataFrame([["a", 1, 2]], columns=["doc_id", "n", "n"])
+    refused("things: several columns are called n, expected one", check_table, SPEC, table, by=TableError)
+
+
 @pytest.mark.parametrize("dtype", [object, pd.StringDtype("python", na_value=np.nan)])
 def test_text_that_utf8_cannot_carry_is_refused(dtype: Any) -> None:
     table = pd.DataFrame({"doc_id": pd.Series(["b", "a\ud800"], dtype=dtype), "n": [1, 2]})
