@@ -16,7 +16,7 @@ THOROUGH = "FIRE_THOROUGH" in os.environ
 
 def examples(number: int) -> int:
     """Return the number of examples to draw of the `number` that a thorough run draws."""
-    return number if THOROUGH else max(8, number // 10)
+    return number if THOROUGH else max(5, number // 20)
 
 
 def seeds(number: int) -> list[Any]:
