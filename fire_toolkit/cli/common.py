@@ -244,7 +244,7 @@ def workspace_lock() -> AbstractContextManager[Any]:
     """Hold the lock of the workspace here, if there is one, in the name of the running command.
 
     Raises:
-        Busy: another command holds it for a minute.
+        FireError: another command holds it for a minute.
     """
     workspace = current_workspace()
     if workspace is None:

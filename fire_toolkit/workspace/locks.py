@@ -7,7 +7,6 @@ and nothing has to be cleaned up or guessed from a pid.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import socket
 import time
@@ -29,11 +28,8 @@ _TAKEN = (errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _BEYOND = 1 << 20  # Windows locks bytes, and nobody could read those that say who holds the lock
 
+_END = " UTC)"  # of the words that say who holds a lock, where they are whole
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
-
-
-class Busy(FireError):
-    """Another command is writing in the workspace."""
 
 
 def open_lock(path: Path, *, mode: int = _PRIVATE) -> int | None:
@@ -120,7 +116,7 @@ def hold_workspace(
     or whose file system keeps no locks, is not locked.
 
     Raises:
-        Busy: another command holds it all that time.
+        FireError: another command holds it all that time.
     """
     root = root.resolve()
     if root in _held.get():
@@ -144,11 +140,13 @@ def hold_workspace(
         elif error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
     if handle is None and is_kept:
-        raise Busy(f"{root}: {_holder(root)} is writing here; wait until it ends, or stop it")
+        raise FireError(f"{root}: {_holder(root)} is writing here; wait until it ends, or stop it")
     token = _held.set(_held.get() | {root})
+    here = f"pid {os.getpid()} on {socket.gethostname()}"
     try:
         if handle is not None:
-            _write(handle, _signature(command))
+            words = f"`fire-toolkit {command}` ({here}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S}{_END}"
+            _write(handle, words.encode())
         yield
     finally:
         _held.reset(token)
@@ -164,19 +162,9 @@ def _write(handle: int, content: bytes) -> None:
         os.write(handle, content)
 
 
-def _signature(command: str) -> bytes:
-    """Return who holds the lock, for others to read."""
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    holder = {"command": command, "pid": os.getpid(), "host": socket.gethostname(), "since": since}
-    return json.dumps(holder).encode()
-
-
 def _holder(root: Path) -> str:
-    """Return who holds the lock, in words, as far as that was written."""
-    try:
-        found = json.loads((root / LOCK).read_text(encoding="utf-8"))
-        since = datetime.fromisoformat(found["since"])
-        who = f"`fire-toolkit {found['command']}` (pid {int(found['pid'])} on {found['host']}"
-        return f"{who}, since {since:%Y-%m-%d %H:%M:%S} UTC)"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another command"
+    """Return who holds the lock, as far as that was written."""
+    with suppress(OSError, ValueError):
+        if (words := (root / LOCK).read_text(encoding="utf-8")).endswith(_END):
+            return words
+    return "another command"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -208,13 +208,11 @@ class _Look:
         if stage.name == "tasks" and to_ask is not None and self.is_newer(manifest, _POOL):
             reason = f"{to_ask:,} pairs to ask" if to_ask else "nothing new to ask"
             return StageState(stage, "stale" if to_ask else "done", reason)
-        changed = dict((*self.changed_outputs(manifest, at), *self.changed_inputs(manifest, inputs, stage)))
+        changed = self.changed(stage, manifest, at, inputs)
         of_settings, kept = self.changed_parameters(manifest, stage)
         reasons = [*(f"{name} {what}" for name, what in changed.items()), *of_settings]
-        waits = stage.name == "pool" and manifest.counts.get("stopped_waiting")
-        reasons += (
-            ["there are new labels to go on from"] if waits and self.is_newer(manifest, _LABELS) else []
-        )
+        if manifest.counts.get("stopped_waiting") and self.is_newer(manifest, _LABELS):  # of the pool alone
+            reasons.append("there are new labels to go on from")
         reasons += self.unsent(manifest) if stage.name == "push" else []
         if not reasons:
             if stage.name in ("import", "pull") and (late := self.unanswered(manifest)):
@@ -271,21 +269,20 @@ class _Look:
         later = [number for number in sorted(files) if number > manifest.counts.get("round", 1)]
         return (later[0], files[later[0]]) if later else None
 
-    def changed_outputs(self, manifest: Manifest, at: Path) -> Iterator[tuple[str, str]]:
-        for name, wanted in manifest.outputs.items():
-            path = at.parent / name
-            if not path.is_file() or self.hash_of(path) != wanted:
-                yield str(path.relative_to(self.root)), EDITED if path.is_file() else GONE
-
-    def changed_inputs(
-        self, manifest: Manifest, inputs: list[Path], stage: Stage
-    ) -> Iterator[tuple[str, str]]:
+    def changed(self, stage: Stage, manifest: Manifest, at: Path, inputs: list[Path]) -> dict[str, str]:
+        """Return what has become of the files of a stage, by name: of its outputs, then of its inputs."""
+        folder = at.parent.relative_to(self.root)
+        files = {(folder / name).as_posix(): (sha256, EDITED) for name, sha256 in manifest.outputs.items()}
         now = [path.relative_to(self.root).as_posix() for path in inputs]
-        yield from ((name, NEW) for name in now if name not in manifest.inputs)
-        for name, wanted in manifest.inputs.items():
-            path = self.root / name
-            if name not in stage.recalls and not (path.is_file() and self.hash_of(path) == wanted):
-                yield name, CHANGED if path.is_file() else GONE
+        files |= {name: ("", NEW) for name in now if name not in manifest.inputs}
+        was = {name: sha256 for name, sha256 in manifest.inputs.items() if name not in stage.recalls}
+        files |= {name: (sha256, CHANGED) for name, sha256 in was.items()}
+        found = {}
+        for name, (sha256, what) in files.items():
+            is_there = (self.root / name).is_file()
+            if not is_there or self.hash_of(self.root / name) != sha256:
+                found[name] = what if is_there else GONE
+        return found
 
     def changed_parameters(self, manifest: Manifest, stage: Stage) -> tuple[list[str], list[str]]:
         """Return the settings that have changed since, and those that the command was given otherwise."""

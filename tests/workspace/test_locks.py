@@ -14,9 +14,10 @@ from unittest.mock import Mock
 import pytest
 
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.errors import FireError
 from fire_toolkit.workspace import locks
 from fire_toolkit.workspace.database import content_sha256
-from fire_toolkit.workspace.locks import LOCK, Busy, hold_workspace
+from fire_toolkit.workspace.locks import LOCK, hold_workspace
 
 HOLD = """
 import sys
@@ -41,13 +42,13 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_a_second_is_told_of_the_first_a_kill_frees_it(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     lock = tmp_path / LOCK
-    with pytest.raises(Busy) as caught, hold_workspace(tmp_path, "pull", wait_s=0):
+    with pytest.raises(FireError) as caught, hold_workspace(tmp_path, "pull", wait_s=0):
         pytest.fail("both are in")
     words = rf"push` \(pid {holder.pid} on \S+, since \d{{4}}-\d\d-\d\d [\d:]{{8}} UTC\) is writing here"
     assert re.search(words, str(caught.value))
     assert (caught.value.exit_code, "\n" in str(caught.value)) == (1, False)
-    lock.write_text('{"pid": ')  # damaged, it still refuses
-    with pytest.raises(Busy, match="another command is writing here"):
+    lock.write_text("`fire-toolkit pu")  # damaged, it still refuses
+    with pytest.raises(FireError, match="another command is writing here"):
         hold_workspace(tmp_path, "pull", wait_s=0).__enter__()
     holder.kill()
     holder.wait()
