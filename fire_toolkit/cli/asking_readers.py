@@ -29,7 +29,7 @@ from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.item_files import item_file_hashes
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
+from fire_toolkit.formats.tables.guideline_files import place_of, read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats, read_query_design
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import Grades, Guideline
@@ -43,7 +43,7 @@ from fire_toolkit.tables import (
 )
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import DESIGN
-from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
+from fire_toolkit.workspace.config import BY_GUIDELINE
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import next_round_number
@@ -60,14 +60,6 @@ def judgments_from(path: Path) -> Judgments:
             f"{n_other:,} of them with another label than the one that counts"
         )
     return judgments
-
-
-def place_of(guideline: str, workspace: Workspace | None) -> Path | str | None:
-    """Return where the guideline that judgments name is: in the toolkit, else in the workspace, else None."""
-    if guideline in list_guidelines():
-        return guideline
-    own = workspace.root / guideline if workspace and guideline else None
-    return own if own and own.is_dir() else None
 
 
 def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:

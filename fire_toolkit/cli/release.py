@@ -15,7 +15,7 @@ import pandas as pd
 
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import Store, check_record
-from fire_toolkit.cli.asking_readers import judgments_from, place_of
+from fire_toolkit.cli.asking_readers import judgments_from
 from fire_toolkit.cli.common import Progress, needed_workspace, relative_path, say, workspace_lock
 from fire_toolkit.cli.fire_release import write_fire_release
 from fire_toolkit.cli.given import Given
@@ -28,7 +28,12 @@ from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import STAGE, parquet_files, release_version, scores_in, text_files
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
-from fire_toolkit.formats.tables.guideline_files import guideline_files, guideline_name, read_guideline
+from fire_toolkit.formats.tables.guideline_files import (
+    guideline_files,
+    guideline_name,
+    place_of,
+    read_guideline,
+)
 from fire_toolkit.formats.tables.table_files import (
     read_labels,
     read_pool,
@@ -284,7 +289,7 @@ class _Release:
             encoded=given.encoded_ids,
         )
 
-    def _guideline(self, published: Published) -> Path | str:
+    def _guideline(self, published: Published) -> str:
         """Return the guideline that the judgments name, else the workspace's."""
         return place_of(published.guideline, self.workspace) or guideline_name(self.workspace)
 

@@ -85,20 +85,25 @@ def guideline_name(workspace: Workspace, named: str | None = None, *, tasks: Pat
         UsageError: the guideline of the campaign or the tasks is not there.
     """
     by_file = str(workspace.setting("tasks", "guideline"))
-    own = workspace.root / by_file
-    by_file = str(own) if by_file not in list_guidelines() and own.is_dir() else by_file
+    by_file = place_of(by_file, workspace) or by_file
     name = named or writer_of(tasks or tasks_file(workspace.root, 1)).parameters.get("guideline")
     if not name or name == by_file:
         return by_file
-    if name in list_guidelines():
-        return str(name)
-    own = workspace.root / name
-    if not own.is_dir() and read_guideline(by_file).name != name:
+    found = place_of(name, workspace)
+    if found is None and read_guideline(by_file).name != name:
         raise UsageError(
             f"the guideline {name} is not in {workspace.root}; put its folder there, or name it in fire.toml "
             "([tasks] guideline)"
         )
-    return str(own) if own.is_dir() else by_file
+    return found or by_file
+
+
+def place_of(name: str, workspace: Workspace | None) -> str | None:
+    """Return where a guideline of that name is: in the toolkit, else in the workspace, else None."""
+    if name in list_guidelines():
+        return name
+    own = workspace.root / name if workspace and name else None
+    return str(own) if own and own.is_dir() else None
 
 
 def guideline_problems(name_or_path: str | Path) -> list[str]:
