@@ -11,11 +11,11 @@ from fire_toolkit.campaign.records import QueueName
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import answered_pairs
 from fire_toolkit.labelstudio.accounts import Accounts
-from fire_toolkit.labelstudio.api import Api, Project
+from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.places import find_lost, keep_places, places_of, read_places
+from fire_toolkit.labelstudio.places import OnServer
 from fire_toolkit.labelstudio.projects import own_projects
-from fire_toolkit.labelstudio.pull import known_source, pull_answers
+from fire_toolkit.labelstudio.pull import pull_answers
 from fire_toolkit.labelstudio.push import (
     Plan,
     carry_out,
@@ -67,24 +67,17 @@ class LabelStudio:
                 for entry in carried.rounds
                 for queue in make_queues(entry, guideline, done=done, campaign_key=campaign.key)
             ]
-            listed = api.projects()
-            plans = plan_push(api, campaign, queues, listed=listed)
+            seen = OnServer(api, campaign, kept)
+            plans = plan_push(api, campaign, queues, listed=seen.listed)
             started = time.monotonic()
-            source = known_source(api, listed, campaign, kept)
             if not self._replaces:
-                refuse_second(plans, find_lost(listed, campaign, kept, source)[0])
+                refuse_second(plans, seen.lost())
             self._ready(plans)
-
-            def note(*projects: Project) -> None:
-                known = {(place.source, place.key) for place in read_places(kept)}
-                found = [place for place, _ in places_of(projects, campaign, source)]
-                keep_places(kept, [place for place in found if (source, place.key) not in known])
-
-            note(*listed)
+            seen.note(*seen.listed)
             close_withdrawn(api, campaign, queues)
             if time.monotonic() - started > _STILL_TRUE_S:
                 plans = plan_push(api, campaign, queues)
-            return list(carry_out(api, campaign, plans, guideline=guideline, report=report, made=note))
+            return list(carry_out(api, campaign, plans, guideline=guideline, report=report, made=seen.note))
 
     def fetch(self, carried: Carried, *, is_full: bool = False, report: Report = no_report) -> Fetched:
         """Pull what has changed, under the pseudonyms of the register."""

@@ -13,9 +13,8 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.calls import Browser
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.places import find_doubled, find_lost, places_of, queue_sizes, remedy
+from fire_toolkit.labelstudio.places import OnServer, find_doubled, queue_sizes, remedy
 from fire_toolkit.labelstudio.projects import check_config
-from fire_toolkit.labelstudio.pull import known_source
 from fire_toolkit.labelstudio.showing import open_items
 from fire_toolkit.workspace.database import STORE
 
@@ -76,13 +75,11 @@ def examine(connection: Connection, begun: Begun | None = None) -> Iterator[Find
 
 def _examine_campaign(root: Path, campaign: Campaign, rules: Guideline, api: Api) -> Iterator[Finding]:
     """Yield whether each project is there, once, with the campaign's page, and shows its first item."""
-    listed = api.projects()
     with Store(root / STORE) as store:
-        source = known_source(api, listed, campaign, store)
-        lost = find_lost(listed, campaign, store, source)[0]
-    bad = [(place.words, remedy(campaign, place)) for place in lost]
-    bad += find_doubled(listed, campaign, queue_sizes(root))
-    projects = [project for _, project in places_of(listed, campaign, source)]
+        seen = OnServer(api, campaign, store)
+        bad = [(place.words, remedy(campaign, place)) for place in seen.lost()]
+    bad += find_doubled(seen.listed, campaign, queue_sizes(root))
+    projects = [project for _, project in seen.own]
     for project in projects:
         try:
             check_config(campaign, project)

@@ -6,13 +6,14 @@ its mark, or is there twice is missed whoever asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.records import BY_SERVER, Campaign, QueueName, Rounds, queue_named
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.projects import Project, marked_queue, own_projects, project_mark
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.words import n_of
@@ -85,29 +86,49 @@ def keep_places(store: Store, places: Iterable[Place]) -> None:
             db.executemany(f"insert or replace into places values ({marks})", changed)
 
 
-def find_lost(
-    listed: Sequence[Project], campaign: Campaign, store: Store, source: str
-) -> tuple[list[Place], dict[Place, str]]:
-    """Return the places on a server that are missed, by number, and until when their answers are theirs.
+class OnServer:
+    """What a server lists of a campaign at a moment, beside the places that the record `store` has of it.
 
-    A place is missed if it is gone or has lost its mark; but a deleted one without answers is not where its
-    queue has another project. Another project may have its number now, from its own birth on.
+    Attributes:
+        source: the server; listed: all of its projects; own: where those of the campaign lie.
     """
-    born = {int(project["id"]): born_at(project) for project in listed}
-    own = {place.key: place.queue for place, _ in places_of(listed, campaign, source)}
-    until: dict[Place, str] = {}
-    missed = [place for place in read_places(store) if place.source == source and place.key not in own]
-    missed = [place for place in missed if place.lost != DROPPED]
-    for place in missed:
-        is_there = born.get(place.project) == place.born
-        end = NEVER if is_there else born.get(place.project, NEVER)
-        n_lost = store.n_there(source, str(place.project), since=place.born, until=end)
-        if n_lost or is_there or place.queue not in own.values():
-            until[replace(place, lost=UNMARKED if is_there else GONE, n_lost=n_lost)] = end
-    return list(until), until
+
+    def __init__(self, api: Api, campaign: Campaign, store: Store) -> None:
+        self._campaign, self._store = campaign, store
+        self.listed = api.projects()
+        seen = {place.key: place.source for place in read_places(store)}
+        sources = {seen.get(place.key) for place, _ in places_of(self.listed, campaign, "") if place.born}
+        # The one on which all of the campaign's projects were seen before; else it is asked.
+        self.source = (sources.pop() if len(sources) == 1 else None) or api.identity()
+        self.own = places_of(self.listed, campaign, self.source)
+
+    def note(self, *projects: Project) -> None:
+        """Write projects of the campaign down as places, as far as they are not known."""
+        known = {(place.source, place.key) for place in read_places(self._store)}
+        found = [place for place, _ in places_of(projects, self._campaign, self.source)]
+        keep_places(self._store, [place for place in found if (place.source, place.key) not in known])
+
+    def lost(self) -> dict[Place, str]:
+        """Return the places that are missed, by number, each with until when answers there are its own.
+
+        A place is missed if it is gone or has lost its mark; but a deleted one without answers is not where
+        its queue has another project. Another project may have its number now, from its own birth on.
+        """
+        born = {int(project["id"]): born_at(project) for project in self.listed}
+        own = {place.key: place.queue for place, _ in self.own}
+        until: dict[Place, str] = {}
+        for place in read_places(self._store):
+            if place.source != self.source or place.key in own or place.lost == DROPPED:
+                continue
+            is_there = born.get(place.project) == place.born
+            end = NEVER if is_there else born.get(place.project, NEVER)
+            n_lost = self._store.n_there(self.source, str(place.project), since=place.born, until=end)
+            if n_lost or is_there or place.queue not in own.values():
+                until[replace(place, lost=UNMARKED if is_there else GONE, n_lost=n_lost)] = end
+        return until
 
 
-def lost_words(lost: Sequence[Place]) -> str:
+def lost_words(lost: Collection[Place]) -> str:
     """Return what is wrong with places that are missed, and what to do; empty if there are none."""
     words = "; ".join(place.words for place in lost)
     if any(place.n_lost for place in lost):

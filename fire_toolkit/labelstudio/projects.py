@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from fire_toolkit.campaign.records import Campaign, QueueName
@@ -19,7 +17,6 @@ Project = dict[str, Any]
 
 _MARK = re.compile(r"fire-toolkit campaign (\S+) round (\d+) queue (\S+)")
 _MAX_TITLE = 50
-_SHOWN = 6
 
 # What nobody may change by hand: blind, no empty answers, in our order.
 GUARDED: dict[str, Any] = {
@@ -87,30 +84,6 @@ def check_config(campaign: Campaign, project: Project) -> None:
     if not is_same:
         raise ServerError(
             f"{where}: its labeling config was changed on the server, so answers may not mean what the "
-            f"guideline says: {config_difference(several or campaign.label_config, shown)}; restore it under "
-            "Settings, Labeling Interface "
+            "guideline says; restore it under Settings, Labeling Interface "
             f"(`fire-toolkit guideline --part {'pages' if several else 'config'}` prints it)"
         )
-
-
-def config_difference(before: str, after: str) -> str:
-    """Return the elements that went and came between two labeling configs, in one line, in their order.
-
-    Examples:
-        >>> config_difference('<View><Choice value="a"/></View>', '<View><Choice value="b"/></View>')
-        'gone: <Choice value="a">; new: <Choice value="b">'
-    """
-
-    def elements(config: str) -> Iterator[str]:
-        try:
-            for element in ET.fromstring(config).iter():
-                attributes = (f'{name}="{value}"' for name, value in sorted(element.items()))
-                yield f"<{' '.join([element.tag, *attributes])}>"
-        except (ET.ParseError, ValueError):
-            yield "(no XML)"
-
-    marks = {"- ": "gone", "+ ": "new"}
-    lines = difflib.ndiff(list(elements(before)), list(elements(after)))
-    changes = [f"{marks[line[:2]]}: {line[2:]}" for line in lines if line[:2] in marks]
-    more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-    return "; ".join(changes[:_SHOWN]) + more if changes else "its texts or its order"

@@ -16,10 +16,10 @@ from fire_toolkit.labelstudio.api import Api, Project, Task
 from fire_toolkit.labelstudio.calls import CallFailed
 from fire_toolkit.labelstudio.places import (
     DROPPED,
+    OnServer,
     Place,
     born_at,
     find_doubled,
-    find_lost,
     keep_places,
     lost_words,
     n_answers,
@@ -32,13 +32,6 @@ from fire_toolkit.resolution.judgments import utc_time
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120
 _INCLUDE = ("data", "annotations", *KEPT)
-
-
-def known_source(api: Api, listed: Iterable[Project], campaign: Campaign, store: Store) -> str:
-    """Return the server: that on which all of the campaign's projects were seen before, else ask it."""
-    at = {place.key: place.source for place in read_places(store)}
-    sources = {at.get(place.key, "") for place, _ in places_of(listed, campaign, "") if place.born}
-    return sources.pop() if len(sources) == 1 and "" not in sources else api.identity()
 
 
 def pull_answers(
@@ -72,9 +65,8 @@ def pull_answers(
         ServerError: a labeling page was changed (nothing is read then), or the server fails; what was
             read by then is in the record, and another pull goes on.
     """
-    listed = api.projects()
-    source = known_source(api, listed, campaign, store)
-    projects = _checked(listed, campaign, source)
+    on_server = OnServer(api, campaign, store)
+    source, projects = on_server.source, _checked(on_server.own, campaign)
     places = {place.key: place for place in read_places(store) if place.source == source}
     whole: set[tuple[int, str]] = set()
 
@@ -97,7 +89,7 @@ def pull_answers(
         if project.get("total_annotations_number") is not None
         and n_answers(project) != (expected := _n_known(store, at) + places[at.key].n_more)
     }
-    for at, project in _checked(api.projects(), campaign, source) if suspects else ():
+    for at, project in _checked(places_of(api.projects(), campaign, source), campaign) if suspects else ():
         if at.key not in suspects:
             continue
         # People go on answering while we read: a number between the server's before and after is right.
@@ -106,16 +98,15 @@ def pull_answers(
             read(at, project, is_whole=True)
             n_more = n_answers(project) - _n_known(store, at)
             places[at.key] = replace(places[at.key], n_more=max(n_more, 0))
-    lost, until = find_lost(listed, campaign, store, source)
-    if accepts_loss:
-        lost = [_dropped(store, place, until[place]) for place in lost]
+    lost = on_server.lost()
+    dropped = [_dropped(store, *each) for each in lost.items()] if accepts_loss else []
     now = store.now() if whole else ""
     for key, place in places.items():
         whole_at, gone = now if key in whole else place.whole_at, place.lost == DROPPED
         places[key] = replace(place, whole_at=whole_at, lost=DROPPED if gone else "", n_lost=0)
-    keep_places(store, (places | {place.key: place for place in lost}).values())
+    keep_places(store, (places | {place.key: place for place in dropped or lost}).values())
     notes = [] if accepts_loss or not lost else [lost_words(lost)]
-    notes += [f"{words}; {fix}" for words, fix in find_doubled(listed, campaign)]
+    notes += [f"{words}; {fix}" for words, fix in find_doubled(on_server.listed, campaign)]
     return Fetched(store.counts, (*notes, *store.notes))
 
 
@@ -126,12 +117,11 @@ def _dropped(store: Store, place: Place, until: str) -> Place:
     return replace(place, lost=DROPPED)
 
 
-def _checked(listed: Iterable[Project], campaign: Campaign, source: str) -> list[tuple[Place, Project]]:
-    """Return the campaign's projects by number, all of which show its page."""
-    found = places_of(listed, campaign, source)
-    for _, project in found:
+def _checked(own: list[tuple[Place, Project]], campaign: Campaign) -> list[tuple[Place, Project]]:
+    """Return the campaign's projects, all of which show its page."""
+    for _, project in own:
         check_config(campaign, project)
-    return found
+    return own
 
 
 def _n_known(store: Store, at: Place) -> int:

@@ -147,7 +147,7 @@ def plan_push(
     return plans
 
 
-def refuse_second(plans: Iterable[Plan], lost: Sequence[Place]) -> None:
+def refuse_second(plans: Iterable[Plan], lost: Iterable[Place]) -> None:
     """Raise `FireError` where tasks would go to another project in the place of one that is missed."""
     waiting = {str(plan.queue) for plan in plans if plan.missing}
     if missed := [place for place in lost if place.queue in waiting]:

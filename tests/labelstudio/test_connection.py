@@ -315,7 +315,7 @@ PAGE = '<View><Choices name="c" toName="t"><Choice value="a"/></Choices></View>'
     ("shown", "state", "words"),
     [
         (PAGE, "good", "1 of this campaign, all pages unchanged"),
-        (PAGE.replace('"a"', '"b"'), "bad", 'gone: <Choice value="a">; new: <Choice value="b">'),
+        (PAGE.replace('"a"', '"b"'), "bad", "its labeling config was changed on the server"),
     ],
 )
 def test_a_page_that_was_edited_by_hand_is_said(tmp_path: Path, shown: str, state: str, words: str) -> None:

@@ -312,9 +312,7 @@ def test_a_changed_page_stops_the_pull_before_anything_is_read(server: FakeServe
     server.answer(task_for(server, "ann"), 2)
     project = server.projects[server.project_of("bob")]
     project["label_config"] = project["label_config"].replace("$video", "$clip")
-    with pytest.raises(
-        ServerError, match=r'gone: <HyperText .*value="\$video">; new: <HyperText .*value="\$clip">'
-    ):
+    with pytest.raises(ServerError, match="its labeling config was changed on the server"):
         site.pull(server)
     assert len(site.ledger()) == 0
 
