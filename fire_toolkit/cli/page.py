@@ -59,6 +59,15 @@ class _OnPage(NamedTuple):
             people = people_of_carrier(store, BY_PAGE) - read_retired(campaign.root)
         return cls(campaign, rounds, people, read_text(consent).strip() if consent else CONSENT)
 
+    def files(self) -> dict[str, Path]:
+        """Return the file behind each media_url of its tasks, and name the items that nobody will see."""
+        from fire_toolkit.pages.office import missing_media
+
+        found = media_files()
+        if missing := missing_media(self.rounds, self.campaign.guideline, found, local_base()):
+            say(f"warning: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
+        return found
+
     def known(self, names: Sequence[str]) -> list[str]:
         """Return the names; `UsageError` at one who is asked nothing."""
         if strangers := [name for name in names if name not in self.people]:
@@ -95,7 +104,7 @@ def serve(
     page_address(port, public_url)
     campaign, root, place = page.campaign, page.campaign.root, page.campaign.root / PLACE
     place.mkdir(parents=True, exist_ok=True)
-    setting = Setting(page.consent, media_files(), local_base())
+    setting = Setting(page.consent, page.files())
     ended = page.known(new_link)
     with (
         hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"),
@@ -106,9 +115,6 @@ def serve(
         office = Office(root, campaign.campaign, campaign.guideline, store, setting)
         server = PageServer(office, port=port, public_url=public_url, report=say)
         with server:
-            missing = office.missing()
-            if missing:
-                say(f"warning: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
             known = read_links(root)
             fresh = [name for name in office.people() if name not in known]
             for name, token in make_links(root, fresh).items():
@@ -146,14 +152,12 @@ def write(
     key, rules = page.campaign.campaign.key, page.campaign.shown
     chosen = page.known(names) or sorted(page.people)
     refuse_file_names(chosen)
-    setting = Setting(page.consent, media_files())
+    setting = Setting(page.consent, page.files())
     for name in chosen:
         desk = Desk(page.rounds, name, rules, setting, campaign_key=key)
         owner = {"campaign_key": key, "annotator_id": name, "consent": setting.consent}
         page_file = write_page(out / name, desk, rules, **owner)
         click.echo(f"{name}\t{page_file}\t{sum(len(each.tasks) for each in desk.pages)}")
-        if missing := desk.missing:
-            say(f"warning: {name}: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
     say("hand out each folder whole; what comes back (answers.NAME.jsonl) goes into exports/")
     say_next("import")
 

@@ -28,7 +28,9 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Plan
-from fire_toolkit.labelstudio.showing import open_items, refuse_unreachable, refuse_unshowable
+from fire_toolkit.labelstudio.showing import needs_cors, open_items
+from fire_toolkit.media.links import reach_media
+from fire_toolkit.media.places import is_address, is_showable
 from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.database import STORE
@@ -94,28 +96,55 @@ class Look:
             )
 
     def at_addresses(self) -> None:
-        """Refuse rounds of the server that name items by what no browser can open."""
+        """Refuse rounds of the server that name items by what no browser can open: an id, or a path here."""
         for entry in self.rounds if self.rules.shows_media else ():
-            if entry.carrier == BY_SERVER:
-                refuse_unshowable(entry.tasks)
+            columns = (entry.tasks[name] for name in ("query_id", "doc_id", "media_url"))
+            rows = zip(*columns, strict=True) if entry.carrier == BY_SERVER else ()
+            bad = [f"{query_id} {doc_id}: {url!r}" for query_id, doc_id, url in rows if not is_showable(url)]
+            if bad:
+                raise FireError(
+                    f"{len(bad):,} of {len(entry.tasks):,} tasks cannot be shown to annotators "
+                    f"({_listed(bad)}): their media_url is an id or a local path, expected http(s)://, "
+                    "/data/local-files/ or a bucket (s3://, gs://, azure-blob://); `fire-toolkit media "
+                    "serve` gives files addresses; then delete the file of tasks, make it again with "
+                    "`fire-toolkit tasks`, and push"
+                )
 
     def before(self, plans: Sequence[Plan], connection: Connection) -> None:
-        """Ask the addresses of what would be sent whether they answer, and say how many were asked."""
+        """Ask the addresses of what would be sent as its pages do, and say how many were asked.
+
+        The server's token goes along to media behind the address of its pages, where a proxy may ask who is
+        logged in.
+        """
         tasks = [task["data"] for plan in plans for task in plan.to_send] if self.rules.shows_media else []
         media = {task[self.rules.media_key]: key_words(task[PAIR_ID]) for task in tasks}
         if not media:
             return
-        items, sample = n_of(len(media), "item"), self.sample
-        if sample == 0:
+        items = n_of(len(media), "item")
+        if self.sample == 0:
             say(f"note: nobody has looked whether annotators can see the {items} (--check-media 0)")
             return
         with Meter("media asked", None) as meter, Api(connection) as api:
-            n_asked, n = refuse_unreachable(media, self.rules, api=api, sample=sample, report=meter)
-        asked = n_of(n_asked, "item")
-        if sample is not None and n_asked < len(media):
-            say(f"note: {n_asked:,} of {items} asked, drawn at random; all of them answer")
-        if n:
-            say(f"note: {n:,} of {asked} do not answer parts (Range): nobody can seek in them")
+            found, n_without_parts = reach_media(
+                [url for url in media if is_address(url)],
+                origin=connection.page_origin,
+                authorization=api.authorization,
+                needs_cors=needs_cors(self.rules),
+                sample=self.sample,
+                report=meter,
+            )
+        faults = {url: found.get(url.partition("#")[0]) for url in media}
+        if named := [f"{media[url]}: {url} {fault}" for url, fault in faults.items() if fault]:
+            raise FireError(
+                f"annotators would see nothing in {len(named):,} of {items} ({_listed(named)}); nothing was "
+                "sent. Is `fire-toolkit media serve` running? `fire-toolkit media check` says what to do; "
+                "where this machine cannot reach what annotators can, --check-media 0 sends all the same"
+            )
+        if self.sample is not None and len(found) < len(media):
+            say(f"note: {len(found):,} of {items} asked, drawn at random; all of them answer")
+        if n_without_parts:
+            asked = n_of(len(found), "item")
+            say(f"note: {n_without_parts:,} of {asked} do not answer parts (Range): nobody can seek in them")
 
     def after(self, plans: Sequence[Plan], connection: Connection) -> None:
         """Open an item of each project as its page does."""
@@ -128,10 +157,14 @@ class Look:
         if named:
             raise FireError(
                 f"the tasks are there, but the first item cannot be seen in {len(named):,} of "
-                f"{n_of(len(queues), 'project')} ({'; '.join(named[:3] + ['…'] * (len(named) > 3))}); "
+                f"{n_of(len(queues), 'project')} ({_listed(named)}); "
                 "for /data/local-files/ or a bucket add its storage in the project's settings; then push "
                 "again"
             )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return "; ".join([*words[:3], *(["…"] if len(words) > 3 else [])])
 
 
 _MANY = 50_000  # tasks in a project: the server walks through them at each import

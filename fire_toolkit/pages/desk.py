@@ -46,14 +46,10 @@ class Page:
 
 @dataclass(frozen=True)
 class Setting:
-    """How the page is made: what people agree to, and the file of each media_url, without its fragment.
-
-    base: how the addresses of this machine's own `media serve` begin, which lead nowhere but to `files`.
-    """
+    """How the page is made: what people agree to, and the file of each media_url, without its fragment."""
 
     consent: str
     files: Mapping[str, Path] = field(default_factory=dict)
-    base: str = ""
 
 
 class Desk:
@@ -63,8 +59,7 @@ class Desk:
     random.
 
     Attributes:
-        pages: in order; media: the file behind each name under which she gets one; missing: the items that
-            are neither files nor addresses, which nobody can answer.
+        pages: in order; media: the file behind each name under which she gets one.
     """
 
     def __init__(
@@ -91,7 +86,6 @@ class Desk:
         shown = self.pages if guideline.shows_media else ()
         urls = list(dict.fromkeys(url.partition("#")[0] for page in shown for url in page.urls))
         self.media = {self._media_name(url): self._files[url] for url in urls if url in self._files}
-        self.missing = [url for url in urls if url not in self._files and not is_address(url)]
 
     def _media_name(self, path: str) -> str:
         """Return the name under which the annotator gets a file; to others it leads nowhere."""

@@ -35,7 +35,10 @@ class Refused(FireError):
 def missing_media(
     rounds: Iterable[Round], guideline: Guideline, files: Mapping[str, Path], base: str
 ) -> list[str]:
-    """Return the media of tasks that are neither files here nor addresses elsewhere; see `Setting`."""
+    """Return the media of tasks that are neither files here nor addresses elsewhere.
+
+    base: how the addresses of this machine's own `media serve` begin, which lead nowhere but to `files`.
+    """
     return sorted(
         url
         for url in _urls_of(rounds, guideline)
@@ -206,11 +209,6 @@ class Office:
         urls, here = _urls_of(self._rounds, self.guideline), self._setting.files
         away = [url for url in urls if url.partition("#")[0] not in here and is_address(url)]
         return {"/".join(url.split("/")[:3]) for url in away}
-
-    def missing(self) -> list[str]:
-        """Return the media of tasks that are neither files here nor addresses elsewhere."""
-        self._refresh()
-        return missing_media(self._rounds, self.guideline, self._setting.files, self._setting.base)
 
     def _desk(self, name: str) -> Desk:
         self._refresh()
