@@ -22,34 +22,19 @@ _BUSY = (408, 409, 425, 429)
 _MAX_DETAIL = 300
 _JWT = re.compile(r"\beyJ[\w-]+\.[\w-]+(\.[\w-]*)?")
 _NOT_LABEL_STUDIO = "the answer is not JSON, so this is not Label Studio's API; check the URL"
-_TOO_MUCH = "more than the server accepts at once; a proxy in front of it may set the limit"
 _FAILED = "the server failed; see its log (.fire/private/server.log), then run the command again"
 _ADVICE = {
     401: "the server does not accept the token; copy it again from Account & Settings in Label Studio, or, "
     "if it is a legacy token, allow those under Organization, API Tokens Settings",
     403: "this account is not allowed to do that; use the token of one that is",
     404: "not found: it was deleted, or the URL is not Label Studio's",
-    409: "the server already has this",
-    413: _TOO_MUCH,
-    414: _TOO_MUCH,
-    429: "too many requests; run the command again later",
-    502: "a proxy answered instead of the server; is the server running?",
-    503: "the server is busy or still starting; run the command again later",
-    504: "a proxy waited too long for the server; run the command again later",
+    **dict.fromkeys(
+        (413, 414), "more than the server accepts at once; a proxy in front of it may set the limit"
+    ),
+    **dict.fromkeys(
+        (429, 502, 503, 504), "the server is busy or still starting; run the command again later"
+    ),
 }
-# The first kind of error of the HTTP library that fits: what it means, and what to do.
-_BROKEN: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
-    (
-        (httpx.ConnectTimeout, httpx.ConnectError),
-        "no connection{}; is it running? `fire-toolkit labelstudio start` starts a local one; else check the "
-        "URL",
-    ),
-    (
-        (httpx.TimeoutException,),
-        "timed out, but the server may still carry out the request; see its log, then run the command again",
-    ),
-    ((Exception,), "the connection broke{}; run the command again"),
-)
 
 
 class CallFailed(ServerError):
@@ -94,7 +79,17 @@ class Browser(httpx.Client):
             return super().send(request, **options)
         except httpx.HTTPError as error:
             reason = f" ({_short(str(error))})" if str(error) else ""
-            words = next(words for kinds, words in _BROKEN if isinstance(error, kinds)).format(reason)
+            words = f"the connection broke{reason}; run the command again"
+            if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
+                words = (
+                    f"no connection{reason}; is it running? `fire-toolkit labelstudio start` starts a local "
+                )
+                words += "one; else check the URL"
+            elif isinstance(error, httpx.TimeoutException):
+                words = (
+                    "timed out, but the server may still carry out the request; see its log, then run the "
+                )
+                words += "command again"
             may_pass = isinstance(error, httpx.TransportError)
             raise self.failure(call_of(request), words, may_pass=may_pass) from error
 
