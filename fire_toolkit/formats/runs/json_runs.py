@@ -17,7 +17,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +50,7 @@ NUMBERED = (
     "benchmark's own file, in whose order they must stand"
 )
 _Ranking = tuple[Sequence[Any], Sequence[Any] | None]  # docs, and their scores; without, they are best first
+_List = tuple[str, str, _Ranking]  # where it stands, its query
 
 
 def is_json(start: bytes, path: Path) -> bool:
@@ -93,17 +93,15 @@ def read_index_list(path: Path, key: str | None = None) -> Listed:
     Raises:
         FormatError: a line has another length, or a field that is not a whole number; names the line.
     """
-    lists, width = dict[str, list[int]](), 0
-    for number, line in _lines(path):
-        fields = [field.strip() for field in line.split(",")]
-        width = width or len(fields)
+    rows = [(f"{path}:{n}", [each.strip() for each in line.split(",")]) for n, line in _lines(path)]
+    width = len(rows[0][1])
+    for at, fields in rows:
         if len(fields) != width or not all(map(_PLACE.fullmatch, fields)):
             raise FormatError(
-                f"{path}:{number}: {line[:40]!r}, expected {width} whole numbers, as on the first line: "
+                f"{at}: {','.join(fields)[:40]!r}, expected {width} whole numbers, as on the first line: "
                 "places of docs, best first"
             )
-        lists[f"{path}:{number}"] = [int(field) for field in fields]
-    return _of_places(lists, str(path))
+    return _of_places([(at, list(map(int, fields))) for at, fields in rows])
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -130,9 +128,9 @@ def listed_of(value: Any, where: str, key: str | None) -> Listed:
         raise FormatError(f"{where}: {problem}; choose one with --key: {names}")
     chosen = runs[key]
     if isinstance(chosen, dict):
-        return _of_lists(chosen, where)
+        return _of_lists([(f"{where}: query {query}", query, each) for query, each in chosen.items()], where)
     if isinstance(chosen[0], list):
-        return _of_places({f"{where}: list {n}": each for n, each in enumerate(chosen, start=1)}, where)
+        return _of_places([(f"{where}: list {n}", each) for n, each in enumerate(chosen, start=1)])
     return _of_records(chosen, where)
 
 
@@ -145,30 +143,33 @@ def plain_lists(value: Mapping[Any, Any], where: str) -> dict[str, Any]:
     found = dict[str, Any]()
     for query, docs in value.items():
         own, at = id_text(query, where), f"{where}: query {query!r}"
-        if not isinstance(docs, Collection) or isinstance(docs, str | bytes):
-            found[own] = docs
-            continue
-        found[own] = ids = [id_text(doc, at) for doc in docs]
-        if isinstance(docs, Mapping):
-            numbers = (each.item() if isinstance(each, np.generic) else each for each in docs.values())
-            found[own] = dict(zip(ids, numbers, strict=True))
-        if len(found[own]) < len(docs):
-            raise FormatError(f"{at}: an id twice, as text and as a number")
-    if len(found) < len(value):
-        raise FormatError(f"{where}: a query twice, as text and as a number")
+        if own in found:
+            raise FormatError(f"{where}: a query twice, as text and as a number")
+        found[own] = docs
+        if isinstance(docs, Collection) and not isinstance(docs, str | bytes):
+            found[own] = ids = [id_text(doc, at) for doc in docs]
+            if isinstance(docs, Mapping):
+                numbers = (each.item() if isinstance(each, np.generic) else each for each in docs.values())
+                found[own] = dict(zip(ids, numbers, strict=True))
+            if len(found[own]) < len(docs):
+                raise FormatError(f"{at}: an id twice, as text and as a number")
     return found
 
 
 def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield what may be a run, with the path of keys to it: rankings by query, records or lists of places."""
     if isinstance(value, list):
-        if (value and all(isinstance(item, dict) for item in value)) or (not path and _are_places(value)):
+        are_records = bool(value) and all(isinstance(item, dict) for item in value)
+        lists = value if not path and all(isinstance(item, list) for item in value) else []
+        if are_records or (
+            any(lists) and all(type(place) is int and place >= 0 for item in lists for place in item)
+        ):
             yield path, value
     elif isinstance(value, dict):
         inner = {name: item for name, item in value.items() if path or name not in _META}
-        lists = {query: _ranking(item) for query, item in inner.items()}
-        if inner and all(lists.values()):
-            yield path, lists
+        rankings = {query: _ranking(item) for query, item in inner.items()}
+        if inner and all(rankings.values()):
+            yield path, rankings
         elif path.count("/") < _MOST_LEVELS:
             for name, item in inner.items():
                 yield from _runs(item, f"{path}/{name}" if path else name)
@@ -193,12 +194,6 @@ def _ranking(item: Any) -> _Ranking | None:
     return None
 
 
-def _are_places(value: list[Any]) -> bool:
-    """Whether a value is lists of whole numbers from 0, one for each query."""
-    lists = value if all(isinstance(item, list) for item in value) else []
-    return any(lists) and all(type(place) is int and place >= 0 for item in lists for place in item)
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -212,92 +207,71 @@ def _oddity(value: Any) -> str:
     return ""
 
 
-def _of_lists(lists: Mapping[str, _Ranking], where: str) -> Listed:
-    """Return the docs of each query, with scores or best first."""
+def _of_lists(lists: Sequence[_List], where: str, run_id: str = "", notes: tuple[str, ...] = ()) -> Listed:
+    """Return docs with their scores, or best first; NaN and infinities pass, to be counted later."""
     queries, docs, scores, is_order = list[str](), list[str](), list[float](), False
-    for query, (ranked, values) in lists.items():
-        at, n = f"{where}: query {query}", len(ranked)
-        queries += [query] * n
+    for at, query, (ranked, values) in lists:
+        queries += [query] * len(ranked)
         docs += (id_text(doc, at) for doc in ranked)
-        scores += range(-1, -1 - n, -1) if values is None else (_score(value, at) for value in values)
-        is_order = is_order or (values is None and n > 0)
-    return from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,) if is_order else ())
-
-
-def _score(value: Any, where: str) -> float:
-    """Return a JSON number as a score; NaN and infinities pass, to be counted later."""
-    if not _is_number(value):
-        raise FormatError(f"{where}: score {str(value)[:40]!r}, expected a number")
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+        is_order = is_order or (values is None and len(ranked) > 0)
+        for value in range(-1, -1 - len(ranked), -1) if values is None else values:
+            if not _is_number(value):
+                raise FormatError(f"{at}: score {str(value)[:40]!r}, expected a number")
+            scores.append(float(value) if isinstance(value, float) or abs(value) < 1 << 1023 else math.inf)
+    told = (*notes, FROM_RANKS) if is_order and FROM_RANKS not in notes else notes
+    return from_columns(queries, docs, scores, where=where, run_id=run_id or None, notes=told)
 
 
 def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
-    """Return records of a pair, or of a query and its list."""
+    """Return records of a pair, or of a query and its list; FashionIQ's name a candidate, not a query."""
     names = list(dict.fromkeys(name for record in records for name in record))
-    if not pair_columns(names, "query_id") and _CANDIDATE in names:
-        return replace(_of_records(_numbered(records, where), where), notes=(FROM_RANKS, NUMBERED))
-    query, docs = needed_column(names, "query_id", where), pair_columns(names, "doc_id")
+    is_numbered = not pair_columns(names, "query_id") and _CANDIDATE in names
+    query = _CANDIDATE if is_numbered else needed_column(names, "query_id", where)
+    docs = pair_columns(names, "doc_id")
     score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
+    value_name = score or rank or ""
     are_lists = not docs or any(name in names for name in _LISTS)
     are_lists = are_lists or isinstance(records[0].get(docs[0]), list | dict)
     doc = "" if are_lists else needed_column(names, "doc_id", where)
-    if not are_lists and score is None and rank is None:
+    if not are_lists and not value_name:
         raise FormatError(f"{where}: records with {', '.join(names)}; expected score or rank among them")
-    lists, rows = dict[str, _Ranking](), list[tuple[str, str, float]]()
+    lists, seen = list[_List](), Counter[str]()
     for number, record in enumerate(records, start=1):
         at = f"{where}: record {number}"
-        query_id = id_text(_field(record, query, at), at)
-        if not are_lists:
-            value = _score(_field(record, score or rank, at), at)
-            rows.append((query_id, id_text(_field(record, doc, at), at), value if score else -value))
+        for name in (query, *(() if are_lists else (doc, value_name))):
+            if name not in record:
+                raise FormatError(f"{at}: no {name}; found {', '.join(record) or 'nothing'}")
+        query_id = id_text(record[query], at)
+        if are_lists:
+            found = _ranking(next((record[name] for name in (*_LISTS, *docs) if name in record), None))
+            if found is None or (seen[query_id] and not is_numbered):
+                problem = f"has no list ({', '.join(_LISTS[:3])})" if found is None else "appears twice"
+                raise FormatError(
+                    f"{at}: query {query_id!r} {problem}, expected one list of docs for each query"
+                )
+            seen[query_id] += 1
+            numbered = f"{query_id}#{seen[query_id] - 1}"  # as the collection has it
+            lists.append((at, numbered if is_numbered else query_id, found))
             continue
-        found = _ranking(next((record[name] for name in (*_LISTS, *docs) if name in record), None))
-        if query_id in lists or found is None:
-            problem = "appears twice" if query_id in lists else f"has no list ({', '.join(_LISTS[:3])})"
-            raise FormatError(f"{at}: query {query_id!r} {problem}, expected one list of docs for each query")
-        lists[query_id] = found
+        value = record[value_name]
+        lists.append((at, query_id, ([record[doc]], [value if score or not _is_number(value) else -value])))
     if are_lists:
-        return _of_lists(lists, where)
+        return _of_lists(lists, where, notes=(FROM_RANKS, NUMBERED) if is_numbered else ())
     runs = sorted({str(record.get(run, "")) for record in records}) if run else [""]
     if len(runs) > 1:
         raise FormatError(f"{where}: {len(runs)} run ids in one file ({', '.join(runs[:3])}), expected one")
-    notes = *said_of_pair(query, doc), *(() if score else (FROM_RANKS,))
-    return from_columns(*zip(*rows, strict=True), where=where, run_id=runs[0] or None, notes=notes)
+    return _of_lists(lists, where, runs[0], (*said_of_pair(query, doc), *(() if score else (FROM_RANKS,))))
 
 
-def _numbered(records: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:
-    """Return FashionIQ's records with the query ids that its collection gets: candidate#0, candidate#1, …"""
-    seen, found = Counter[str](), []
-    for number, record in enumerate(records, start=1):
-        at = f"{where}: record {number}"
-        candidate = id_text(_field(record, _CANDIDATE, at), at)
-        found.append({"query_id": f"{candidate}#{seen[candidate]}", **record})
-        seen[candidate] += 1
-    return found
-
-
-def _field(record: dict[str, Any], name: str | None, where: str) -> Any:
-    if name not in record:
-        raise FormatError(f"{where}: no {name}; found {', '.join(record) or 'nothing'}")
-    return record[name]
-
-
-def _of_places(lists: Mapping[str, Sequence[int]], where: str) -> Listed:
-    """Return lists of places, one for each query in the order of the ids.
-
-    lists: where a list stands (for messages), and its places, best first; lengths may differ.
+def _of_places(lists: Sequence[tuple[str, Sequence[int]]]) -> Listed:
+    """Return lists of places, one for each query in the order of the ids, best first; with each: where it is.
 
     Raises:
         FormatError: a list is empty or holds a place twice.
     """
-    for at, places in lists.items():
+    for at, places in lists:
         if not places or len(set(places)) < len(places):
             problem = "a doc appears twice" if places else "an empty list"
             raise FormatError(f"{at}: {problem}, expected {len(places) or 'some'} different places of docs")
-    rows = [
-        (row, place, -rank) for row, own in enumerate(lists.values()) for rank, place in enumerate(own, 1)
-    ]
+    rows = [(row, place, -rank) for row, (_, own) in enumerate(lists) for rank, place in enumerate(own, 1)]
     return Listed(pd.DataFrame(rows, columns=[*PAIR, "score"]), notes=(FROM_RANKS,), has_places=True)
