@@ -8,12 +8,9 @@ the first that is there is taken, and names such as `query` are texts.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import start_of
 
 QUERY = ("query_id", "query-id", "qid", "q_id", "queryid")
 _CAPTION = ("caption_id", "sentence_id", "sen_id", "sentid")
@@ -108,25 +105,6 @@ def said_of_pair(query: str, doc: str) -> tuple[str, ...]:
     return () if is_own else (f"columns {query} as query_id, {doc} as doc_id",)
 
 
-def headed_captions(fields: Sequence[str], mark: str, path: Path) -> str:
-    """Return the line that puts names above a table of captions without a header, by the best guess.
-
-    There is none for gzip, which it would damage.
-
-    Examples:
-        >>> headed_captions(["v1", "a dog runs"], ",", Path("f.csv"))
-        "; if the best guess is right, type sed -i '1i doc_id,text' f.csv"
-    """
-    ids = [each for each in fields if each and len(each.split()) == 1]
-    if len(fields) - len(ids) != 1 or not 1 <= len(ids) <= 2:
-        return ""
-    names = iter(("query_id", "doc_id")[-len(ids) :])
-    header = mark.join(next(names) if each in ids else "text" for each in fields).replace("\t", "\\t")
-    if path.is_file() and start_of(path)[1]:
-        return "; unpack it with gunzip first"
-    return f"; if the best guess is right, type {shlex.join(['sed', '-i', f'1i {header}', str(path)])}"
-
-
 def is_number(field: str) -> bool:
     """Whether a field is a number."""
     try:
@@ -152,19 +130,19 @@ def guessed_columns(
         >>> guessed_columns(["q", "d"], {"query": ["query"], "doc": ["doc"]})
         {'query': 'q', 'doc': 'd'}
     """
+
+    def has_usual_word(column: str, names: Sequence[str]) -> bool:
+        words = {word for name in names for word in _WORD.findall(name.lower())} - _OF_NO_USE
+        return bool(words & {*_WORD.findall(column.lower())})
+
     found = dict(given or {})
-    for fits in (lambda column, names: column.strip().lower() in names, _has_usual_word, lambda *_: True):
+    for fits in (lambda column, names: column.strip().lower() in names, has_usual_word, lambda *_: True):
         for role, names in usual.items():
             free = [each for each in columns if each not in found.values()]
             guess = next((each for each in free if fits(each, names)), None)
             if role not in found and guess is not None:
                 found[role] = guess
     return {**{role: found[role] for role in usual if role in found}, **found}
-
-
-def _has_usual_word(column: str, names: Sequence[str]) -> bool:
-    words = {word for name in names for word in _WORD.findall(name.lower())} - _OF_NO_USE
-    return bool(words & {*_WORD.findall(column.lower())})
 
 
 def are_names(fields: Sequence[str], below: str = "") -> bool:

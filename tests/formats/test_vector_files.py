@@ -100,7 +100,7 @@ def test_parquet_lists_are_read(kind: pa.DataType) -> None:
         ([[1.0, 2.0], None], "row 1: no list, expected 2 numbers"),
         ([[1.0, 2.0], [None, 4.0]], "row 1: a number is missing"),
         ([None, [1.0]], "row 0: no numbers"),
-        ([["a"], ["b"]], "expected vectors, a list of numbers a row"),
+        ([["a"], ["b"]], "expected a list of numbers a row"),
     ],
 )
 def test_odd_parquet_lists_are_refused(lists: list[Any], said: str) -> None:

@@ -16,10 +16,9 @@ from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import lists, qrels, tables
 from fire_toolkit.formats.collections.layouts import LAYOUTS
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.columns import are_names, headed_captions
+from fire_toolkit.formats.columns import are_names
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.hints import not_the_file
-from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.plugins import Registry
 from fire_toolkit.results import Shown
 
@@ -108,8 +107,6 @@ def _reader_of(source: Source, columns: Mapping[str, str]) -> Reader:
     if are_names(source.columns, "".join(source.lines[1:2])):
         line = tables.line_to_type(source.columns, given)
         expected = f"a table of which you say which column is what: {line}"
-    elif source.header:
-        expected += headed_captions(source.header, delimiter_of(source.lines[0]), source.path)
     raise FormatError(
         f"{source.path}: {_seen(source)}, which is not a known collection format; expected a benchmark's own "
         f"file, or {expected}"

@@ -76,16 +76,21 @@ def read_parquet_vectors(path: Path) -> Arrays:
     import pyarrow as pa
 
     table, matrices = whole_table(path), dict[str, Stored]()
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     for field in table.schema:
-        kind = field.type.value_type if is_list(field.type) else None
+        kind = field.type.value_type if any(is_kind(field.type) for is_kind in lists) else None
         if kind is not None and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
             where = f"{path}: column {field.name}"
             matrices[field.name] = held(_vectors(table[field.name], where), where)
     if not matrices:
         shown = ", ".join(f"{column.name} ({column.type})" for column in list(table.schema)[:8])
-        raise FormatError(f"{path}: columns {shown}; expected vectors, a list of numbers a row")
-    sides = (pair_column(table.column_names, role, is_loose=False) for role in ("query_id", "doc_id"))
-    name = next(filter(None, sides), find_name(table.column_names, _IDS))
+        raise FormatError(
+            f"{path}: columns {shown}; expected a list of numbers a row; a row for each pair is a run's "
+            "table, which needs neither --scores nor --similarity"
+        )
+    names = [name for name in table.column_names if name not in matrices]
+    sides = (pair_column(names, role, is_loose=False) for role in ("query_id", "doc_id"))
+    name = next(filter(None, sides), find_name(names, _IDS))
     ids = None if name is None else id_texts(table[name].to_pylist(), f"{path}: column {name}")
     return Arrays(matrices, ids, ids)
 
@@ -111,11 +116,3 @@ def _vectors(column: Any, where: str) -> Array:
         parts.append(values.to_numpy(zero_copy_only=False).reshape(-1, width))
         start += len(lists)
     return np.concatenate(parts)
-
-
-def is_list(kind: Any) -> bool:
-    """Whether an Arrow type is of lists."""
-    import pyarrow as pa
-
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(is_kind(kind) for is_kind in kinds)
