@@ -12,7 +12,6 @@ import csv
 import io
 import re
 import warnings
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, tee
 from pathlib import Path
@@ -75,21 +74,31 @@ def read_delimited(
     mark = delimiter_of(first.decode())
     is_quoted = b'"' in raw and (mark != "\t" or _OPENING.search(raw) is not None)
     _, header, start = next(_rows(raw, mark, path, is_quoted=is_quoted))
-    header = [name.strip() for name in header]
-    names = _numbered(header) if numbers_repeats else header
+    names = [name.strip() for name in header]
+    if numbers_repeats:
+        seen = [f"{name} ({names[:n].count(name) + 1})".strip() for n, name in enumerate(names)]
+        names = [own if names.count(name) > 1 else name for name, own in zip(names, seen, strict=True)]
     check_header(names, required, path)
     body = memoryview(raw)[start:]
-    if is_quoted and not _is_well_quoted(body, mark):
-        _refuse_faults(raw, mark, path, names, is_quoted=is_quoted)
     kept = [name for name in names if only is None or name in only]
-    columns = _columns(body, names, kept or names[:1], mark, is_quoted=is_quoted)
-    lengths = [compute.max(compute.binary_length(column)).as_py() or 0 for column in columns or ()]
-    if columns is None or max(lengths) >= _LONGEST_FIELD:
-        _refuse_faults(raw, mark, path, names, is_quoted=is_quoted)
+    is_odd = is_quoted and not _is_well_quoted(body, mark)
+    columns = None if is_odd else _columns(body, names, kept or names[:1], mark, is_quoted=is_quoted)
+    if columns is not None:
+        is_odd = (
+            max(compute.max(compute.binary_length(each)).as_py() or 0 for each in columns) >= _LONGEST_FIELD
+        )
+        if is_quoted and mark == "\t":  # may be rows of plain text
+            n_ends = raw.count(b"\n", start) + raw.count(b"\r", start) - raw.count(b"\r\n", start)
+            is_odd = is_odd or len(columns[0]) < n_ends + (not raw.endswith((b"\n", b"\r")))
+    if is_odd or columns is None:
+        for line, fields, _ in _rows(raw, mark, path, is_quoted=is_quoted):
+            if len(fields) != len(names):
+                raise FormatError(
+                    f"{path}:{line}: {len(fields)} fields, expected {len(names)} ({','.join(names)})"
+                )
+        columns = columns or _columns(body, names, kept or names[:1], mark, is_quoted=is_quoted)
     if columns is None:
         raise FormatError(f"{path}: expected CSV or TSV with a header line; save it again as such")
-    if is_quoted and mark == "\t" and len(columns[0]) < _n_lines(raw, start):  # may be rows of plain text
-        _refuse_faults(raw, mark, path, names, is_quoted=is_quoted)
     texts = [pd.array(column, dtype="str") for column in columns]
     found = pd.DataFrame(dict(zip(kept or names[:1], texts, strict=True)), copy=False)
     ids = [column for name, column in zip(kept, columns, strict=False) if name in PAIR]
@@ -114,21 +123,6 @@ def _is_utf8(raw: bytes) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
-
-
-def _numbered(header: Sequence[str]) -> list[str]:
-    """Return the names, each that stands several times with its number among its like.
-
-    Examples:
-        >>> _numbered(["who", "fits", "", "fits", ""])
-        ['who', 'fits (1)', '(1)', 'fits (2)', '(2)']
-    """
-    n_seen: Counter[str] = Counter()
-    totals, names = Counter(header), []
-    for name in header:
-        n_seen[name] += 1
-        names.append(f"{name} ({n_seen[name]})".strip() if totals[name] > 1 else name)
-    return names
 
 
 def _columns(
@@ -174,21 +168,6 @@ def _is_well_quoted(body: memoryview, delimiter: str) -> bool:
     begins = np.isin(before, bounds) | np.concatenate([[False], is_doubled])
     ends = np.isin(after, bounds) | np.concatenate([is_doubled, [False]])
     return bool(begins.all() and ends.all())
-
-
-def _n_lines(raw: bytes, start: int) -> int:
-    n_ends = raw.count(b"\n", start) + raw.count(b"\r", start) - raw.count(b"\r\n", start)
-    return n_ends + (not raw.endswith((b"\n", b"\r")))
-
-
-def _refuse_faults(raw: bytes, mark: str, path: str | Path, names: Sequence[str], *, is_quoted: bool) -> None:
-    """Raise `FormatError` at the first row that is no CSV, or does not have a field for each name."""
-    rows = _rows(raw, mark, path, is_quoted=is_quoted)
-    for line, fields, _ in rows:
-        if len(fields) != len(names):
-            raise FormatError(
-                f"{path}:{line}: {len(fields)} fields, expected {len(names)} ({','.join(names)})"
-            )
 
 
 def _rows(
