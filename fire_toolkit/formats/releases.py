@@ -147,7 +147,13 @@ def unpacked(path: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as place:
         try:
             with zipfile.ZipFile(path) as archive:
-                _refuse_bomb(path, archive)
+                n_bytes, size = sum(each.file_size for each in archive.infolist()), path.stat().st_size
+                if n_bytes > max(_MOST_TIMES * size, _ALWAYS_BYTES):  # as no tables do
+                    raise FormatError(
+                        f"{path}: a zip of {size / 1e6:,.1f} MB that unpacks to {n_bytes / 1e6:,.0f} MB, "
+                        f"expected at most {_MOST_TIMES} times its size; if you trust it, unpack it and name "
+                        "the folder"
+                    )
                 archive.extractall(place)  # which ends where a file is longer than the archive says
         except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError, zlib.error) as error:
             raise FormatError(f"{path}: {error}; expected a release, as a folder or a zip") from None
@@ -155,16 +161,6 @@ def unpacked(path: Path) -> Iterator[Path]:
         if not found:
             raise FormatError(f"{path}: no release of `fire-toolkit release` in this zip")
         yield found[0]
-
-
-def _refuse_bomb(path: Path, archive: zipfile.ZipFile) -> None:
-    """Raise a FormatError for a zip that unpacks to far more than it holds, as no tables do."""
-    n_bytes, most = sum(each.file_size for each in archive.infolist()), _MOST_TIMES * path.stat().st_size
-    if n_bytes > max(most, _ALWAYS_BYTES):
-        raise FormatError(
-            f"{path}: a zip of {path.stat().st_size / 1e6:,.1f} MB that unpacks to {n_bytes / 1e6:,.0f} MB, "
-            f"expected at most {_MOST_TIMES} times its size; if you trust it, unpack it and name the folder"
-        )
 
 
 def release_files(folder: Path) -> dict[str, bytes]:
@@ -204,20 +200,14 @@ def text_files(tables: Mapping[str, pd.DataFrame], original: Qrels, corrected: Q
         for name, table in tables.items()
         if name not in _NO_CSV
     }
-    found |= {f"{name}.jsonl": _json_lines(tables[name]) for name in ("corpus", "queries")}
+    for name in ("corpus", "queries"):
+        rows = tables[name].fillna("").astype("str").to_dict("records")
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        found[f"{name}.jsonl"] = "".join(lines).encode()
     found["qrels/test.tsv"] = delimited_bytes(tables["qrels"], delimiter="\t")
+    by_query: dict[str, dict[str, int]] = {}
+    for query, doc, grade in tables["qrels"][["query-id", "corpus-id", "score"]].itertuples(index=False):
+        by_query.setdefault(query, {})[doc] = int(grade)
     texts = {"qrels.txt": trec_qrels_text(corrected), "qrels.original.txt": trec_qrels_text(original)}
-    texts["qrels.json"] = _by_query(tables["qrels"])
+    texts["qrels.json"] = json.dumps(by_query, ensure_ascii=False) + "\n"
     return found | {name: text.encode() for name, text in texts.items()}
-
-
-def _json_lines(table: pd.DataFrame) -> bytes:
-    rows = table.fillna("").astype("str").to_dict("records")
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
-
-
-def _by_query(qrels: pd.DataFrame) -> str:
-    found: dict[str, dict[str, int]] = {}
-    for query, doc, relevance in qrels[["query-id", "corpus-id", "score"]].itertuples(index=False):
-        found.setdefault(query, {})[doc] = int(relevance)
-    return json.dumps(found, ensure_ascii=False) + "\n"

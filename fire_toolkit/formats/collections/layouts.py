@@ -68,7 +68,14 @@ class Layout:
         """Yield the rows of a file, each with its place."""
         path, rows = str(source.path), self.spec.get("rows", "")
         if "line" in self.spec:
-            yield from self._lines(source)
+            for number, line in source.numbered_lines:
+                if line.strip() in self.spec.get("first", ()):
+                    continue
+                found, where = re.fullmatch(self.spec["line"], line), f"{path}:{number}"
+                if found is None:
+                    raise FormatError(f"{where}: {line[:40]!r}, expected {self.spec['expected']}")
+                text = _unquoted(found["text"]) if self.spec.get("is_quoted") else found["text"]
+                yield Entry({**found.groupdict(), "text": text}, where)
         elif not rows:
             yield from (Entry(each, f"{path}: entry {n}") for n, each in enumerate(source.records or []))
         elif not rows.endswith("*"):
@@ -78,16 +85,6 @@ class Layout:
                 where = f"{path}: {key!r}"
                 fields = {"@@": as_list(value, where)} if "depth" in self.spec else value
                 yield Entry.of(fields, where, {"@": id_text(key, where)})
-
-    def _lines(self, source: Source) -> Iterator[Entry]:
-        for number, line in source.numbered_lines:
-            if line.strip() in self.spec.get("first", ()):
-                continue
-            found, where = re.fullmatch(self.spec["line"], line), f"{source.path}:{number}"
-            if found is None:
-                raise FormatError(f"{where}: {line[:40]!r}, expected {self.spec['expected']}")
-            text = _unquoted(found["text"]) if self.spec.get("is_quoted") else found["text"]
-            yield Entry({**found.groupdict(), "text": text}, where)
 
     def read(self, source: Source, split: str | None) -> Part:
         """Return what the file says of the collection, of one split where it has several.
@@ -109,7 +106,13 @@ class Layout:
             chosen, notes = chosen_split(splits, split, path)
             is_cut = chosen != ALL
             listed = [row for row, own in zip(listed, splits, strict=True) if chosen in (ALL, own)]
-        asked = [each for row in (rows if "items" in spec else listed) for each in self._within(row)]
+        asked = rows if "items" in spec else listed
+        if "within" in spec:  # captions within an entry, which have its fields too
+            asked = [
+                Entry({**row.fields, **each.fields}, each.where)
+                for row in asked
+                for each in row.entries(spec["within"])
+            ]
         describe = spec.get("describe", {})
         doc_id, item_id = spec["doc_id"], spec.get("item_id", spec["doc_id"])
         items = [
@@ -141,12 +144,6 @@ class Layout:
             return replace(part, texts=texts.reindex(columns=["id", "title", "text"], fill_value=""))
         return _listing_items(part)
 
-    def _within(self, row: Entry) -> list[Entry]:
-        """Return the captions within an entry, which have its fields too; the entry itself if it is one."""
-        if "within" not in self.spec:
-            return [row]
-        return [Entry({**row.fields, **each.fields}, each.where) for each in row.entries(self.spec["within"])]
-
     def _rows_of(self, row: Entry) -> Iterator[dict[str, Any]]:
         """Yield a row for each caption of an entry, as `captions_part` takes them."""
         spec, docs = self.spec, self._docs_of(row)
@@ -159,22 +156,20 @@ class Layout:
             found["target"] = [row.id(spec["target"])] if row.value(spec["target"]) != "" else []
         if "members" in spec:
             found["members"] = list(dict.fromkeys(row.ids(spec["members"])))
-        for text in self._texts_of(row):
+        if "depth" in spec:
+            words = enumerate(row.value(spec["text"]))
+            texts = [_sentence(each, f"{row.where}: caption {n}") for n, each in words]
+        else:
+            texts = row.texts(spec["text"])
+        if join := spec.get("join"):
+            texts = [join.join(each.strip() for each in texts)]
+        for text in texts:
             yield {**found, "text": text, "doc_id": docs}
 
     def _docs_of(self, row: Entry) -> list[str]:
         if doc_id := self.spec["doc_id"]:
             return [] if doc_id.endswith("?") and doc_id[:-1] not in row.fields else [row.id(doc_id)]
         return row.ids(self.spec["positives"]) if "positives" in self.spec else []
-
-    def _texts_of(self, row: Entry) -> list[str]:
-        if "depth" in self.spec:
-            found = enumerate(row.value(self.spec["text"]))
-            texts = [_sentence(words, f"{row.where}: caption {n}") for n, words in found]
-        else:
-            texts = row.texts(self.spec["text"])
-        join = self.spec.get("join")
-        return [join.join(each.strip() for each in texts)] if join else texts
 
 
 def _listing_items(part: Part) -> Part:
@@ -208,13 +203,10 @@ def _unquoted(text: str) -> str:
     return fields[0] if is_quoted and len(fields) == 1 else text
 
 
-def _read_layouts() -> list[Layout]:
-    data = files("fire_toolkit.formats.collections") / "benchmarks.toml"
-    tables = parse_toml(data.read_text(encoding="utf-8"), str(data))
-    of_lines, others = ({"doc_id": "doc_id", "text": "text"}, {"doc_id": "", "text": ""})
-    return [
-        Layout(name, {**(of_lines if "line" in spec else others), **spec}) for name, spec in tables.items()
-    ]
-
-
-LAYOUTS = _read_layouts()
+_DATA = files("fire_toolkit.formats.collections") / "benchmarks.toml"
+LAYOUTS = [
+    Layout(name, {**dict.fromkeys(("doc_id", "text"), ""), **spec})
+    if "line" not in spec
+    else Layout(name, {"doc_id": "doc_id", "text": "text", **spec})
+    for name, spec in parse_toml(_DATA.read_text(encoding="utf-8"), str(_DATA)).items()
+]

@@ -55,11 +55,11 @@ def recognise_items(source: Source) -> str | None:
     if have(source.mapping.get("images"), "id", "file_name"):
         return "a JSON object whose images have id and file_name"
     is_text = found is None and source.records is None and source.lines
-    return "one id a line" if is_text and all(map(_is_id, source.lines)) else None
-
-
-def _is_id(line: str) -> bool:
-    return len(line.split()) == 1 and "," not in line and line.strip()[:1] not in ("{", "[", "(")
+    are_ids = is_text and all(
+        len(line.split()) == 1 and "," not in line and line.strip()[:1] not in ("{", "[", "(")
+        for line in source.lines
+    )
+    return "one id a line" if are_ids else None
 
 
 def read_items(source: Source, split: str | None) -> Part:

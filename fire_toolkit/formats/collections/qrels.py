@@ -34,19 +34,16 @@ def recognise(source: Source) -> str | None:
 
 
 def _by_query(found: Mapping[str, Any]) -> bool:
-    """Whether JSON is positives (`{query: [doc, ...]}`) or grades (`{query: {doc: grade}}`)."""
-    return any(found.values()) and all(_are_docs(docs) or _are_grades(docs) for docs in found.values())
+    """Whether JSON is positives (`{query: [doc, ...]}`; no captions, with blanks) or grades of docs."""
 
+    def is_id(doc: object) -> bool:
+        return type(doc) is int or (isinstance(doc, str) and len(doc.split()) == 1)
 
-def _are_docs(value: object) -> bool:
-    """Whether a value is a list of ids; captions, which contain white space, are not."""
-    return isinstance(value, list) and all(
-        type(doc) is int or (isinstance(doc, str) and len(doc.split()) == 1) for doc in value
+    return any(found.values()) and all(
+        (isinstance(docs, list) and all(map(is_id, docs)))
+        or (isinstance(docs, dict) and all(type(grade) is int for grade in docs.values()))
+        for docs in found.values()
     )
-
-
-def _are_grades(value: object) -> bool:
-    return isinstance(value, dict) and all(type(grade) is int for grade in value.values())
 
 
 def read(source: Source, split: str | None) -> Part:
@@ -92,16 +89,12 @@ def read_qrels(path: str | Path) -> Qrels:
 
 def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
     """Return the pairs of {query: {doc: grade}}, or of {query: [doc, ...]}, all of grade 1."""
-    pairs = [
-        (query, id_text(doc, f"{where}: query {query!r}"), _grade(grade, f"{where}: query {query!r}"))
-        for query, docs in by_query.items()
-        for doc, grade in (docs.items() if isinstance(docs, dict) else ((doc, 1) for doc in docs))
-    ]
+    pairs = list[tuple[str, str, int]]()
+    for query, docs in by_query.items():
+        at = f"{where}: query {query!r}"
+        for doc, grade in docs.items() if isinstance(docs, dict) else ((doc, 1) for doc in docs):
+            is_whole = isinstance(grade, int) or (isinstance(grade, float) and grade.is_integer())
+            if isinstance(grade, bool) or not is_whole or abs(grade) >= _MOST:
+                raise FormatError(f"{at}: score {str(grade)[:60]}, expected a whole number below 10^15")
+            pairs.append((query, id_text(doc, at), int(grade)))
     return pd.DataFrame(pairs, columns=_COLUMNS)
-
-
-def _grade(score: Any, where: str) -> int:
-    is_whole = isinstance(score, int) or (isinstance(score, float) and score.is_integer())
-    if isinstance(score, bool) or not is_whole or abs(score) >= _MOST:
-        raise FormatError(f"{where}: score {str(score)[:60]}, expected a whole number below 10^15")
-    return int(score)

@@ -97,16 +97,14 @@ class Source:
         if self.raw[:4] == b"PAR1":
             return whole_table(self.path).to_pylist()  # type: ignore[no-any-return]
         if self.text.lstrip()[:1] == "{" and self._has_json_lines:
-            return [self._json_line(number, line) for number, line in self.numbered_lines]
+            found = [parse_json(line, str(self.path), line=n) for n, line in self.numbered_lines]
+            for (number, line), entry in zip(self.numbered_lines, found, strict=True):
+                if not isinstance(entry, dict):
+                    raise FormatError(f"{self.path}:{number}: {line[:30]!r}, expected a JSON object a line")
+            return found
         found = self.json
         are_objects = isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found)
         return found if are_objects else None
-
-    def _json_line(self, number: int, line: str) -> dict[str, Any]:
-        entry = parse_json(line, str(self.path), line=number)
-        if not isinstance(entry, dict):
-            raise FormatError(f"{self.path}:{number}: {line[:30]!r}, expected a JSON object a line")
-        return entry
 
     @cached_property
     def header(self) -> list[str]:
@@ -197,31 +195,24 @@ class Entry:
         """
         choices = place.removesuffix("?").split("|")
         for choice in choices:
-            found = self._text_of(choice) if "{" in choice else self._at(choice.split("."))
+            if "{" in choice:
+                values = {name: self.fields.get(name, "") for name in _FIELD.findall(choice)}
+                if all(isinstance(each, str | int) and each != "" for each in values.values()):
+                    return choice.format(**values)
+                continue
+            found: Any = self.fields
+            for step in choice.split("."):
+                if isinstance(found, list) and step.isdecimal() and int(step) < len(found):
+                    found = found[int(step)]
+                else:
+                    found = found.get(step, _ABSENT) if isinstance(found, Mapping) else _ABSENT
             if found is not _ABSENT:
                 return found
         if default is None and not place.endswith("?"):
             named = " or ".join(repr(choice) for choice in choices if "{" not in choice)
-            found = ", ".join(str(name) for name in self.fields if name != "@") or "none"
-            raise FormatError(f"{self.where}: no field {named or place}; found {found}")
+            shown = ", ".join(str(name) for name in self.fields if name != "@") or "none"
+            raise FormatError(f"{self.where}: no field {named or place}; found {shown}")
         return "" if default is None else default
-
-    def _at(self, steps: Sequence[str]) -> Any:
-        found: Any = self.fields
-        for step in steps:
-            if isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-                found = found[int(step)]
-            elif isinstance(found, Mapping) and step in found:
-                found = found[step]
-            else:
-                return _ABSENT
-        return found
-
-    def _text_of(self, template: str) -> Any:
-        values = {name: self.fields.get(name, "") for name in _FIELD.findall(template)}
-        if not all(isinstance(each, str | int) and each != "" for each in values.values()):
-            return _ABSENT
-        return _FIELD.sub(lambda found: str(values[found[1]]), template)
 
     def id(self, place: str, default: str | None = None) -> str:
         """Return an id, as text."""

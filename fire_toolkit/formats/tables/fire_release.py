@@ -115,49 +115,53 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
     if "annotations" not in found:
         raise FormatError(f"{path}: no field 'annotations', expected the JSON of FIRE's release")
     whole = Entry({"disagreements": [], **found}, str(path))
-    rows = [_entry(entry, is_labelled=True) for entry in whole.entries("annotations")]
-    rows += [_entry(entry, is_labelled=False) for entry in whole.entries("disagreements")]
+    listed = {name: whole.entries(name) for name in ("annotations", "disagreements")}
+    rows = [_entry(entry, is_labelled=name == "annotations") for name, own in listed.items() for entry in own]
     licence = repr(found["license"])[:60] if found.get("license") else "nothing"
     notes = [
         f"licence: the file says {licence}; FIRE's repository says {LICENCE} for its data: do not pass these "
         "judgments on under a licence that allows commercial use"
     ]
     joined, outside = _joined(pd.DataFrame(rows, columns=_FIELDS), queries, items, notes)
-    judgments, repeated = latest_judgments(_votes(joined), where=str(path))
+    votes = pd.DataFrame(
+        [
+            (query_id, doc_id, *vote, METHOD)
+            for query_id, doc_id, own in zip(
+                joined["query_id"], joined["doc_id"], joined["votes"], strict=True
+            )
+            for vote in own
+        ],
+        columns=[*PAIR, *_VOTES.values(), "origin"],
+    )
+    votes = votes.assign(**{VOTE_ORDER: votes.groupby(PAIR).cumcount() + 1})
+    judgments, repeated = latest_judgments(votes, where=str(path))
     if len(repeated):
         notes.append(f"{len(repeated):,} answers replaced by a later one of the same annotator")
     labels, disputes = _verdicts(joined, judgments)
     sources = joined[[*PAIR, "models"]].explode("models").dropna().rename(columns={"models": "model"})
     provenance = sources.drop_duplicates().sort_values([*PAIR, "model"]).reset_index(drop=True)
-    return Release(judgments, labels, disputes, provenance, outside, notes, _about(found))
-
-
-def _about(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields at the top, and which ids of the entries are whole numbers in the file."""
-    entries = [*found["annotations"], *found.get("disagreements", [])]
-    values = {name: [value for entry in entries for value in entry.get(name, [])] for name in _LISTS}
-    values["video_id"] = [entry["video_id"] for entry in entries]
-    whole = [name for name, ids in values.items() if ids and all(isinstance(each, int) for each in ids)]
-    top = {name: value for name, value in found.items() if name not in ("annotations", "disagreements")}
-    return {**top, WHOLE_NUMBERS: sorted(whole)} if whole else top
+    about = {name: value for name, value in found.items() if name not in listed}
+    entries = [entry.fields for own in listed.values() for entry in own]
+    ids = {name: [each for own in entries for each in own.get(name, [])] for name in _LISTS}
+    ids["video_id"] = [own["video_id"] for own in entries]
+    if numbered := [name for name, own in ids.items() if own and all(isinstance(each, int) for each in own)]:
+        about[WHOLE_NUMBERS] = sorted(numbered)
+    return Release(judgments, labels, disputes, provenance, outside, notes, about)
 
 
 def _entry(entry: Entry, *, is_labelled: bool) -> tuple[Any, ...]:
+    """Return a row of `_FIELDS`."""
     where, annotators = entry.where, entry.ids("annotator_ids")
     answers = [_label(value, where) for value in entry.values("annotator_labels")]
-    more = [_ids(entry, name, len(annotators)) for name in ("response_ids", "queue_ids")]
     if len(answers) != len(annotators):
         raise FormatError(f"{where}: {len(annotators)} annotators and {len(answers)} labels")
+    more = [entry.ids(name, []) for name in _LISTS[1:]]
+    more = [own if len(own) == len(answers) else [";".join(own)] * len(answers) for own in more]
     label = _label(entry.value("label"), where) if is_labelled else None
     votes = list(zip(annotators, answers, *more, strict=True))
     own_id = entry.id("query_id") if "query_id" in entry.fields else None
     models = sorted(set(entry.ids("models", [])))
     return entry.text("query"), entry.id("video_id"), label, votes, models, own_id
-
-
-def _ids(entry: Entry, name: str, n_expected: int) -> list[str]:
-    values = entry.ids(name, [])
-    return values if len(values) == n_expected else [";".join(values)] * n_expected
 
 
 def _label(value: object, where: str) -> str:
@@ -203,17 +207,6 @@ def _joined(
     return kept.explode("query_id").reset_index(drop=True), outside
 
 
-def _votes(joined: pd.DataFrame) -> pd.DataFrame:
-    columns = [*PAIR, "annotator_id", "label", "response_id", "queue_id", "origin"]
-    rows = [
-        (query_id, doc_id, *vote, METHOD)
-        for query_id, doc_id, votes in zip(joined["query_id"], joined["doc_id"], joined["votes"], strict=True)
-        for vote in votes
-    ]
-    table = pd.DataFrame(rows, columns=columns)
-    return table.assign(**{VOTE_ORDER: table.groupby(PAIR).cumcount() + 1})
-
-
 def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Disputes]:
     """Return one label per pair, and the pairs that have no label or several."""
     by_pair = joined.assign(label=joined["label"].fillna("")).groupby(PAIR)["label"]
@@ -232,13 +225,10 @@ def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Dispu
         n_agree=n_agree,
         vote_share=n_agree / n_judgments.where(n_judgments > 0, 1),
     )
-    return check_labels(labels), _disputes(pairs[~is_label], judgments)
-
-
-def _disputes(pairs: pd.DataFrame, judgments: Judgments) -> Disputes:
-    counts = pd.crosstab([judgments[name] for name in PAIR], judgments["label"]).add_prefix("n_")
-    disputed = pairs[PAIR].assign(reason=["no_majority"] * len(pairs)).merge(counts, on=PAIR, how="left")
-    return check_disputes(disputed.fillna(0).astype(dict.fromkeys(counts.columns, "int64")))
+    tally = pd.crosstab([judgments[name] for name in PAIR], judgments["label"]).add_prefix("n_")
+    disputed = pairs.loc[~is_label, PAIR].assign(reason="no_majority").merge(tally, on=PAIR, how="left")
+    disputed = disputed.fillna(0).astype(dict.fromkeys(tally.columns, "int64"))
+    return check_labels(labels), check_disputes(disputed)
 
 
 def fire_release_json(
@@ -282,24 +272,30 @@ def fire_release_json(
     whole = set(given.pop(WHOLE_NUMBERS, ()))
     votes = _answers(judgments)
     models = {} if provenance is None else provenance.groupby(PAIR)["model"].agg(sorted).to_dict()
-
-    def entry(pair: tuple[str, str]) -> _Written:
-        answers = votes.get(pair) or {name: [] for name in _VOTES}
-        own = {"query": texts[pair[0]], "video_id": pair[1], **answers}
-        numbered = {name: _as_numbers(value) if name in whole else value for name, value in own.items()}
-        return {**numbered, "models": models.get(pair, []), "dataset": dataset}
-
-    labelled = zip(labels["query_id"], labels["doc_id"], labels["label"], strict=True)
-    annotations = [
-        (query_id, entry((query_id, doc_id)) | {"label": label}) for query_id, doc_id, label in labelled
-    ]
-    pairs = zip(disputes["query_id"], disputes["doc_id"], strict=True)
-    disagreements = [(pair[0], entry(pair)) for pair in pairs]
     n_of_text = Counter(queries["text"])
-    content = {
-        "annotations": _one_a_text(annotations, n_of_text),
-        "disagreements": _one_a_text(disagreements, n_of_text),
-    }
+
+    def listed(table: pd.DataFrame, *more: str) -> list[_Written]:
+        """Return one entry for captions of a text that were all judged alike; others get their query_id."""
+        alike, entries = dict[str, list[str]](), list[tuple[str, str, _Written]]()
+        rows: Any = table[[*PAIR, *more]].to_dict("records")
+        for row in rows:
+            query_id, doc_id = pair = row.pop("query_id"), row.pop("doc_id")
+            own: _Written = {"query": texts[query_id], "video_id": doc_id}
+            own |= {name: [] for name in _VOTES} | votes.get(pair, {})
+            own = {name: _as_numbers(value) if name in whole else value for name, value in own.items()}
+            entry: _Written = {**own, "models": models.get(pair, []), "dataset": dataset, **row}
+            alike.setdefault(key := json.dumps(entry), []).append(query_id)
+            entries.append((query_id, key, entry))
+        written = []
+        for query_id, key, entry in entries:
+            sharing = alike[key]
+            if len(sharing) == 1 or len(sharing) < n_of_text[entry["query"]]:
+                written.append({"query_id": query_id, **entry})
+            elif query_id == sharing[0]:
+                written.append(entry)
+        return written
+
+    content = {"annotations": listed(labels, "label"), "disagreements": listed(disputes)}
     digest = hashlib.md5(json.dumps(content).encode(), usedforsecurity=False).hexdigest()
     named = {"source_data_md5": digest, "license": licence, "datasets": [dataset]}
     top = {**content, **named, **given, "license": licence}
@@ -313,32 +309,13 @@ def _as_numbers(value: Any) -> Any:
     return int(value) if value.removeprefix("-").isdecimal() and str(int(value)) == value else value
 
 
-def _one_a_text(entries: list[tuple[str, _Written]], n_of_text: Mapping[str, int]) -> list[_Written]:
-    """Return one entry for captions of a text that were all judged alike; others get their query_id."""
-    alike: dict[str, list[str]] = {}
-    for query_id, entry in entries:
-        alike.setdefault(json.dumps(entry), []).append(query_id)
-    written = []
-    for query_id, entry in entries:
-        sharing = alike[json.dumps(entry)]
-        if len(sharing) == 1 or len(sharing) < n_of_text[entry["query"]]:
-            written.append({"query_id": query_id, **entry})
-        elif query_id == sharing[0]:
-            written.append(entry)
-    return written
-
-
 def _answers(judgments: Judgments) -> dict[Any, dict[str, list[str]]]:
-    """Return the answers of each pair, as lists of equal length; of fields that nobody has, empty ones."""
+    """Return the answers of each pair, as lists of equal length, of the fields that anybody has."""
     ordered: pd.DataFrame = judgments
     if VOTE_ORDER in judgments:
         place = pd.to_numeric(judgments[VOTE_ORDER], errors="coerce")
         ordered = judgments.iloc[place.argsort(kind="stable")]
-    nothing: dict[str, list[str]] = {name: [] for name in _VOTES}
     known = {name: of for name, of in _VOTES.items() if of in ordered and (ordered[of] != "").any()}
     lists = ordered.groupby(PAIR, sort=False)[list(known.values())].agg(list)
     rows = lists.itertuples(index=False, name=None)
-    return {
-        pair: {**nothing, **dict(zip(known, row, strict=True))}
-        for pair, row in zip(lists.index, rows, strict=True)
-    }
+    return {pair: dict(zip(known, row, strict=True)) for pair, row in zip(lists.index, rows, strict=True)}
