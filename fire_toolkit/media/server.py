@@ -11,9 +11,9 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import Response
-from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError
@@ -75,11 +75,38 @@ def items_at(items: Items, base_url: str, addresses: Mapping[str, str]) -> Items
     return check_items(items.assign(media_url=[urls.get(url, url) for url in items["media_url"]]))
 
 
-def _application(files: StaticFiles, *more: Middleware, hosts: Iterable[str] = ()) -> Starlette:
-    """Return files as an application that answers to its own names: another can be a page's trick."""
+def application(routes: Iterable[Route], *more: Middleware, hosts: Iterable[str] = ()) -> Starlette:
+    """Return routes as an application that answers to its own names: another can be a page's trick."""
     known = sorted({*hosts, *_LOOPBACK_NAMES})
     names = Middleware(TrustedHostMiddleware, allowed_hosts=known, www_redirect=False)
-    return Starlette(routes=[Mount("/", files)], middleware=[names, *more])
+    return Starlette(routes=list(routes), middleware=[names, *more])
+
+
+def named_files(
+    root: Path,
+    names: Mapping[str, str],
+    *,
+    type_of: Callable[[Path], str] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Route:
+    """Return the files below a folder that are named (name in an address → file); others do not exist.
+
+    type_of: the media type of a path, by our own list: the system's differ; headers: further ones. A file is
+    not there either where a link has taken its place or that of a folder above it.
+    """
+
+    async def answer(request: Request) -> Response:
+        name = names.get(request.path_params["name"])
+        path = root / (name or "")
+        if not (name and path.is_file() and path.resolve() == path and os.access(path, os.R_OK)):
+            return Response("Not Found", status_code=404)
+        more, kind = {**_HEADERS, **(headers or {})}, type_of(path) if type_of else content_type(path.name)
+        whole = FileResponse(path, headers=more, media_type=kind, stat_result=path.stat())
+        if whole.headers["ETag"] in request.headers.get("If-None-Match", ""):
+            return Response(status_code=304, headers={"ETag": whole.headers["ETag"], **more})
+        return whole
+
+    return Route("/{name:path}", answer)
 
 
 class MediaServer(LocalServer):
@@ -111,7 +138,7 @@ class MediaServer(LocalServer):
             expose_headers=("Accept-Ranges", "Content-Length", "Content-Range", "ETag"),
         )
         hosts = (urlsplit(base_url).hostname or host, host)
-        app = _application(NamedFiles(root.resolve(), files), cors, hosts=hosts)
+        app = application([named_files(root.resolve(), files)], cors, hosts=hosts)
 
         async def reporting(scope: Scope, receive: Receive, send: Send) -> None:
             async def watch(message: Message) -> None:
@@ -124,51 +151,6 @@ class MediaServer(LocalServer):
 
         super().__init__(reporting, host=host, port=port, idle_s=300)
         self.base_url = base_url.rstrip("/") or f"http://{host}:{self.server_port}"
-
-
-class NamedFiles(StaticFiles):
-    """The named files below a folder (name in an address → file); whatever else lies there does not exist.
-
-    type_of: the media type of a path, by our own list: the system's differ; headers: further ones.
-    """
-
-    def __init__(
-        self,
-        root: Path,
-        names: Mapping[str, str],
-        *,
-        type_of: Callable[[str], str] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(directory=root)
-        self._root, self._names = root, names
-        self._type_of = type_of or content_type
-        self._headers = {**_HEADERS, **(headers or {})}
-
-    def get_path(self, scope: Scope) -> str:
-        """Return what is asked for as it stands, so that each file has one address."""
-        return str(scope["path"]).removeprefix("/")
-
-    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        """Return the file of that name, unless a link has taken its place or that of a folder above it."""
-        name = self._names.get(path)
-        found, status = super().lookup_path(name) if name else ("", None)
-        is_there = name is not None and Path(found) == self._root / name and os.access(found, os.R_OK)
-        return (found, status) if is_there else ("", None)
-
-    def file_response(
-        self,
-        full_path: str | os.PathLike[str],
-        stat_result: os.stat_result,
-        scope: Scope,
-        status_code: int = 200,
-    ) -> Response:
-        """Return the answer with its media type and headers."""
-        response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers.update(self._headers)
-        if response.status_code == status_code:
-            response.headers["Content-Type"] = self._type_of(str(full_path))
-        return response
 
 
 class GalleryServer(LocalServer):
@@ -186,12 +168,12 @@ class GalleryServer(LocalServer):
         root = Path(os.path.commonpath([own, *(path.parent for path in media)]))
         names = [path.relative_to(root).as_posix() for path in (*pages, *media)]
 
-        def type_of(path: str) -> str:  # no item's file can be a page or a script
-            found = _PAGES.get(Path(path).suffix) if Path(path).is_relative_to(own) else None
-            return found or content_type(path)
+        def type_of(path: Path) -> str:  # no item's file can be a page or a script
+            found = _PAGES.get(path.suffix) if path.is_relative_to(own) else None
+            return found or content_type(path.name)
 
-        files = NamedFiles(root, {name: name for name in names}, type_of=type_of, headers=_OF_PAGES)
-        super().__init__(_application(files), port=port)
+        files = named_files(root, {name: name for name in names}, type_of=type_of, headers=_OF_PAGES)
+        super().__init__(application([files]), port=port)
         place = quote((own / "index.html").relative_to(root).as_posix())
         self.address = f"http://{LOOPBACK}:{self.server_port}/{place}"
 

@@ -8,9 +8,6 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -18,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.media.places import LOOPBACK_HOSTS
-from fire_toolkit.media.server import allowed_origins, content_type
+from fire_toolkit.media.server import allowed_origins, application, content_type
 from fire_toolkit.media.serving import LOOPBACK, LocalServer
 from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO
 from fire_toolkit.pages.office import Office, Refused
@@ -78,9 +75,8 @@ class PageServer(LocalServer):
             Route("/instructions", self._guarded(self._instructions), methods=["GET"]),
             Route("/media/{name}", self._guarded(self._media), methods=["GET"]),
         ]
-        hosts = {*(h for h in LOOPBACK_HOSTS if ":" not in h), urlsplit(public_url).hostname or LOOPBACK}
-        known = Middleware(TrustedHostMiddleware, allowed_hosts=sorted(hosts), www_redirect=False)
-        app = _with_headers(Starlette(routes=routes, middleware=[known]), office)
+        hosts = [urlsplit(public_url).hostname or LOOPBACK]
+        app = _with_headers(application(routes, hosts=hosts), office)
         super().__init__(app, port=port, idle_s=_IDLE_S)
         self.address = page_address(self.server_port, public_url)
         self._origins = allowed_origins([self.address])
