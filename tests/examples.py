@@ -26,8 +26,13 @@ def seeds(number: int) -> list[Any]:
 
 def some(values: Iterable[Any], few: int) -> list[Any]:
     """Return the values of a parameter: the first few are of `make test`, the rest slow."""
-    first, rest = [*values][:few], [*values][few:]
-    return [*first, *(pytest.param(value, marks=pytest.mark.slow) for value in rest)]
+    return some_rows(((value,) for value in values), few)
+
+
+def some_rows(rows: Iterable[tuple[Any, ...]], few: int) -> list[Any]:
+    """Return the values of several parameters, as `some` does of one."""
+    marks = pytest.mark.slow
+    return [pytest.param(*row, marks=marks if at >= few else ()) for at, row in enumerate(rows)]
 
 
 def cases(*names: str) -> Callable[[Callable[..., Any]], Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from examples import some
+from examples import THOROUGH, some
 from fire_toolkit.campaign.ledger import ANSWERED
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import pair_id
@@ -82,7 +82,7 @@ def bytes_of(found: ImportResult) -> tuple[bytes, bytes, tuple[str, ...]]:
 def test_counted_and_new_answers_give_the_judgments_of_all_counted_anew(tmp_path: Path, seed: int) -> None:
     chance, path = random.Random(seed), tmp_path / "campaign.sqlite"
     step(path, chance)
-    for _ in range(20):
+    for _ in range(20 if THOROUGH else 8):
         step(path, chance)
         with Store(path) as store:
             found = bytes_of(record_to_judgments(store, guideline=RULES))

@@ -24,7 +24,7 @@ QUERIES = ("--queries", "queries.tsv", "--format", "csv")
             ("agree", "judgments.csv", "--format", "csv", "--by"),
             ("report", "table2", "--judgments", "judgments.csv", *QUERIES, "--by"),
         ],
-        5,
+        3,
     ),
     ids=lambda words: " ".join(word for word in map(str, words[:2]) if "." not in word),
 )

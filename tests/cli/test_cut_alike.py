@@ -8,6 +8,8 @@ import pytest
 from click.testing import Result
 from command import Fire, rows
 
+from examples import some
+
 Positives = list[set[int]]
 N_QUERIES, N_DOCS = 30, 200
 BOTH = ("--qrels", "original.txt", "--augmented", "augmented.txt")
@@ -93,7 +95,7 @@ def test_a_matrix_knows_every_rank(fire: Fire, world: World) -> None:
     assert "add-run --depth" not in result.stderr
 
 
-@pytest.mark.parametrize("depth", [5, 100, N_DOCS])
+@pytest.mark.parametrize("depth", some([5, N_DOCS, 100], 2))
 def test_a_kept_run_and_its_trec_text_cut_both_halves_alike(fire: Fire, world: World, depth: int) -> None:
     """`--depth` is the remedy that the note names: a run kept whole is as good as its matrix."""
     kept = scored(fire, keep(fire, depth))

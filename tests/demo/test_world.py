@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from examples import some
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import check_items, check_qrels, check_queries
@@ -129,7 +130,9 @@ def test_same_seed_same_world_other_seed_another():
     assert first.clips != other.clips
 
 
-@pytest.mark.parametrize("counts", [{"n_clips": 0}, {"n_captions": 0}, {"n_clips": 1, "n_captions": 400}])
+@pytest.mark.parametrize(
+    "counts", some([{"n_clips": 0}, {"n_captions": 0}, {"n_clips": 1, "n_captions": 400}], 2)
+)
 def test_counts_that_cannot_be_had_are_refused(counts):
     with pytest.raises(UsageError, match="clips"):
         make_world(**counts)

@@ -9,6 +9,7 @@ import pytest
 from answer_files import table, votes
 from command import run as fire
 
+from examples import some
 from fire_toolkit.elsewhere.answers import read_elsewhere
 from fire_toolkit.elsewhere.tables import how_to_read
 from fire_toolkit.errors import FireError
@@ -136,7 +137,7 @@ def test_an_id_that_is_none_is_refused_with_its_task(query: Any) -> None:
     assert "export.json: task 2 (id 110052): data.caption_id" in found
 
 
-@pytest.mark.parametrize("odd", [None, 5, "x", [], {}, [1], [None], True])
+@pytest.mark.parametrize("odd", some([None, "x", [1], 5, [], {}, [None], True], 3))
 def test_an_export_of_any_shape_is_read_or_refused_in_a_line(odd: Any) -> None:
     whole = task("NA", "v1", annotation(1, 3, choice("Yes")))
     shapes = [

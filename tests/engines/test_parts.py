@@ -16,6 +16,7 @@ import pytest
 from brought import refused
 from parted import N_PARTS, done, here, in_parts
 
+from examples import some
 from fire_toolkit.arrays import ranges_of
 from fire_toolkit.engines.cluster import _refuse_another, shared_file, spread
 from fire_toolkit.engines.work import rank_shared_vectors
@@ -102,7 +103,7 @@ def test_lists_with_gaps_joined_from_parts_are_as_long_as_in_the_whole(
 
 
 @pytest.mark.filterwarnings("ignore::fire_toolkit.errors.FileNote")
-@pytest.mark.parametrize("ties", [None, "average", "pessimistic", "index"])
+@pytest.mark.parametrize("ties", some([None, "index", "average", "pessimistic"], 2))
 @pytest.mark.parametrize("own", [{}, {q: f"d{q[1:]}" for q in QUERIES}], ids=["whole", "own_items"])
 def test_scores_of_runs_in_parts_are_those_of_the_whole(
     runs: list[Any], qrels: Qrels, ties: str | None, own: dict[str, str]
@@ -121,12 +122,15 @@ def test_scores_of_runs_in_parts_are_those_of_the_whole(
 
 @pytest.mark.parametrize(
     "asked",
-    [
-        {"depth": 3},
-        {"depth": 4, "strategy": "rrf", "budget": 20},
-        {"depth": 9, "strategy": "strata(1:3:1,4:9:.3)"},
-    ],
-    ids=["depth", "rrf", "strata"],
+    some(
+        [
+            {"depth": 4, "strategy": "rrf", "budget": 20},
+            {"depth": 9, "strategy": "strata(1:3:1,4:9:.3)"},
+            {"depth": 3},
+        ],
+        1,
+    ),
+    ids=["rrf", "strata", "depth"],
 )
 @pytest.mark.parametrize("own", [None, {q: f"d{q[1:]}" for q in QUERIES}], ids=["whole", "own_items"])
 def test_pools_of_runs_in_parts_are_those_of_the_whole(

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from small_world import World
 
+from examples import some
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference import holm, score_differences
@@ -103,7 +104,7 @@ def test_few_runs_are_noted() -> None:
     assert found.agreement["tau_p"].isna().all()
 
 
-@pytest.mark.parametrize("is_clustered", [False, True])
+@pytest.mark.parametrize("is_clustered", some([True, False], 1))
 def test_chances_are_those_of_a_bootstrap(is_clustered: bool) -> None:
     """Of 20,000 resamples of 240 queries, or of 60 clusters of four, written out."""
     world, rng, n = World(6, n_queries=240), np.random.default_rng(1), 240

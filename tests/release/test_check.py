@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from examples import some
 from fire_toolkit.release.check import check_release, qrels_in
 from fire_toolkit.release.layout import CROISSANT
 
@@ -145,7 +146,7 @@ def test_a_package_with_positives_as_json_and_its_licence_in_dist_info_is_read()
 RAW = [b"", b"\xff\xfe", b"[]", b"null", b"{}", b"[" * 1_100, b"---\n- a: [\n---\n"]
 
 
-@pytest.mark.parametrize("raw", RAW)
+@pytest.mark.parametrize("raw", some(RAW, 3))
 def test_no_content_of_any_file_ends_in_a_traceback(raw: bytes) -> None:
     more = ("manifest.json", "qrels.json", "data/qrels.parquet", "data/ranks.parquet", "leaderboard.csv")
     also = dict.fromkeys(more, raw) | {"qrels.original.txt": b"007 0 a 1\n"}

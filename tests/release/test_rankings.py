@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from small_world import make_run
 
+from examples import some
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.release.rankings import (
     Rankings,
@@ -54,7 +55,7 @@ def read_again(found: Rankings) -> pd.DataFrame:
     return tops_in(found.files())
 
 
-@pytest.mark.parametrize("depth", [1, 6, 7, 9, 100])
+@pytest.mark.parametrize("depth", some([1, 7, 100, 6, 9], 3))
 def test_scores_follow_from_tops_and_ranks_at_any_depth(world: World, depth: int) -> None:
     runs, original, corrected = world
     told = score_runs(runs, original, MEASURES, augmented=corrected).scores
