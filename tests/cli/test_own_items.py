@@ -424,6 +424,12 @@ def test_tasks_need_a_page_that_shows_what_is_asked_about(here: Path) -> None:
     refused = run(*words, "caption-relevance-v1", "--queries", "plain.csv", code=1).stderr
     assert "the items are images by their names, and caption-relevance-v1 shows a video" in refused
     run(*words, *image, "plain.csv")
+    (here / "items.csv").write_text("doc_id,media_url,text\nv%201,v 1,one\nv2,v2,two\n")  # ids with blanks
+    (here / "pool.csv").write_text("query_id,doc_id,round\na,v%201,1\nb,v2,1\n")
+    texts = run(*words, *image, "plain.csv", code=1).stderr
+    assert "the items are texts, and caption-image-relevance-v1 shows an image" in texts
+    (here / "items.csv").write_text("doc_id,media_url\nv1,images/1.png\nv2,images/2.png\n")
+    (here / "pool.csv").write_text("query_id,doc_id,round\na,v1,1\nb,v2,1\n")
     run(*words[:-2], "u.json", "--guideline", COMPOSED, "--queries", "q.csv")
 
 
