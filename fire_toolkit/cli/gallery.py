@@ -123,7 +123,7 @@ class _Gallery:
         if server is not None and record.is_file() and not self.is_public:
             links = task_links(read_ledger(record), server.page_url)
         own_id = decoded_id if given.encoded_ids == BLANKS else str
-        beside = Beside(self.media.seen, self._item_texts, links, own_id)
+        beside = Beside(self.media.seen, self._item_texts, links, given.queries_own_items, own_id)
         title = self.workspace.root.resolve().name
         subtitle = f"top {self.depth} of {n_of(len(shown.runs), 'run')}; {given.basis()}"
         tables = (shown, votes, beside)
@@ -174,9 +174,11 @@ class _Gallery:
         whose = {"copies_files": self.copies_media, "is_public": self.is_public}
         items, texts = self._items, self._item_texts
         if texts:  # whose address is their id: nothing is missing
-            is_text = items["doc_id"].map(texts).ne("") & items["media_url"].eq(items["doc_id"])
+            is_id = items["media_url"].isin(["", *items["doc_id"], *items["doc_id"].map(decoded_id)])
+            is_text = items["doc_id"].map(texts).ne("") & is_id
             items = Items(items[~is_text])
-        found = shown_media(items, self.shown.shown_docs, root=media_root(), out=self.out, **whose)
+        docs = {*self.shown.shown_docs, *self.given.queries_own_items.values()}
+        found = shown_media(items, docs, root=media_root(), out=self.out, **whose)
         if found.n_lost:
             say(f"note: {n_of(found.n_lost, 'file')} of items not there (see `fire-toolkit media check`)")
         return found

@@ -449,6 +449,13 @@ def test_a_release_says_what_becomes_of_own_items_and_scores_so(
     export(*files, lambda *pair: "relevant" if pair in positive else "irrelevant", lead_time=5.0)
     for command in ("import", "resolve", "augment", "score"):
         run(command)
+    Path("dev").mkdir()
+    for doc in composed.docs:
+        Path("dev", f"{doc}.png").touch()
+    run("gallery")
+    shard = json.loads(Path("gallery/data/0000.js").read_text().partition(", ")[2].partition(", ")[2][:-3])
+    shown = [Path(url).stem for url, *_ in shard["references"]]
+    assert shown == [composed.own[query] for query in composed.queries]
     run("release", "--version", "1.0", "--include-runs", 3)
     monkeypatch.chdir("..")
     text = Path("w/releases/1.0/README.md").read_text()

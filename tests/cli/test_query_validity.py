@@ -186,7 +186,6 @@ def test_our_own_page_shows_one_caption_and_nothing_else(captions: Path) -> None
             seen.append(caption["text"])
             answer = {"label": "usable", "flags": [], "seconds": 1, "comment": ""}
             office.act("answer", name, answer | {"who": name, "task": caption["task"], "key": f"k{n}"})
-        assert office.missing() == []
     assert sorted(seen) == sorted(TEXTS.values())
     run("pull")
     assert len(rows(Path("judgments/judgments.csv"))) == len(TEXTS)
