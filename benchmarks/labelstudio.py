@@ -49,7 +49,7 @@ from fire_toolkit.labelstudio.connection import Connection, read_connection
 from fire_toolkit.labelstudio.places import read_places
 from fire_toolkit.labelstudio.projects import project_settings
 from fire_toolkit.labelstudio.pull import LOOK_BACK_S, pull_answers
-from fire_toolkit.labelstudio.push import carry_out, make_queues, plan_push
+from fire_toolkit.labelstudio.push import Push, make_queues
 from fire_toolkit.tables import Tasks, check_pool, check_qrels, check_queries
 
 BATCH = 1000
@@ -208,8 +208,8 @@ def main() -> int:
         record = Path(place) / "campaign.sqlite"
 
         def push() -> list[int]:
-            plans = plan_push(api, campaign, queues)
-            return [pushed.project for pushed in carry_out(api, campaign, plans, guideline=guideline)]
+            to_server = Push(api, campaign, guideline)
+            return [pushed.project for pushed in to_server.carry_out(to_server.plan(queues))]
 
         def push_anew() -> None:
             nonlocal campaign

@@ -16,14 +16,7 @@ from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.places import OnServer
 from fire_toolkit.labelstudio.projects import own_projects
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import (
-    Plan,
-    carry_out,
-    close_withdrawn,
-    make_queues,
-    plan_push,
-    refuse_second,
-)
+from fire_toolkit.labelstudio.push import Plan, Push, make_queues, refuse_second
 from fire_toolkit.labelstudio.register import pseudonyms
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 
@@ -68,16 +61,17 @@ class LabelStudio:
                 for queue in make_queues(entry, guideline, done=done, campaign_key=campaign.key)
             ]
             seen = OnServer(api, campaign, kept)
-            plans = plan_push(api, campaign, queues, listed=seen.listed)
+            push = Push(api, campaign, guideline, made=seen.note)
+            plans = push.plan(queues, listed=seen.listed)
             started = time.monotonic()
             if not self._replaces:
                 refuse_second(plans, seen.lost())
             self._ready(plans)
             seen.note(*seen.listed)
-            close_withdrawn(api, campaign, queues)
+            push.close_withdrawn(queues)
             if time.monotonic() - started > _STILL_TRUE_S:
-                plans = plan_push(api, campaign, queues)
-            return list(carry_out(api, campaign, plans, guideline=guideline, report=report, made=seen.note))
+                plans = push.plan(queues)
+            return list(push.carry_out(plans, report=report))
 
     def fetch(self, carried: Carried, *, is_full: bool = False, report: Report = no_report) -> Fetched:
         """Pull what has changed, under the pseudonyms of the register."""

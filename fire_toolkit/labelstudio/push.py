@@ -120,33 +120,6 @@ def key_of(task: Mapping[str, Any]) -> str:
     return key if isinstance(key, str) else ""
 
 
-def plan_push(
-    api: Api, campaign: Campaign, queues: Sequence[Plan], *, listed: Sequence[Project] | None = None
-) -> list[Plan]:
-    """Return what each queue lacks on the server; nothing is changed there.
-
-    listed: the server's projects, where they are known.
-
-    Raises:
-        ServerError: the server fails for good, or somebody changed a project's labeling page.
-        FireError: a task that holds another caption or address was answered already.
-    """
-    found = own_projects(api.projects() if listed is None else listed, campaign)
-    plans = [_looked_at(api, campaign, each, found.get(each.queue, [])) for each in queues]
-    answered = [
-        f"{plan.queue.annotator_id}: {key_words(key)}" for plan in plans for key in _answered(api, plan)
-    ]
-    if answered:
-        shown = "; ".join(answered[:_SHOWN]) + ("; …" if len(answered) > _SHOWN else "")
-        n_changed = sum(len(plan.changed) for plan in plans)
-        raise FireError(
-            f"{n_changed:,} tasks on the server have another caption or media_url, and {len(answered):,} of "
-            f"them were answered already ({shown}); nothing was sent. An answer belongs to what was shown: "
-            "restore the old file of tasks, or ask these pairs in another workspace"
-        )
-    return plans
-
-
 def refuse_second(plans: Iterable[Plan], lost: Iterable[Place]) -> None:
     """Raise `FireError` where tasks would go to another project in the place of one that is missed."""
     waiting = {str(plan.queue) for plan in plans if plan.missing}
@@ -157,165 +130,182 @@ def refuse_second(plans: Iterable[Plan], lost: Iterable[Place]) -> None:
         )
 
 
-def _looked_at(api: Api, campaign: Campaign, plan: Plan, copies: Sequence[Project]) -> Plan:
-    tasks: dict[int, Task] = {}
-    project: Project = {"id": 0, **GUARDED}
-    if copies:
-        project = api.project(int(copies[0]["id"]))
-        check_config(campaign, project)
-        tasks = {task["id"]: task for page in api.sweep(int(project["id"])) for task in page}
-    wanted = {key_of(task): task for task in plan.tasks}
-    there = Counter(map(key_of, tasks.values()))
-    missing = tuple(task for key, task in wanted.items() if key not in plan.answered and key not in there)
-    changed = {}
-    for number, task in tasks.items():
-        own = wanted.get(key_of(task), {"data": {}})
-        # What somebody added beside does not count.
-        if any(task["data"].get(name) != value for name, value in own["data"].items()):
-            changed[number] = own
-    return replace(
-        plan,
-        n_there=len(plan.tasks) - len(missing),
-        n_added=len(missing),
-        project=int(project["id"]),
-        twins=tuple(int(copy["id"]) for copy in copies[1:]),
-        there=there,
-        missing=missing,
-        changed=changed,
-        restored={name: value for name, value in GUARDED.items() if project.get(name) != value},
-    )
+class Push:
+    """Brings a campaign's queues to a server: what is missing there is added, once.
 
+    guideline: the page and the instructions; made: called with each project as soon as it was made.
 
-def _answered(api: Api, plan: Plan) -> list[str]:
-    """Return the pairs among the tasks to be updated that have an answer, or a skip."""
-    keys = list(dict.fromkeys(map(key_of, plan.changed.values())))
-    found = api.tasks_with_keys(plan.project, keys, include=("id", "data", *_COUNTS))
-    return [
-        key_of(task) for task in found if task["id"] in plan.changed and any(task.get(n) for n in _COUNTS)
-    ]
+    Raises, in all calls:
+        ServerError: the server fails for good, or somebody changed a project's labeling page; what is done by
+            then stays, and another push goes on from there.
+    """
 
+    def __init__(
+        self,
+        api: Api,
+        campaign: Campaign,
+        guideline: Guideline,
+        *,
+        made: Callable[[Project], None] = lambda project: None,
+    ) -> None:
+        self._api, self._campaign, self._guideline, self._made = api, campaign, guideline, made
 
-def carry_out(
-    api: Api,
-    campaign: Campaign,
-    plans: Sequence[Plan],
-    *,
-    guideline: Guideline,
-    report: Callable[[int], None] = lambda n: None,
-    made: Callable[[Project], None] = lambda project: None,
-) -> Iterator[Plan]:
-    """Make the projects of queues hold every task of theirs once; yield what was done in each.
+    def plan(self, queues: Sequence[Plan], *, listed: Sequence[Project] | None = None) -> list[Plan]:
+        """Return what each queue lacks on the server; nothing is changed there.
 
-    Args:
-        api: the server.
-        campaign: its key marks the projects, by which they are found again.
-        plans: as `plan_push` returned them a moment ago.
-        guideline: the page and the instructions.
+        listed: the server's projects, where they are known.
+
+        Raises:
+            FireError: a task that holds another caption or address was answered already.
+        """
+        found = own_projects(self._api.projects() if listed is None else listed, self._campaign)
+        plans = [self._looked_at(each, found.get(each.queue, [])) for each in queues]
+        answered = [
+            f"{plan.queue.annotator_id}: {key_words(key)}" for plan in plans for key in self._answered(plan)
+        ]
+        if answered:
+            shown = "; ".join(answered[:_SHOWN]) + ("; …" if len(answered) > _SHOWN else "")
+            n_changed = sum(len(plan.changed) for plan in plans)
+            raise FireError(
+                f"{n_changed:,} tasks on the server have another caption or media_url, and {len(answered):,} "
+                f"of them were answered already ({shown}); nothing was sent. An answer belongs to what was "
+                "shown: restore the old file of tasks, or ask these pairs in another workspace"
+            )
+        return plans
+
+    def carry_out(
+        self, plans: Iterable[Plan], *, report: Callable[[int], None] = lambda n: None
+    ) -> Iterator[Plan]:
+        """Make the projects of queues hold every task once, by plans made a moment ago; yield what was done.
+
         report: called with a number of tasks that are now there.
-        made: called with each project as soon as it was made.
+        """
+        for plan in plans:
+            if plan.missing and not plan.project:
+                project, is_ours = self._create(plan)
+                self._made(project)
+                plan = replace(plan, project=int(project["id"]))
+                plan = plan if is_ours else self._looked_at(plan, [project])
+            if plan.restored:
+                self._api.change(f"api/projects/{plan.project}/", plan.restored)
+            for task, content in plan.changed.items():
+                self._api.change(f"api/tasks/{task}/", {"data": content["data"]})
+            report(plan.n_there)
+            repeated = self._add(plan, report)
+            if plan.tasks or plan.project:
+                yield replace(plan, repeated=repeated, crossed=tuple(self._answered(plan)))
 
-    Raises:
-        ServerError: the server fails for good, or somebody changed a project's labeling page; what is there
-            by then stays, and another push goes on from there.
-    """
-    for plan in plans:
-        if plan.missing and not plan.project:
-            project, is_ours = _create(api, campaign, plan, guideline)
-            made(project)
-            plan = replace(plan, project=int(project["id"]))
-            plan = plan if is_ours else _looked_at(api, campaign, plan, [project])
-        if plan.restored:
-            api.change(f"api/projects/{plan.project}/", plan.restored)
-        for task, content in plan.changed.items():
-            api.change(f"api/tasks/{task}/", {"data": content["data"]})
-        report(plan.n_there)
-        repeated = _add(api, plan.project, plan.missing, report)
-        if plan.tasks or plan.project:
-            yield replace(plan, repeated=repeated, crossed=tuple(_answered(api, plan)))
+    def close_withdrawn(self, queues: Iterable[Plan]) -> int:
+        """Close the tasks that have moved away from their annotator, and return how many were still open.
 
+        To delete tasks could take along an answer that is given at the same moment. A closed task is not
+        offered any more; whoever has it open can still submit it.
+        """
+        moved = {each.queue: sorted(each.withdrawn) for each in queues if each.withdrawn}
+        found = own_projects(self._api.projects(), self._campaign) if moved else {}
+        shown = ("id", "data", "is_labeled")
+        tasks = [
+            task["id"]
+            for queue, keys in moved.items()
+            for project in found.get(queue, ())
+            for task in self._api.tasks_with_keys(int(project["id"]), keys, include=shown)
+            if not task.get("is_labeled")
+        ]
+        for number in tasks:
+            self._api.change(f"api/tasks/{number}/", {"is_labeled": True})
+        return len(tasks)
 
-def close_withdrawn(api: Api, campaign: Campaign, queues: Iterable[Plan]) -> int:
-    """Close the tasks that have moved away from their annotator, and return how many were still open.
+    def _looked_at(self, plan: Plan, copies: Sequence[Project]) -> Plan:
+        tasks: dict[int, Task] = {}
+        project: Project = {"id": 0, **GUARDED}
+        if copies:
+            project = self._api.project(int(copies[0]["id"]))
+            check_config(self._campaign, project)
+            tasks = {task["id"]: task for page in self._api.sweep(int(project["id"])) for task in page}
+        wanted, there = {key_of(task): task for task in plan.tasks}, Counter(map(key_of, tasks.values()))
+        missing = {key: task for key, task in wanted.items() if key not in plan.answered and key not in there}
+        changed = {}
+        for number, task in tasks.items():
+            own = wanted.get(key_of(task), {"data": {}})
+            # What somebody added beside does not count.
+            if any(task["data"].get(name) != value for name, value in own["data"].items()):
+                changed[number] = own
+        return replace(
+            plan,
+            n_there=len(plan.tasks) - len(missing),
+            n_added=len(missing),
+            project=int(project["id"]),
+            twins=tuple(int(copy["id"]) for copy in copies[1:]),
+            there=there,
+            missing=tuple(missing.values()),
+            changed=changed,
+            restored={name: value for name, value in GUARDED.items() if project.get(name) != value},
+        )
 
-    To delete tasks could take along an answer that is given at the same moment. A closed task is not offered
-    any more; whoever has it open can still submit it.
+    def _answered(self, plan: Plan) -> list[str]:
+        """Return the pairs among the tasks to be updated that have an answer, or a skip."""
+        keys = list(dict.fromkeys(map(key_of, plan.changed.values())))
+        found = self._api.tasks_with_keys(plan.project, keys, include=("id", "data", *_COUNTS))
+        changed = [task for task in found if task["id"] in plan.changed]
+        return [key_of(task) for task in changed if any(task.get(name) for name in _COUNTS)]
 
-    Raises:
-        ServerError: the server fails; what is closed by then stays so, and another push goes on.
-    """
-    moved = {each.queue: sorted(each.withdrawn) for each in queues if each.withdrawn}
-    found = own_projects(api.projects(), campaign) if moved else {}
-    tasks = [
-        task["id"]
-        for queue, keys in moved.items()
-        for project in found.get(queue, ())
-        for task in api.tasks_with_keys(int(project["id"]), keys, include=("id", "data", "is_labeled"))
-        if not task.get("is_labeled")
-    ]
-    for number in tasks:
-        api.change(f"api/tasks/{number}/", {"is_labeled": True})
-    return len(tasks)
+    def _once(self, write: Callable[[], T], look: Callable[[], T | None]) -> T:
+        """Carry a write out once, and return what it, or a look at the server, gives.
 
+        After a failure that leaves open whether the server carried it out, `look` tells; only where it finds
+        nothing each time is it sent again.
+        """
+        for _ in range(_TRIES):
+            try:
+                return write()
+            except CallFailed as error:
+                if not error.may_pass:
+                    raise
+                last = error
+            for seconds in _SOON if last.status in _OVER_SOON else _LATE:
+                self._api.pause(seconds)
+                if (found := look()) is not None:
+                    return found
+        raise last
 
-def _once(api: Api, write: Callable[[], T], look: Callable[[], T | None]) -> T:
-    """Carry a write out once, and return what it, or a look at the server, gives.
+    def _create(self, plan: Plan) -> tuple[Project, bool]:
+        """Return a new project of a queue, and whether the server said that this call made it.
 
-    After a failure that leaves open whether the server carried it out, `look` tells; only where it finds
-    nothing each time is it sent again.
-    """
-    for _ in range(_TRIES):
-        try:
-            return write()
-        except CallFailed as error:
-            if not error.may_pass:
-                raise
-            last = error
-        for seconds in _SOON if last.status in _OVER_SOON else _LATE:
-            api.pause(seconds)
-            if (found := look()) is not None:
-                return found
-    raise last
+        After a failure a project that is found may also be one of another push at the same time.
+        """
+        settings = project_settings(self._campaign, plan.queue, self._guideline, is_several=plan.is_several)
 
+        def write() -> tuple[Project, bool]:
+            project = self._api.write("POST", "api/projects/", json=settings)
+            if not isinstance(project, dict) or type(project.get("id")) is not int:
+                raise ServerError(f"{self._api.connection.url}: the server created a project without an id")
+            return project, True
 
-def _create(api: Api, campaign: Campaign, plan: Plan, guideline: Guideline) -> tuple[Project, bool]:
-    """Return a new project of a queue, and whether the server said that this call made it.
+        def look() -> tuple[Project, bool] | None:
+            copies = own_projects(self._api.projects(), self._campaign).get(plan.queue)
+            return (copies[0], False) if copies else None
 
-    After a failure a project that is found may also be one of another push at the same time.
-    """
-    settings = project_settings(campaign, plan.queue, guideline, is_several=plan.is_several)
+        return self._once(write, look)
 
-    def write() -> tuple[Project, bool]:
-        project = api.write("POST", "api/projects/", json=settings)
-        if not isinstance(project, dict) or type(project.get("id")) is not int:
-            raise ServerError(f"{api.connection.url}: the server created a project without an id")
-        return project, True
+    def _add(self, plan: Plan, report: Callable[[int], None]) -> dict[str, int]:
+        """Add missing tasks in batches; return the pairs that are there more than once though added once."""
+        missing: dict[str, Task] = {}
+        doubtful: dict[str, None] = {}
 
-    def look() -> tuple[Project, bool] | None:
-        copies = own_projects(api.projects(), campaign).get(plan.queue)
-        return (copies[0], False) if copies else None
+        def write() -> bool:
+            self._api.write("POST", f"api/projects/{plan.project}/import", json=list(missing.values()))
+            return True
 
-    return _once(api, write, look)
+        def look() -> bool | None:
+            doubtful.update(dict.fromkeys(missing))
+            for task in self._api.tasks_with_keys(plan.project, list(missing)):
+                missing.pop(key_of(task), None)
+            return None if missing else True
 
-
-def _add(api: Api, project: int, tasks: Sequence[Task], report: Callable[[int], None]) -> dict[str, int]:
-    """Add tasks in batches; return the pairs that are there more than once though added once."""
-    missing: dict[str, Task] = {}
-    doubtful: dict[str, None] = {}
-
-    def write() -> bool:
-        api.write("POST", f"api/projects/{project}/import", json=list(missing.values()))
-        return True
-
-    def look() -> bool | None:
-        doubtful.update(dict.fromkeys(missing))
-        for task in api.tasks_with_keys(project, list(missing)):
-            missing.pop(key_of(task), None)
-        return None if missing else True
-
-    for start in range(0, len(tasks), BATCH_SIZE):
-        batch = tasks[start : start + BATCH_SIZE]
-        missing = {key_of(task): task for task in batch}
-        _once(api, write, look)
-        report(len(batch))
-    times = Counter(map(key_of, api.tasks_with_keys(project, list(doubtful))))
-    return {key: n for key, n in times.items() if n > 1}
+        for start in range(0, len(plan.missing), BATCH_SIZE):
+            batch = plan.missing[start : start + BATCH_SIZE]
+            missing = {key_of(task): task for task in batch}
+            self._once(write, look)
+            report(len(batch))
+        times = Counter(map(key_of, self._api.tasks_with_keys(plan.project, list(doubtful))))
+        return {key: n for key, n in times.items() if n > 1}

@@ -21,7 +21,7 @@ from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Plan, carry_out, make_queues, plan_push
+from fire_toolkit.labelstudio.push import Plan, Push, make_queues
 from fire_toolkit.tables import Qrels, Tasks, check_items, check_pool, check_qrels, check_queries
 
 NAMES = {"1": "owner", "2": "ann", "3": "bob"}  # accounts' numbers on the server
@@ -86,8 +86,8 @@ def push_round(server: FakeServer, entry: Round, done: set[tuple[str, str]] | No
     """Push a round as the command does; done: queue and pair of each answer that is there."""
     api = make_api(server)
     queues = make_queues(entry, GUIDELINE, done=done or set(), campaign_key=CAMPAIGN.key)
-    plans = plan_push(api, CAMPAIGN, queues)
-    return list(carry_out(api, CAMPAIGN, plans, guideline=GUIDELINE))
+    push = Push(api, CAMPAIGN, GUIDELINE)
+    return list(push.carry_out(push.plan(queues)))
 
 
 class Site:

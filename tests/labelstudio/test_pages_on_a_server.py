@@ -26,7 +26,7 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.several import several_config
 from fire_toolkit.labelstudio.projects import check_config
-from fire_toolkit.labelstudio.push import close_withdrawn, make_queues
+from fire_toolkit.labelstudio.push import Push, make_queues
 
 LABELS = ("relevant", "irrelevant", "ambiguous")
 KEYS = ["1234567890", "qwertyuiop", "asdfghjklz"]
@@ -214,7 +214,7 @@ def test_a_page_that_moved_whole_is_closed_and_one_that_moved_in_part_is_not(ser
     rows = [(1, place, "ann", "bob", pair, "task") for place, pair in enumerate(moved, start=1)]
     later = moved_round(ROUND, pd.DataFrame(rows, columns=list(MOVES)))
     queues = make_queues(later, GUIDELINE, done=(), campaign_key=CAMPAIGN.key)
-    assert close_withdrawn(make_api(server), CAMPAIGN, queues) == 1
+    assert Push(make_api(server), CAMPAIGN, GUIDELINE).close_withdrawn(queues) == 1
     assert [task["is_labeled"] for task in given] == [True, *[False] * (len(given) - 1)]
     before = len(pages_of(server, "bob"))
     (_, bobs) = push_round(server, later)
