@@ -201,11 +201,11 @@ def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
     write_campaign(root, campaign)
 
 
-def deliver_files() -> bool:
-    """Write the files of rounds by hand that are not there; return whether the latest round is by hand."""
+def deliver_files() -> None:
+    """Write the files of rounds by hand that are not there."""
     campaign = begun_here()
     if campaign is None:
-        return False
+        return
     folder, own = Folder(campaign.root), carried_at(campaign.root, BY_HAND)
     given, places = folder.deliver(own), folder.where(own)
     for entry in given:
@@ -213,7 +213,6 @@ def deliver_files() -> bool:
             place = Path(places[entry.queue].split(", ")[-1])
             n_tasks = n_of(entry.n_added, "task")
             say(f"for {entry.queue.annotator_id}: {place} or {place.with_suffix('.csv').name}, {n_tasks}")
-    return campaign.is_by_hand
 
 
 def names_of(words: Sequence[str]) -> tuple[str, ...]:

@@ -225,25 +225,18 @@ def _owner(head: Mapping[str, Any], where: str, carried: Carried) -> str:
     key, guideline = carried.campaign.key, carried.guideline
     people = sorted({name for entry in carried.rounds for name in entry.given["annotator_id"]})
     judged_by = str(head.get("guideline_sha256"))
-    trouble = ""
-    if head.get("version") != VERSION:
-        trouble = f"written in version {head.get('version')}, this reads version {VERSION}"
-    elif head.get("campaign") != key:
-        trouble = (
-            f"answers of campaign {head.get('campaign')}, this one is {key}; import them "
-            "in the workspace whose `page write` made the page"
-        )
-    elif head.get("annotator") not in people:
-        trouble = (
-            f"answers of {head.get('annotator')!r}, who has no tasks on our own page here; "
-            f"expected one of {', '.join(people)}"
-        )
-    elif judged_by != guideline.sha256:
-        trouble = (
-            f"judged by guideline {head.get('guideline')} ({judged_by[:12]}), "
-            f"which is now {guideline.name} ({guideline.sha256[:12]}); put the guideline back as it was to "
-            "take these answers, or have them given again on a page written now"
-        )
-    if trouble:
-        raise UsageError(f"{where}: {trouble}")
+    troubles = {
+        f"written in version {head.get('version')}, this reads version {VERSION}": (
+            head.get("version") != VERSION
+        ),
+        f"answers of campaign {head.get('campaign')}, this one is {key}; import them in the workspace whose "
+        "`page write` made the page": head.get("campaign") != key,
+        f"answers of {head.get('annotator')!r}, who has no tasks on our own page here; expected one of "
+        f"{', '.join(people)}": head.get("annotator") not in people,
+        f"judged by guideline {head.get('guideline')} ({judged_by[:12]}), which is now {guideline.name} "
+        f"({guideline.sha256[:12]}); put the guideline back as it was to take these answers, or have them "
+        "given again on a page written now": judged_by != guideline.sha256,
+    }
+    if wrong := [words for words, is_so in troubles.items() if is_so]:
+        raise UsageError(f"{where}: {wrong[0]}")
     return str(head["annotator"])
