@@ -46,8 +46,7 @@ from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at, r
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import VERSION, blinded, check_answers, draft
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
-from fire_toolkit.release.documents import documents
-from fire_toolkit.release.facts import ReleaseFacts, platform_of, with_pseudonyms
+from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of, with_pseudonyms
 from fire_toolkit.release.people import make_pseudonyms, refuse_people
 from fire_toolkit.release.published import Published, publish
 from fire_toolkit.release.rankings import rankings_of

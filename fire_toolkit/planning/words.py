@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.planning.designs import POLICIES, deep_queries
-from fire_toolkit.planning.outcomes import CORRECTED, NOT_KNOWN
+from fire_toolkit.planning.outcomes import NOT_KNOWN
 from fire_toolkit.planning.relevance import ASSUMED
 from fire_toolkit.results import drawn_text
 from fire_toolkit.words import n_of
@@ -29,9 +29,7 @@ class Wish(NamedTuple):
 
 def shown_rows(designs: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the estimate that `score` shows first: corrected where there is such a one."""
-    is_corrected = designs["estimate"] == CORRECTED
-    has_one = is_corrected.groupby([designs[key] for key in (*KEYS, "measure")]).transform("any")
-    return designs[~has_one | is_corrected]
+    return designs.drop_duplicates([*KEYS, "measure"], keep="last")  # the corrected one is the last
 
 
 def plan_text(designs: pd.DataFrame, form: str) -> str:

@@ -2,7 +2,7 @@
 
 Read `layout` first (the files of a release), then `published` (what of a workspace's tables may leave),
 `people` (pseudonyms, and what no file may hold) and `answers` (what no file knows, asked in fire.toml).
-`facts` is all that is known, which `documents` puts into templates and `croissant` into metadata. `changes`
-compares two releases, and `check` looks at anybody's; `rankings` includes the runs. Pure: files are read in
-`formats.releases` and written by `cli.release`.
+`facts` is all that is known, put into templates. `changes` compares two releases, and `check` looks at
+anybody's; `rankings` includes the runs. Pure: files are read in `formats.releases` and written by
+`cli.release`.
 """
