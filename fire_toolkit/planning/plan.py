@@ -24,12 +24,11 @@ from fire_toolkit.planning.relevance import (
     draw_truths,
     fitted_parameters,
 )
-from fire_toolkit.planning.words import KEYS, Wish, sentences, shown_rows
+from fire_toolkit.planning.words import Wish, sentences, shown_rows
 
 RATES = (0.92, 0.04)
 MOST_QUERIES, DEPTH = 2000, 50
 N_DRAWS, N_ASSUMED = 80, 8  # of what a pilot leaves open; of each assumption
-SURE = 0.95
 _MOST_CELLS = 4_000_000  # of truths × pairs
 _ERF = np.vectorize(math.erf, otypes=[float])
 
@@ -91,7 +90,7 @@ def plan_lists(
     tops = [Tops(read, truths, each) for each in known if any(design.predicts(each) for design in designs)]
     costs = [cost_of(read, lists, design, truths, seed=seed) for design in designs]
     kept = within_budget(designs, [float(each.n_judgments.max()) for each in costs], budget, lists.n_universe)
-    rows = []
+    tables, serving = [], []
     for place, design in kept.items():
         n_queries = round(design.queries * lists.n_universe)
         n_pairs, n_judgments = (design.queries * float(each.mean()) for each in costs[place][:2])
@@ -105,24 +104,23 @@ def plan_lists(
             "n_judgments": round(n_judgments),
             "hours": n_judgments * seconds / 3600,
         }
-        found = list(outcomes_of(read, design, costs[place], truths, tops))
-        for measure in known:
-            own = [each for each in found if each.measure is measure]
-            rows += [cost | _row(each, truths, lists, wish.within, n_queries) for each in own]
-            rows += [] if own else [cost | {"measure": measure.name, "estimate": NOT_KNOWN} | _UNKNOWN]
-    table = pd.DataFrame(rows)
-    serving = [(each.pool, each.policy) for each in kept.values() if all(map(each.serves, known))]
-    shown = shown_rows(table)
-    is_served = pd.MultiIndex.from_frame(shown[KEYS]).isin(serving)
-    candidates = shown[is_served] if is_served.any() else shown
-    best = _cheapest(candidates, wish) if is_served.any() else table.iloc[:0]
+        found: dict[str, list[dict[str, Any]]] = {each.name: [] for each in known}
+        for outcome in outcomes_of(read, design, costs[place], truths, tops):
+            found[outcome.measure.name].append(_row(outcome, truths, lists, wish.within, n_queries))
+        rows = [(name, row) for name, own in found.items() for row in own or [_UNKNOWN]]
+        tables.append(pd.DataFrame([cost | {"measure": name} | row for name, row in rows]))
+        serving += [shown_rows(tables[-1])] if all(map(design.serves, known)) else []
+    fulfilling = [each for each in serving if wish.is_fulfilled(each)]
+    best = min(fulfilling, key=lambda each: int(each["n_judgments"].iloc[0]), default=tables[0].iloc[:0])
     n_pilot = None if votes is None else len(votes.pair)
     n_deep = 0 if votes is None else queries_judged_deep(lists, votes)
+    candidates = serving or [*map(shown_rows, tables)]
     said = sentences(candidates, best, wish, lists.n_universe, n_pilot=n_pilot, n_deep=n_deep)
-    return Plan(table, best, tuple(said))
+    return Plan(pd.concat(tables, ignore_index=True), best, tuple(said))
 
 
 _UNKNOWN = {
+    "estimate": NOT_KNOWN,
     **dict.fromkeys(("bias", "error", "error_low", "error_high"), math.nan),
     **dict.fromkeys(("chance_within", "least_difference"), math.nan),
     **dict.fromkeys(("run_a", "run_b"), ""),
@@ -136,9 +134,8 @@ def _row(outcome: Outcome, truths: Truths, lists: Lists, within: float | None, n
     middles, is_assumed = np.median(errors, axis=1), truths.n_groups > 1
     ends = middles if is_assumed else np.quantile(errors[0], [0.025, 0.975], method="weibull")
     found = {
-        "measure": outcome.measure.name,
-        "estimate": outcome.estimate,
         **_UNKNOWN,
+        "estimate": outcome.estimate,
         "bias": outcome.bias.mean(),
         "error": math.nan if is_assumed else middles[0],
         "error_low": min(ends),
@@ -163,15 +160,3 @@ def _row(outcome: Outcome, truths: Truths, lists: Lists, within: float | None, n
         found["least_difference"] = worst if worst < math.inf else math.nan
         found["run_a"], found["run_b"] = pairs[int(np.argmax(least)) % len(pairs)]
     return found
-
-
-def _cheapest(candidates: pd.DataFrame, wish: Wish) -> pd.DataFrame:
-    """Return the rows of the cheapest of these designs that does what is asked for every measure."""
-    fulfils = pd.Series(True, index=candidates.index)
-    if wish.tell is not None:
-        fulfils &= candidates["least_difference"] <= wish.tell
-    if wish.within is not None:
-        fulfils &= candidates["chance_within"] >= SURE
-    fulfils |= candidates["estimate"] == NOT_KNOWN
-    chosen = candidates[fulfils.groupby([candidates[key] for key in KEYS]).transform("all")]
-    return chosen.merge(chosen.sort_values("n_judgments", kind="stable")[KEYS].head(1))

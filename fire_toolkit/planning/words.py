@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -16,7 +16,8 @@ from fire_toolkit.results import drawn_text
 from fire_toolkit.words import n_of
 
 MOST_ROWS, MOST_WIDTH = 6, 100
-KEYS = ["design", "policy"]
+SURE = 0.95
+_KEYS = ["design", "policy"]
 
 
 class Wish(NamedTuple):
@@ -26,10 +27,16 @@ class Wish(NamedTuple):
     tell: float | None = None
     within: float | None = None
 
+    def is_fulfilled(self, rows: pd.DataFrame) -> bool:
+        """Return whether a design does what is asked of every measure that is known, by its shown rows."""
+        known = rows[rows["estimate"] != NOT_KNOWN]
+        is_told = self.tell is None or (known["least_difference"] <= self.tell).all()
+        return bool(is_told and (self.within is None or (known["chance_within"] >= SURE).all()))
+
 
 def shown_rows(designs: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the estimate that `score` shows first: corrected where there is such a one."""
-    return designs.drop_duplicates([*KEYS, "measure"], keep="last")  # the corrected one is the last
+    return designs.drop_duplicates([*_KEYS, "measure"], keep="last")  # the corrected one is the last
 
 
 def plan_text(designs: pd.DataFrame, form: str) -> str:
@@ -38,7 +45,7 @@ def plan_text(designs: pd.DataFrame, form: str) -> str:
     Columns that would make the table wider than 100 characters are left out, the last first.
     """
     cells: list[dict[str, str]] = []
-    for _, own in shown_rows(designs).groupby(KEYS, sort=False):
+    for _, own in shown_rows(designs).groupby(_KEYS, sort=False):
         rows = own.to_dict("records")
         hours = "" if math.isnan(rows[0]["hours"]) else f"{rows[0]['hours']:,.0f}"
         cost = {"pool": rows[0]["design"], "votes": rows[0]["policy"], "queries": f"{rows[0]['n_queries']:,}"}
@@ -93,7 +100,7 @@ def judgments_of(budget: str | None, seconds: float) -> float:
 
 
 def sentences(
-    candidates: pd.DataFrame,
+    candidates: Sequence[pd.DataFrame],
     best: pd.DataFrame,
     wish: Wish,
     n_universe: int,
@@ -104,22 +111,21 @@ def sentences(
     """Yield three sentences: the cheapest design that does what is asked, its cost, and what it cannot tell.
 
     Args:
-        candidates: rows of the designs from which every measure can be had.
+        candidates: the shown rows of each design from which every measure can be had.
         best: those of the cheapest one that does what is asked; none where none does.
         n_universe: queries that are planned for.
         n_pilot: judged pairs of the pilot; None: there is none.
         n_deep: queries of which the pilot judged every pair.
     """
-    names = list(candidates["measure"].unique())
-    known = list(candidates.loc[candidates["estimate"] != NOT_KNOWN, "measure"].unique())
-    unknown = [name for name in names if name not in known]
-    own = best
-    if best.empty:  # the design that comes nearest to what is asked
-        parts = [part for _, part in candidates.groupby(KEYS, sort=False)]
-        if candidates["chance_within"].notna().any():
-            own = max(parts, key=lambda part: float(part["chance_within"].min()))
-        else:
-            own = min(parts, key=lambda part: float(part["least_difference"].fillna(math.inf).max()))
+    every = pd.concat(candidates)
+    known = list(every.loc[every["estimate"] != NOT_KNOWN, "measure"].unique())
+    unknown = [name for name in every["measure"].unique() if name not in known]
+    if len(best):
+        own = best
+    elif every["chance_within"].notna().any():  # the design that comes nearest to what is asked
+        own = max(candidates, key=lambda rows: float(rows["chance_within"].min()))
+    else:
+        own = min(candidates, key=lambda rows: float(rows["least_difference"].fillna(math.inf).max()))
     first = own.iloc[0]
     pool = first["design"].replace(" + ", " and ").replace(" deep", " queries deep")
     design = f"{pool} {POLICIES[first['policy']]}"
