@@ -76,7 +76,7 @@ def read_manifest(path: Path, content: bytes | None = None) -> Manifest:
         FormatError: it is not a manifest, or has a newer schema than this version knows.
     """
     text = text_of((read_bytes(path) if content is None else content).removeprefix(BOM), path)
-    found, wrong = parse_json(text, str(path)), ""
+    found = parse_json(text, str(path))
     try:
         if found["schema_version"] > SCHEMA_VERSION:
             newer = f"schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
@@ -84,19 +84,15 @@ def read_manifest(path: Path, content: bytes | None = None) -> Manifest:
         manifest = Manifest(**found)
         for name, default in asdict(NONE).items():
             if type(value := getattr(manifest, name)) is not type(default):
-                wrong = wrong or f"{name} is a {type(value).__name__}"
-        if not wrong and not all(
-            type(text) is str for text in [*manifest.inputs.values(), *manifest.outputs.values()]
-        ):
-            wrong = "a hash that is not text"
-        names = [name.encode(errors="surrogatepass") for name in (*manifest.inputs, *manifest.outputs)]
-        wrong = wrong or ("" if all(names) else "a file without a name")
-        if any(len(n) > _LONGEST_PATH or max(map(len, n.split(b"/"))) > _LONGEST_NAME for n in names):
-            wrong = wrong or "a name of a file that is longer than any can be"
+                raise TypeError(f"{name} is a {type(value).__name__}")
+        if {*map(type, (*manifest.inputs.values(), *manifest.outputs.values()))} - {str}:
+            raise TypeError("a hash that is not text")
+        for name in (*manifest.inputs, *manifest.outputs):
+            encoded = name.encode(errors="surrogatepass")
+            if len(encoded) > _LONGEST_PATH or max(map(len, encoded.split(b"/"))) > _LONGEST_NAME or not name:
+                raise TypeError("a name of a file that is empty, or longer than any can be")
     except (TypeError, KeyError) as error:
-        wrong = str(error)
-    if wrong:
-        raise FormatError(f"{path}: damaged manifest ({wrong}); delete it and run the stage again")
+        raise FormatError(f"{path}: damaged manifest ({error}); delete it and run the stage again") from None
     return manifest
 
 

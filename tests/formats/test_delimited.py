@@ -295,7 +295,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 LONG = "1" * 5000
 ABOUT = '{"stage": "pool", "tool_version": "1", "parameters": {}, "inputs": {}'
 MANIFEST = ABOUT + ', "schema_version": 1, "outputs": %s}'
-LONG_NAME = "damaged manifest (a name of a file that is longer"
+LONG_NAME = "damaged manifest (a name of a file that is empty, or longer"
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ DAMAGED = ["", "[]", "{}", '{"schema_version": 99}', "\x00"]
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [*((text, "") for text in DAMAGED), (NAMELESS, ".*a file without a name")]
+    ("text", "words"), [*((text, "") for text in DAMAGED), (NAMELESS, ".*a name of a file that is empty")]
 )
 def test_a_damaged_manifest_is_a_clear_error(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "manifest.json"
