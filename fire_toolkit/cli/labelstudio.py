@@ -26,9 +26,10 @@ from fire_toolkit.cli.campaigns import private_folder
 from fire_toolkit.cli.common import Progress, say, say_next
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, ServerError, UsageError
-from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection, checked_url, read_connection_file
+from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection, read_connection_file
 from fire_toolkit.labelstudio.register import SUBMIT_KEYS
 from fire_toolkit.labelstudio.secrets import prepare_folder, write_private
+from fire_toolkit.media.places import checked_url
 from fire_toolkit.media.serving import is_free_port
 from fire_toolkit.workspace.locks import POLL_S, hold_lock, is_locked, open_lock
 

@@ -33,9 +33,9 @@ from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
 from fire_toolkit.formats.tables.table_text import long_text
-from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection, checked_url
+from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection
 from fire_toolkit.media.check import TRANSCODE, check_media
-from fire_toolkit.media.places import file_at, is_address
+from fire_toolkit.media.places import checked_url, file_at, is_address
 from fire_toolkit.media.probe import NO
 from fire_toolkit.media.transcode import FAILED, TARGETS, transcode_media
 from fire_toolkit.results import drawn_text

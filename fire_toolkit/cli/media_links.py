@@ -13,10 +13,9 @@ from fire_toolkit.cli.campaigns import stored_connection
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.connection import checked_url
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.matching.own_items import own_items_of
-from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, opaque_name, own_files
+from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, checked_url, opaque_name, own_files
 from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.rounds import handed_out
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, read_secret
-from fire_toolkit.media.places import LOOPBACK_HOSTS
+from fire_toolkit.media.places import LOOPBACK_HOSTS, checked_url, has_odd_marks
 
 if TYPE_CHECKING:
     import httpx
@@ -122,44 +122,15 @@ def read_connection_file(path: Path) -> Connection:
     )
 
 
-def checked_url(url: str) -> str:
-    """Return a server's address without trailing slash.
-
-    Raises:
-        UsageError: no http(s) address, or one with a user, password, query or fragment.
-
-    Examples:
-        >>> checked_url("https://labels.example.org/team/")
-        'https://labels.example.org/team'
-    """
-    try:
-        parts = urlsplit(url.strip())
-        has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        raise UsageError("invalid server URL; expected one like http://127.0.0.1:8080") from None
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError(
-            "the server URL has a user, a password, a query or a fragment; give only its address, "
-            f"and the token in {TOKEN_VARIABLE}"
-        )
-    if parts.scheme not in ("http", "https") or not has_host or _has_blank(url.strip()):
-        raise UsageError(f"{url!r} is not a server URL; expected one like http://127.0.0.1:8080")
-    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
-
-
 def checked_token(token: str) -> str:
     """Return a token as it is.
 
     Raises:
         UsageError: empty, or with marks that no token has; the token is not shown.
     """
-    if not token or not token.isascii() or _has_blank(token):
+    if not token or not token.isascii() or has_odd_marks(token):
         raise UsageError(
             "the token is empty or contains characters that no token has; copy it from "
             "Account & Settings in Label Studio"
         )
     return token
-
-
-def _has_blank(text: str) -> bool:
-    return any(mark.isspace() or not mark.isprintable() for mark in text)

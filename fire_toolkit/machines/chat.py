@@ -20,7 +20,7 @@ from fire_toolkit.errors import ServerError, UsageError
 from fire_toolkit.machines.answers import read_answer
 from fire_toolkit.machines.judge import Answer
 from fire_toolkit.machines.prompts import Prompt
-from fire_toolkit.media.places import LOOPBACK_HOSTS
+from fire_toolkit.media.places import LOOPBACK_HOSTS, checked_url, has_odd_marks
 
 if TYPE_CHECKING:
     import httpx
@@ -69,18 +69,8 @@ def checked_endpoint(url: str, *, key: str, send_media_to: str | None) -> Endpoi
         fire_toolkit.errors.UsageError: captions and media would leave this machine for api.example.org; \
 if you may send them there, say so: --send-media-to api.example.org
     """
-    try:
-        parts = urlsplit(url.strip())
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_address = False
-    if not is_address or any(mark.isspace() for mark in url.strip()):
-        raise UsageError(f"endpoint {url!r}: expected an address such as http://127.0.0.1:8000/v1")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError(
-            f"endpoint has a user, a password, a query or a fragment; give the address alone, and a key in "
-            f"the environment ({KEY_VARIABLE})"
-        )
+    address = checked_url(url, "endpoint").removesuffix(_PATH)
+    parts = urlsplit(address)
     host, is_local = parts.hostname or "", parts.hostname in LOOPBACK_HOSTS
     if not is_local and send_media_to != host:
         raise UsageError(
@@ -89,10 +79,9 @@ if you may send them there, say so: --send-media-to api.example.org
         )
     if key and parts.scheme == "http" and not is_local:
         raise UsageError(f"the key would go to {host} over plain http; use https, or unset the key")
-    if not key.isascii() or any(mark.isspace() or not mark.isprintable() for mark in key):
+    if not key.isascii() or has_odd_marks(key):
         raise UsageError("the key holds characters that no key has; copy it again")
-    path = parts.path.rstrip("/").removesuffix(_PATH)
-    return Endpoint(f"{parts.scheme}://{parts.netloc}{path}", key, is_local)
+    return Endpoint(address, key, is_local)
 
 
 class _Later(Exception):

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from fire_toolkit.errors import UsageError
+
 PORT = 8790  # of `media serve`
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
@@ -75,6 +77,37 @@ def is_public_address(address: str) -> bool:
     parts = urlsplit(address)
     is_web = parts.scheme in ("http", "https") and "@" not in parts.netloc
     return is_web and parts.hostname not in (None, *LOOPBACK_HOSTS)
+
+
+def checked_url(url: str, what: str = "the server URL") -> str:
+    """Return a server's address without trailing slash.
+
+    Raises:
+        UsageError: no http(s) address, or one with a user, password, query or fragment, which is not shown.
+
+    Examples:
+        >>> checked_url("https://labels.example.org/team/")
+        'https://labels.example.org/team'
+    """
+    expected = "expected an address such as http://127.0.0.1:8080"
+    try:
+        parts = urlsplit(url.strip())
+        has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        raise UsageError(f"{what} is invalid; {expected}") from None
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(
+            f"{what} has a user, a password, a query or a fragment; give the address alone, and a key in "
+            "the environment"
+        )
+    if parts.scheme not in ("http", "https") or not has_host or has_odd_marks(url.strip()):
+        raise UsageError(f"{what} {url!r}: {expected}")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def has_odd_marks(text: str) -> bool:
+    """Whether a text has marks that no address and no key has: blanks, and what is not printed."""
+    return any(mark.isspace() or not mark.isprintable() for mark in text)
 
 
 def opaque_name(key: bytes, media_url: str) -> str:
