@@ -123,7 +123,7 @@ class _Gallery:
         if server is not None and record.is_file() and not self.is_public:
             links = task_links(read_ledger(record), server.page_url)
         own_id = decoded_id if given.encoded_ids == BLANKS else str
-        beside = Beside(self.media.seen, self._item_texts, links, given.queries_own_items, own_id)
+        beside = Beside(self.media.seen, self._item_texts, links, *self._starts, own_id)
         title = self.workspace.root.resolve().name
         subtitle = f"top {self.depth} of {n_of(len(shown.runs), 'run')}; {given.basis()}"
         tables = (shown, votes, beside)
@@ -177,11 +177,27 @@ class _Gallery:
             is_id = items["media_url"].isin(["", *items["doc_id"], *items["doc_id"].map(decoded_id)])
             is_text = items["doc_id"].map(texts).ne("") & is_id
             items = Items(items[~is_text])
-        docs = {*self.shown.shown_docs, *self.given.queries_own_items.values()}
-        found = shown_media(items, docs, root=media_root(), out=self.out, **whose)
+        starts = self._starts[0]
+        if self._are_seen:
+            seen = pd.DataFrame({"doc_id": starts.values(), "media_url": self.given.queries["media_url"]})
+            items = Items(pd.concat([items, seen], ignore_index=True))
+        found = shown_media(
+            items, {*self.shown.shown_docs, *starts.values()}, root=media_root(), out=self.out, **whose
+        )
         if found.n_lost:
             say(f"note: {n_of(found.n_lost, 'file')} of items not there (see `fire-toolkit media check`)")
         return found
+
+    @property
+    def _are_seen(self) -> bool:
+        return "media_url" in self.given.queries
+
+    @property
+    def _starts(self) -> tuple[Mapping[str, str], str]:
+        """Under which name what is seen of each query is shown, and what it is called."""
+        if self._are_seen:  # no doc has such an id
+            return {query: f"\0{query}" for query in self.given.queries["query_id"]}, "The query"
+        return self.given.queries_own_items, "The reference"
 
     @property
     def _item_texts(self) -> Mapping[str, str]:

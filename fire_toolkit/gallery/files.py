@@ -26,14 +26,16 @@ class Beside:
     """What a gallery shows beside the pairs.
 
     media: doc id → address, kind (`video`, `image`, `audio`), start and end in seconds (None where whole);
-    texts: doc id → text; links: (query id, doc id) → where its task can be opened; references: query id → the
-    doc that a composed query starts from; own_id: an id as it is shown, the benchmark's own.
+    texts: doc id → text; links: (query id, doc id) → where its task can be opened; starts: query id → the
+    name in `media` of what is seen of the query itself, called `start`; own_id: an id as it is shown,
+    the benchmark's own.
     """
 
     media: Mapping[str, tuple[str, str, float | None, float | None]] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    references: Mapping[str, str] = field(default_factory=dict)
+    starts: Mapping[str, str] = field(default_factory=dict)
+    start: str = ""
     own_id: Callable[[str], str] = str
 
 
@@ -71,6 +73,7 @@ def gallery_files(
     index: dict[str, Any] = {
         "title": title,
         "subtitle": subtitle,
+        "start": beside.start,
         "runs": list(shown.runs),
         "states": list(STATES),
         "depth": int(shown.lists.shape[2]),
@@ -110,11 +113,7 @@ def _shard(
         "docs": [*map(beside.own_id, ids)],
         "media": [beside.media.get(each) for each in ids],
         "texts": [beside.texts.get(each, "") for each in ids] if beside.texts else [],
-        "references": [
-            beside.media.get(beside.references.get(each, "")) for each in shown.queries[start:stop]
-        ]
-        if beside.references
-        else [],
+        "starts": [beside.media.get(beside.starts.get(each, "")) for each in shown.queries[start:stop]],
         "lists": np.where(places < 0, -1, places - first).ravel().tolist(),
         "at": np.searchsorted(shown.query[pairs], np.arange(start, stop + 1)).tolist(),
         "doc": doc.tolist(),

@@ -57,6 +57,14 @@ def test_a_gallery_holds_media_votes_and_labels(fire: Fire, workspace: Path) -> 
     assert "ann" not in whole.replace("annotator", "").replace("cannot", "").replace("Cannot", "")
 
 
+def test_what_is_seen_of_a_query_is_shown_beside_its_text(fire: Fire, workspace: Path) -> None:
+    queries = "query_id\ttext\tmedia_url\n1\ta red circle\tmedia/7.png\n2\ta cat\tmedia/lost.webm\n"
+    (workspace / "queries.tsv").write_text(queries)
+    fire("gallery")
+    assert data(workspace / "gallery", "0000")["starts"] == [["../media/7.png", "image", None, None], None]
+    assert data(workspace / "gallery", "index")["start"] == "The query"
+
+
 def test_the_public_gallery_shows_what_has_a_licence(fire: Fire, workspace: Path) -> None:
     told = fire("gallery", "--public", "--out", "for-all")
     assert "note: no captions: [licences] captions of fire.toml names no licence" in told.stderr

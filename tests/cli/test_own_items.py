@@ -454,7 +454,7 @@ def test_a_release_says_what_becomes_of_own_items_and_scores_so(
         Path("dev", f"{doc}.png").touch()
     run("gallery")
     shard = json.loads(Path("gallery/data/0000.js").read_text().partition(", ")[2].partition(", ")[2][:-3])
-    shown = [Path(url).stem for url, *_ in shard["references"]]
+    shown = [Path(url).stem for url, *_ in shard["starts"]]
     assert shown == [composed.own[query] for query in composed.queries]
     run("release", "--version", "1.0", "--include-runs", 3)
     monkeypatch.chdir("..")

@@ -204,9 +204,9 @@ const gallery = (() => {
       if (!ranks.childElementCount) ranks.append(make("li", "", "nothing ranked"));
       columns.append(part);
     });
-    const from = data.references[local], start = make("div", "pair reference");
-    start.dataset.doc = "the reference";
-    if (from) { start.append(screen(from, "the reference")); says.prepend(make("h3", "", "The reference"), start); }
+    const from = data.starts[local], start = make("div", "pair reference");
+    start.dataset.doc = all.start;
+    if (from) { start.append(screen(from, all.start)); says.prepend(make("h3", "", all.start), start); }
     const parts = [heading, about, ...(from || originals.childElementCount ? [says] : []), columns], others = make("ul", "others");
     for (let pair = data.at[local]; pair < data.at[local + 1]; pair++) if (!listed.has(pair)) { const node = cell(data, n, pair, 0); others.append(node); placed.push([Infinity, node]); }
     number(placed);
