@@ -11,7 +11,7 @@ import pandas as pd
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import qrels_of_json, read_qrels
 from fire_toolkit.formats.columns import ANNOTATOR, LABEL, OWN, RELEVANCE, are_pairs, find_name, pair_column
-from fire_toolkit.formats.runs.held_runs import run_from_matrix
+from fire_toolkit.formats.runs.ingest import run_from_matrix
 from fire_toolkit.formats.runs.json_runs import listed_of, plain_lists
 from fire_toolkit.formats.runs.listed import id_column, listed_table
 from fire_toolkit.formats.runs.ranked import run_of_lists
