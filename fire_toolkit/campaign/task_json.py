@@ -12,7 +12,7 @@ from pyarrow import compute
 
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import JoinError
-from fire_toolkit.formats.tables.columns_text import Texts, changed, field_texts, joined_lines
+from fire_toolkit.formats.tables.delimited import Texts, changed, field_texts, joined_lines
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.tables import Tasks
 from fire_toolkit.tables.columns import bytes_of

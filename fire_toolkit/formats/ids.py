@@ -33,7 +33,13 @@ def id_text(value: object, where: str) -> str:
         fire_toolkit.errors.FormatError: ids.json: entry 3: 7.0, expected an id: text or a whole number
     """
     if isinstance(value, str):
-        return str(value) if value.isascii() else _of_characters(str(value), where)
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise FormatError(
+                f"{where}: id {value!r} contains half a character (an unpaired surrogate)"
+            ) from None
+        return str(value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         try:
             return str(int(value))
@@ -67,14 +73,6 @@ def id_texts(values: Any, where: str) -> list[str]:
     if not all(type(item) is str and item.isascii() for item in items):
         items = [id_text(item, f"{where}: id {place}") for place, item in enumerate(items, start=1)]
     return encoded_where_needed(items)
-
-
-def _of_characters(text: str, where: str) -> str:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise FormatError(f"{where}: id {text!r} contains half a character (an unpaired surrogate)") from None
-    return text
 
 
 def _described(value: object) -> str:

@@ -42,12 +42,6 @@ class Snippet:
         )
 
 
-def _snippets() -> dict[str, Snippet]:
-    """Return the snippets in the file with their placeholders filled in."""
-    found = parse_toml(_FILE.read_text(encoding="utf-8"), _FILE.name)
-    return {entry["name"]: _filled(entry, found["parts"]) for entry in found["snippet"]}
-
-
 def _filled(entry: dict[str, Any], parts: Mapping[str, str]) -> Snippet:
     known = {**parts, **entry.pop("with", {})}
     texts = vars(Snippet(**entry))
@@ -56,7 +50,8 @@ def _filled(entry: dict[str, Any], parts: Mapping[str, str]) -> Snippet:
     return Snippet(**texts)
 
 
-SNIPPETS = _snippets()
+_FOUND = parse_toml(_FILE.read_text(encoding="utf-8"), _FILE.name)
+SNIPPETS = {entry["name"]: _filled(entry, _FOUND["parts"]) for entry in _FOUND["snippet"]}
 
 
 def find_snippet(name: str) -> Snippet:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fire_toolkit.errors import FileNote, FireError, FormatError, TableError
 from fire_toolkit.formats.runs.axis_ids import read_ids
-from fire_toolkit.formats.tables import columns_text, delimited, table_files
+from fire_toolkit.formats.tables import delimited, table_files
 from fire_toolkit.formats.tables.delimited import delimited_bytes, delimited_text, read_delimited
 from fire_toolkit.formats.tables.tifa import read_questions
 from fire_toolkit.syntax import parse_json, parse_toml
@@ -118,7 +118,7 @@ def test_a_table_written_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) 
     assert whole.count(b"\n") == 9
     for rows in (1, 2, 3, 7):
         monkeypatch.setattr(delimited, "_ROWS_WRITTEN_AT_ONCE", rows)
-        monkeypatch.setattr(columns_text, "_ROWS_AT_ONCE", 2)
+        monkeypatch.setattr(delimited, "_ROWS_JOINED_AT_ONCE", 2)
         assert whole == delimited.delimited_bytes(table)
         for start in (1, 6, 7):
             assert delimited_text(table.iloc[start:]) == cell_by_cell(table.iloc[start:], ",", "")

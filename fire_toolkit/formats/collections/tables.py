@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.collections.parts import Part
+from fire_toolkit.collections.parts import PLACES, Part
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.source import Entry, Source
 from fire_toolkit.formats.columns import COLLECTION, MEDIA, RELEVANCE, find_name, guessed_columns, line_of
@@ -17,7 +17,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.tables.columns import PAIR
 
-OF_ITEMS = ("media_url", "start_s", "end_s", "source_url", "source_start_s", "source_end_s")
+OF_ITEMS = (*PLACES, "source_url", "source_start_s", "source_end_s")
 OF_PAIRS = ("relevance", "stratum")
 ALL, SPLIT = "all", "split"
 ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)

@@ -49,7 +49,12 @@ def read_ids(path: str | Path, column: str) -> list[str]:
             a header of something else.
         StaleError: it is a table of this toolkit that need not keep its source's order.
     """
-    _refuse_sorted(Path(path))
+    writer = writer_of(None if str(path) == STDIN else Path(path))
+    if writer.stage not in ("", "add-collection"):
+        raise StaleError(
+            f"{path}: written by `fire-toolkit {writer.stage}`, in an order that may differ from a matrix's; "
+            "give the tables of add-collection, or the benchmark's own file"
+        )
     values = _values(Path(path), column)
     ids = id_texts(values, str(path))
     if not ids:
@@ -90,17 +95,6 @@ Given = str | Path | IdFile | None  # ids of an axis: a file, or none
 Ids = Sequence[str] | IdFile | None
 
 
-def _refuse_sorted(path: Path) -> None:
-    """Raise StaleError for a table of this toolkit that need not keep its source's order."""
-    writer = writer_of(None if str(path) == STDIN else path)
-    if writer.stage in ("", "add-collection"):
-        return
-    raise StaleError(
-        f"{path}: written by `fire-toolkit {writer.stage}`, in an order that may differ from a matrix's; "
-        "give the tables of add-collection, or the benchmark's own file"
-    )
-
-
 def _values(path: Path, column: str) -> Any:
     """Return what a file of ids holds, as a list."""
     start = b"" if str(path) == STDIN or not path.is_file() else start_of(path)[0]
@@ -114,7 +108,13 @@ def _values(path: Path, column: str) -> Any:
     if (source.text or "").lstrip()[:1] in ("[", "{"):
         found = source.records is None
         return _under_a_name(source.json, source, column) if found else _in_a_collection(source, column)
-    return _in_lines([line.strip() for line in source.lines], source, column)
+    lines = [line.strip() for line in source.lines]
+    mark = delimiter_of(lines[0])
+    header = [name.strip(' "') for name in lines[0].split(mark)]
+    is_table = all(mark in line for line in lines) and (mark != ";" or column_of(header, column) is not None)
+    if is_table or any(len(line.split()) > 1 for line in lines[:2]):
+        return _in_a_collection(source, column, header)
+    return ids_of_lines(lines, str(source.path), column)
 
 
 def _under_a_name(values: Any, source: Source, column: str) -> Any:
@@ -146,16 +146,6 @@ def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) 
         why = reader.recognise(source)
         raise FormatError(f"{source.path}: lists no {column}s: it is {reader.name} ({why})")
     return ids
-
-
-def _in_lines(lines: Sequence[str], source: Source, column: str) -> list[str]:
-    """Return one id a line, or the ids of a table."""
-    mark = delimiter_of(lines[0])
-    header = [name.strip(' "') for name in lines[0].split(mark)]
-    is_table = all(mark in line for line in lines) and (mark != ";" or column_of(header, column) is not None)
-    if is_table or any(len(line.split()) > 1 for line in lines[:2]):
-        return _in_a_collection(source, column, header)
-    return ids_of_lines(lines, str(source.path), column)
 
 
 def id_file_for(path: Path, column: str, given: Given) -> IdFile | None:

@@ -93,7 +93,10 @@ def _scores(left: Array, right: Array, similarity: str) -> Array:
         size = 2 * size + squares[0] + squares[1].max(initial=0.0)
         scores *= 2
         scores -= squares[0][:, None] + squares[1]
-    size *= _gamma(left.shape[1] + 40)
+    error = (
+        left.shape[1] + 40
+    ) * _UNIT_64  # of n rounded operations: n u / (1 - n u), Higham 2002, lemma 3.1
+    size *= error / (1 - error)
     low, high = (_rounded(scores + side[:, None], similarity) for side in (-size, size))
     rows, columns = np.nonzero(low != high)
     low[rows, columns] = pair_scores(left, right, rows, columns, similarity)
@@ -136,14 +139,3 @@ def _squares_of(vectors: Array) -> Array:
     for start in range(0, len(vectors), step):
         squares[start : start + step] = _added_up(np.square(vectors[start : start + step]))
     return squares
-
-
-def _gamma(n: int) -> float:
-    """Return the relative error of n rounded operations: n u / (1 - n u), Higham 2002, lemma 3.1.
-
-    Raises:
-        UsageError: vectors are so wide that nothing is known of their sums.
-    """
-    if n * _UNIT_64 >= 0.5:
-        raise UsageError(f"vectors of {n:,} numbers, more than sums in this precision can bear")
-    return n * _UNIT_64 / (1 - n * _UNIT_64)

@@ -105,8 +105,14 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
     if isinstance(tree, dict) and is_plain and all(isinstance(docs, dict | list) for docs in tree.values()):
         return Arrays({}, lists=plain_lists(tree, str(path)))
     if not matrices and masks is None:
+        found = [
+            f"{name[:60]} ({own if isinstance(own, Name) else f'{own.dtype} of shape {own.shape}'})".strip()
+            for name, own in leaves.items()
+            if isinstance(own, Stored | np.ndarray | Name)
+        ]
+        others = f": {'; '.join(found[:_SHOWN])}" if found else ""
         raise FormatError(
-            f"{path}: no array of numbers with two or three axes{_others(leaves)}; expected sims "
+            f"{path}: no array of numbers with two or three axes{others}; expected sims "
             "(queries × docs), query_ids and doc_ids"
         )
     return Arrays(
@@ -134,17 +140,6 @@ def leaves_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 def _last(name: str) -> str:
     return name.rpartition("/")[2].lower()
-
-
-def _others(leaves: dict[str, Any]) -> str:
-    """Describe the arrays that are no matrices."""
-    found = [
-        f"{name[:60]} ({leaf.dtype} of shape {tuple(leaf.shape)})".strip()
-        for name, leaf in leaves.items()
-        if isinstance(leaf, Stored | np.ndarray)
-    ]
-    found += [f"{name[:60]} ({leaf})" for name, leaf in leaves.items() if isinstance(leaf, Name)]
-    return f": {'; '.join(found[:_SHOWN])}" if found else ""
 
 
 def as_mask(values: Any, where: str) -> Array:

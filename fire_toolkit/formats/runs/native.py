@@ -10,7 +10,7 @@ import io
 import itertools
 import json
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,9 @@ def run_bytes(run: Run) -> bytes:
     from pyarrow import parquet
 
     block = block_of(run)
-    block = replace(block, score=_narrowed(block.score))
+    narrow = block.score.astype(np.float32)
+    if (narrow.astype(np.float64) == block.score).all():
+        block = replace(block, score=narrow)
     about = {"version": _VERSION, "run_id": str(run["run_id"].iloc[0]) if len(run) else ""}
     lists = np.flatnonzero(block.lengths)
     step = max(1, _BLOCK_ROWS * len(lists) // max(len(run), 1))
@@ -75,28 +77,26 @@ def run_bytes(run: Run) -> bytes:
     return out.getvalue()
 
 
-def _narrowed(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    narrow = scores.astype(np.float32)
-    return narrow if (narrow.astype(np.float64) == scores).all() else scores
-
-
 def _table(block: RunBlock, queries: npt.NDArray[Any]) -> Any:
     """Return consecutive queries with their lists as an Arrow table that has only their docs."""
     import pyarrow as pa
+
+    def strings(ids: pd.Index[str]) -> Any:
+        return pa.array(ids.astype(object), type=pa.string())
 
     starts = np.append(block.start[queries], block.start[queries[-1] + 1] if len(queries) else 0)
     rows, offsets = slice(starts[0], starts[-1]), pa.array(starts - starts[0], type=pa.int32())
     is_used = are_among(block.doc[rows], len(block.docs))
     place = np.cumsum(is_used, dtype=np.int32) - 1
     docs = pa.DictionaryArray.from_arrays(
-        pa.array(place[block.doc[rows]], type=pa.int32()), _strings(block.docs[is_used])
+        pa.array(place[block.doc[rows]], type=pa.int32()), strings(block.docs[is_used])
     )
     lists = {
         "doc_ids": docs,
         "ranks": pa.array(block.rank[rows], type=pa.int32()),
         "scores": block.score[rows],
     }
-    columns = {"query_id": _strings(block.queries[queries])}
+    columns = {"query_id": strings(block.queries[queries])}
     for name, values in lists.items():
         own = pa.array(values)
         kind = pa.list_(pa.field("element", own.type, nullable=False))
@@ -105,19 +105,9 @@ def _table(block: RunBlock, queries: npt.NDArray[Any]) -> Any:
     return pa.table(columns, schema=pa.schema(fields))  # pages without nulls are read sooner
 
 
-def _strings(ids: pd.Index[str]) -> Any:
-    import pyarrow as pa
-
-    return pa.array(ids.astype(object), type=pa.string())
-
-
 def is_native_run(start: bytes, path: Path) -> bool:
     """Whether the file is a run that this toolkit wrote."""
-    return start.startswith(PARQUET_MAGIC) and _KEY in _metadata(open_parquet(path))
-
-
-def _metadata(file: Any) -> dict[bytes, bytes]:
-    return file.metadata.metadata or {}
+    return start.startswith(PARQUET_MAGIC) and _KEY in (open_parquet(path).metadata.metadata or {})
 
 
 @dataclass(frozen=True)
@@ -163,7 +153,13 @@ class NativeRunFile(Shown):
 
     def lists(self, depth: int | None = None) -> Listed:
         """Return the docs at ranks up to `depth`, and the first of each query; all without one."""
-        blocks = [block if depth is None else _top(block, depth) for block in self._blocks()]
+        blocks = list[RunBlock]()
+        for block in self._blocks():
+            if depth is not None:
+                kept = block.rank <= depth
+                kept[block.start[:-1]] = True  # so that no query is lost
+                block = block.select(kept)
+            blocks.append(block)
         queries = pd.Index([], dtype="str").append([block.queries for block in blocks])
         lengths = np.concatenate([np.empty(0, dtype=np.int64), *(block.lengths for block in blocks)])
         docs = [pd.Categorical.from_codes(block.doc, block.docs, validate=False) for block in blocks]
@@ -199,11 +195,17 @@ class NativeRunFile(Shown):
         about, last = file.metadata, ""
         groups = range(*self.groups or (about.num_row_groups,))
         n_left = sum(about.row_group(each).num_rows for each in groups) if self.groups else about.num_rows
-        for batch in _batches(self.path, file, groups):
-            n_left -= len(batch)
-            block = guarded(self.path, partial(_block, batch, last))
-            last = block.queries[-1]
-            yield block
+        for number in groups:
+            group = about.row_group(number)
+            size = max(1, _BLOCK_BYTES * group.num_rows // max(group.total_byte_size, 1))
+            read = partial(file.iter_batches, size, row_groups=[number], use_threads=False)
+            parts = guarded(self.path, read)
+            while (batch := guarded(self.path, partial(next, parts, None))) is not None:
+                if len(batch):
+                    n_left -= len(batch)
+                    block = guarded(self.path, partial(_block, batch, last))
+                    last = block.queries[-1]
+                    yield block
         if n_left:
             raise FormatError(f"{self.path}: {n_left:,} queries fewer than its header says; copy it again")
 
@@ -215,7 +217,7 @@ def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
         FormatError: the file is not such a file, is damaged, or has a newer version.
     """
     file = open_parquet(path)
-    about = guarded(path, lambda: json.loads(_metadata(file)[_KEY]))
+    about = guarded(path, lambda: json.loads((file.metadata.metadata or {})[_KEY]))
     if not isinstance(about, dict) or not isinstance(about.get("run_id"), str):
         raise FormatError(f"{path}: damaged run file; write it again with `fire-toolkit add-run`")
     if about.get("version") != _VERSION:
@@ -230,24 +232,6 @@ def read_native_run(path: Path, key: str | None = None) -> Listed:
         FormatError: as for `open_native_run` and `NativeRunFile.blocks`.
     """
     return open_native_run(path).lists()
-
-
-def _top(block: RunBlock, depth: int) -> RunBlock:
-    """Return the lists to this rank; the first doc of each stays, so that no query is lost."""
-    kept = block.rank <= depth
-    kept[block.start[:-1]] = True
-    return block.select(kept)
-
-
-def _batches(path: Path, file: Any, groups: Iterable[int]) -> Iterator[Any]:
-    """Yield the rows of each row group, in parts where it is large."""
-    for number in groups:
-        group = file.metadata.row_group(number)
-        size = max(1, _BLOCK_BYTES * group.num_rows // max(group.total_byte_size, 1))
-        parts = guarded(path, partial(file.iter_batches, size, row_groups=[number], use_threads=False))
-        while (batch := guarded(path, partial(next, parts, None))) is not None:
-            if len(batch):
-                yield batch
 
 
 def _block(batch: Any, before: str) -> RunBlock:

@@ -27,7 +27,7 @@ from pyarrow import compute, csv
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, STDIN, read_bytes, read_text, start_of
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.tables.columns_text import field_texts, joined_lines
+from fire_toolkit.formats.tables.delimited import field_texts, joined_lines
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
 from fire_toolkit.tables.checks import are_ids

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice, tee
 from pathlib import Path
 from typing import Any, Literal
@@ -24,9 +25,11 @@ from pyarrow import compute
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, text_of
-from fire_toolkit.formats.tables.columns_text import Texts, changed, field_texts, joined_lines
 from fire_toolkit.tables.blanks import with_encoded_ids
-from fire_toolkit.tables.columns import PAIR, bytes_of
+from fire_toolkit.tables.columns import PAIR, arrow_text, bytes_of
+
+Texts = Any  # a pyarrow.LargeStringArray without missing values
+Marked = Callable[[Texts], Texts]
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _NO_ROW = re.compile(rb"[\r\n]*\Z")
@@ -34,7 +37,7 @@ _OPENING = re.compile(rb'(?:\A|[\t\r\n])"')
 _QUOTE, _LINE_ENDS = ord('"'), (ord("\r"), ord("\n"))
 _LONGEST_FIELD = 1 << 17
 _BLOCK_BYTES = (1 << 31) - 1  # a column of one block need not be put together
-_ROWS_WRITTEN_AT_ONCE = 1 << 20
+_ROWS_WRITTEN_AT_ONCE, _ROWS_JOINED_AT_ONCE = 1 << 20, 1 << 16
 _FIELD = r'(?:"[^"]*(?:""[^"]*)*"|[^"\t\r\n]*)'
 _QUOTED_ROW = re.compile(f"{_FIELD}(?:\t{_FIELD})*(?:\r\n?|\n)?")
 _ALL_QUOTED = re.compile(r'"[^"]*(?:""[^"]*)*"(?:\t"[^"]*(?:""[^"]*)*")*(?:\r\n?|\n)?')
@@ -277,3 +280,61 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
         parts = [part for column in columns for part in (delimiter, column)]
         written.writelines(joined_lines(parts[1:]))
     return written.getvalue()
+
+
+def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda texts: texts) -> Texts:
+    """Return a column's fields as text: floats with the fewest digits that read back equal, none if missing.
+
+    Args:
+        values: any column. Text and whole numbers are converted at once, of categories, other numbers and
+            booleans each distinct one, anything else cell by cell.
+        nan: the text for NaN.
+        marked: what is done to texts that may hold marks of the format (quotes, say); where values repeat
+            it gets each of them once.
+    """
+    dtype: Any = values.dtype
+    if isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":
+        return marked(arrow_text(values.array).fill_null("" if dtype.na_value is pd.NA else nan))
+    if pd.api.types.is_integer_dtype(dtype):
+        return arrow_text(pa.array(values.array)).fill_null("")
+    codes: Any
+    if dtype in (np.float64, np.float32):  # equal bits are written once, so that 0.0 and -0.0 stay apart
+        codes, bits = pd.factorize(values.to_numpy(dtype=np.float64).view(np.int64))
+        distinct = bits.view(np.float64).tolist()
+    elif isinstance(dtype, pd.CategoricalDtype):
+        codes, found = pd.factorize(values, use_na_sentinel=False)
+        distinct = list(found)
+    elif pd.api.types.is_bool_dtype(dtype):
+        codes, distinct = values.astype("Int8").fillna(2).to_numpy(), [False, True, None]
+    else:
+        codes, distinct = np.arange(len(values)), list(values)
+    texts = ["" if value is None or value is pd.NA else str(value) for value in distinct]
+    for place, value in enumerate(distinct):
+        if isinstance(value, float):
+            texts[place] = nan if math.isnan(value) else repr(float(value))
+    return marked(pa.array(texts, pa.large_string())).take(pa.array(codes))
+
+
+def changed(texts: Texts, change: Callable[[str], str]) -> Texts:
+    """Return the texts with `change` applied to each; equal texts are changed once."""
+    coded = texts.dictionary_encode()
+    return pa.array(map(change, coded.dictionary.to_pylist()), pa.large_string()).take(coded.indices)
+
+
+def joined_lines(parts: Sequence[Texts | str]) -> list[bytes]:
+    """Return blocks of rows: the parts of each row, one after the other, and a line end.
+
+    Args:
+        parts: columns of equal length, at least one, and texts that every row has.
+    """
+    n_rows = max(len(part) for part in parts if not isinstance(part, str))
+    *parts, nothing = (
+        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in (*parts, "\n", "")
+    )
+    blocks = []
+    for start in range(0, n_rows, _ROWS_JOINED_AT_ONCE):
+        block = [
+            part if isinstance(part, pa.Scalar) else part.slice(start, _ROWS_JOINED_AT_ONCE) for part in parts
+        ]
+        blocks.append(bytes_of(compute.binary_join_element_wise(*block, nothing)))
+    return blocks

@@ -121,16 +121,18 @@ def guideline_problems(name_or_path: str | Path) -> list[str]:
 
 def _read(folder: Path) -> tuple[Guideline, LabelConfig]:
     """Return the guideline in a folder and its parsed page; whether its files agree is not looked at."""
-    labels_path = folder / "labels.toml"
-    entries = parse_toml(_unix(read_text(labels_path)), str(labels_path))
-    config_path = folder / "label_config.xml"
-    guideline = _guideline(
-        entries,
-        where=str(labels_path),
-        text=_unix(read_text(folder / "guideline.md")),
-        label_config=_unix(read_text(config_path)),
-    )
-    return guideline, parse_label_config(guideline.label_config, where=str(config_path))
+    paths = [folder / name for name in _FILES]
+    text, labels, page = (_unix(read_text(path)) for path in paths)
+    where, entries = str(paths[1]), parse_toml(labels, str(paths[1]))
+    found: dict[str, Any] = _typed(entries, _GUIDELINE, where)
+    for key, kinds, made in (("labels", _LABEL, GuidelineLabel), ("flags", _FLAG, GuidelineFlag)):
+        given = entries.get(key, [])
+        if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given):
+            raise FormatError(f"{where}: {key} is not a list of tables; write each as [[{key}]]")
+        placed = enumerate(given, start=1)
+        found[key] = tuple(made(**_typed(each, kinds, f"{where}: {key} {n}")) for n, each in placed)
+    guideline = Guideline(**found, text=text, label_config=page)
+    return guideline, parse_label_config(page, where=str(paths[2]))
 
 
 def new_guideline_files(name: str, *, like: str | Path) -> dict[str, str]:
@@ -194,21 +196,6 @@ def guideline_folder(name_or_path: str | Path) -> Path:
 
 def _unix(text: str) -> str:
     return text.replace("\r\n", "\n")
-
-
-def _guideline(entries: Mapping[str, Any], *, where: str, text: str, label_config: str) -> Guideline:
-    found = _typed(entries, _GUIDELINE, where)
-    labels = [GuidelineLabel(**_typed(entry, _LABEL, at)) for entry, at in _tables(entries, "labels", where)]
-    flags = [GuidelineFlag(**_typed(entry, _FLAG, at)) for entry, at in _tables(entries, "flags", where)]
-    more = {"labels": tuple(labels), "flags": tuple(flags), "text": text, "label_config": label_config}
-    return Guideline(**{**found, **more})
-
-
-def _tables(entries: Mapping[str, Any], key: str, where: str) -> list[tuple[Mapping[str, Any], str]]:
-    found = entries.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
-        raise FormatError(f"{where}: {key} is not a list of tables; write each as [[{key}]]")
-    return [(entry, f"{where}: {key} {place}") for place, entry in enumerate(found, start=1)]
 
 
 def _typed(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> dict[str, Any]:

@@ -298,21 +298,16 @@ def read_machine_scores(path: str | Path, judge_id: str, *, backbone: str = "") 
     if score is None and label is None:
         raise FormatError(f"{path}:1: no score and no label; found {', '.join(names[:12])}")
     found = pd.DataFrame({"query_id": table[query], "doc_id": table[doc]})
-    if score is not None:
-        found["score"] = table[score].where(~table[score].str.strip().str.lower().isin(_MISSING), "")
-    if label is not None:
-        found["label"] = table[label].where(~table[label].str.strip().str.lower().isin(_MISSING), "")
+    has_any = np.zeros(len(found), dtype=bool)
+    for role, column in (("score", score), ("label", label)):
+        if column is not None:
+            is_there = ~table[column].str.strip().str.lower().isin(_MISSING)
+            found[role] = table[column].where(is_there, "")
+            has_any |= is_there.to_numpy()
     own = [name for name in MACHINE_JUDGMENTS.names if name in names and name not in found.columns]
     found = found.assign(**{name: table[name] for name in own if name != "judge_id"}, judge_id=judge_id)
     found = found.assign(backbone=backbone) if backbone else found
-    return check_machine_judgments(_with_failures(found), where=str(path))
-
-
-def _with_failures(found: pd.DataFrame) -> pd.DataFrame:
-    if "status" in found.columns:
-        return found
-    has_any = np.zeros(len(found), dtype=bool)
-    for name in {"score", "label"} & set(found.columns):
-        has_any |= (found[name] != "").to_numpy()
-    reason = np.where(has_any, "", "neither a score nor a label")
-    return found.assign(status=np.where(has_any, OK, FAILED), reason=reason)
+    if "status" not in found.columns:
+        reason = np.where(has_any, "", "neither a score nor a label")
+        found = found.assign(status=np.where(has_any, OK, FAILED), reason=reason)
+    return check_machine_judgments(found, where=str(path))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.results import DRAWN, drawn_table
@@ -53,7 +52,10 @@ def table_text(table: pd.DataFrame, form: str = "table", *, digits: int = 4) -> 
 def long_text(table: pd.DataFrame, form: str) -> str:
     """Return a table as csv, tsv or json (a list of records; NaN is null) text, with every digit."""
     if form == "json":
-        rows = [_plain(row) for row in table.to_dict("records")]
+        rows = [
+            {str(name): None if each != each or str(each) == "<NA>" else each for name, each in row.items()}
+            for row in table.to_dict("records")
+        ]
         return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
     from fire_toolkit.formats.tables.delimited import delimited_text
 
@@ -69,9 +71,3 @@ def parquet_bytes(table: pd.DataFrame) -> bytes:
     arrow = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
     pq.write_table(arrow, buffer, compression="zstd", write_page_checksum=True)
     return buffer.getvalue()
-
-
-def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {
-        str(name): None if value != value or str(value) == "<NA>" else value for name, value in row.items()
-    }

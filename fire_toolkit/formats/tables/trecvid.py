@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
@@ -37,7 +36,11 @@ def read_trecvid(path: Path, key: str | None = None) -> Listed:
         FormatError: invalid XML, its own document type or entity, a topic or item without its number,
             a place or a shot twice in a topic, several runs and no `key`.
     """
-    runs = _runs(path)
+    text = read_text(path)
+    if entity := _ENTITY.search(text):
+        line = text.count("\n", 0, entity.start()) + 1
+        raise FormatError(f"{path}:{line}: the XML has an entity{_UNREAD}")
+    runs = _runs(path, text)
     wanted = [run for run in runs if key is None or key in (run[0], run[0].partition("/")[0])]
     if len(wanted) != 1:
         names = ", ".join(name for name, _ in runs[:8]) or "none"
@@ -49,64 +52,47 @@ def read_trecvid(path: Path, key: str | None = None) -> Listed:
     return from_columns(queries, shots, scores, where=str(path), run_id=run_id or None, notes=notes)
 
 
-def _runs(path: Path) -> list[tuple[str, Lists]]:
-    """Return the name of each run in a file, and its lists."""
-    runs: list[tuple[str, Lists]] = []
-    topic: dict[int, str] | None = None
-    for line, tag, given in _elements(path, read_text(path)):
-        if tag == "videoadhocsearchrunresult":
-            runs.append(("/".join(filter(None, (given.get("pid"), given.get("priority")))), {}))
-        elif tag in _TOPICS:
-            number = given.get("tnum", "")
-            if not number.isascii() or not number.isdigit() or not runs:
-                _refuse(path, line, f"a topic with tNum {number[:20]!r}, expected a number within a run")
-            query = number if len(number) > 3 else f"1{number}"
-            if query in runs[-1][1]:
-                _refuse(path, line, f"topic {number} appears twice in a run")
-            topic = runs[-1][1][query] = {}
-        elif tag in {f"/{name}" for name in _TOPICS}:
-            topic = None
-        elif tag == "item":
-            place, shot = given.get("seqnum", ""), given.get("shotid", "")
-            if topic is None or not place.isascii() or not place.isdigit() or len(place) > 9 or not shot:
-                _refuse(path, line, "an item outside a topic, or without seqNum and shotId")
-            if int(place) in topic:
-                _refuse(path, line, "a seqNum appears twice in a topic")
-            topic[int(place)] = shot
-    return runs
-
-
-def _elements(path: Path, text: str) -> Iterator[tuple[int, str, dict[str, str]]]:
-    """Yield the line of each tag, its name (after `/` where it ends) and its attributes, names in small."""
-    found: list[tuple[int, str, dict[str, str]]] = []
+def _runs(path: Path, text: str) -> list[tuple[str, Lists]]:
+    """Return the name of each run in a file, and its lists; names of tags and attributes in any case."""
+    runs, topics = list[tuple[str, Lists]](), list[dict[int, str]]()
     parser = expat.ParserCreate("utf-8")
 
-    def start(tag: str, given: dict[str, str]) -> None:
-        attributes = {name.lower(): value for name, value in given.items()}
-        found.append((parser.CurrentLineNumber, tag.lower(), attributes))
+    def refuse(problem: str) -> NoReturn:
+        raise FormatError(f"{path}:{parser.CurrentLineNumber}: {problem}")
 
-    def refuse(what: str) -> NoReturn:
-        _refuse(path, parser.CurrentLineNumber, f"the XML has {what}{_UNREAD}")
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        given = {name.lower(): value for name, value in attributes.items()}
+        if tag.lower() == "videoadhocsearchrunresult":
+            runs.append(("/".join(filter(None, (given.get("pid"), given.get("priority")))), {}))
+        elif tag.lower() in _TOPICS:
+            number = given.get("tnum", "")
+            if not number.isascii() or not number.isdigit() or not runs:
+                refuse(f"a topic with tNum {number[:20]!r}, expected a number within a run")
+            query = number if len(number) > 3 else f"1{number}"
+            if query in runs[-1][1]:
+                refuse(f"topic {number} appears twice in a run")
+            topics.append(runs[-1][1].setdefault(query, {}))
+        elif tag.lower() == "item":
+            place, shot = given.get("seqnum", ""), given.get("shotid", "")
+            if not topics or not place.isascii() or not place.isdigit() or len(place) > 9 or not shot:
+                refuse("an item outside a topic, or without seqNum and shotId")
+            if int(place) in topics[-1]:
+                refuse("a seqNum appears twice in a topic")
+            topics[-1][int(place)] = shot
 
     parser.StartElementHandler = start
-    parser.EndElementHandler = lambda tag: found.append((parser.CurrentLineNumber, f"/{tag.lower()}", {}))
+    parser.EndElementHandler = lambda tag: topics.clear() if tag.lower() in _TOPICS else None
     parser.StartDoctypeDeclHandler = lambda name, system, public, inner: (
-        refuse("its own document type") if inner else None
+        refuse(f"the XML has its own document type{_UNREAD}") if inner else None
     )
-    parser.EntityDeclHandler = lambda *_: refuse("an entity")
+    parser.EntityDeclHandler = lambda *_: refuse(f"the XML has an entity{_UNREAD}")
     try:
-        if entity := _ENTITY.search(text):
-            _refuse(path, text.count("\n", 0, entity.start()) + 1, f"the XML has an entity{_UNREAD}")
         parser.Parse(text.encode("utf-8"), True)
     except expat.ExpatError as error:
         raise FormatError(f"{path}:{error.lineno}: not valid XML: {expat.ErrorString(error.code)}") from None
     except (ValueError, LookupError) as error:
         raise FormatError(f"{path}: not valid XML: {error}") from None
-    yield from found
-
-
-def _refuse(path: Path, line: int, problem: str) -> NoReturn:
-    raise FormatError(f"{path}:{line}: {problem}")
+    return runs
 
 
 READER = RunReader(
