@@ -34,7 +34,6 @@ from fire_toolkit.formats.runs.score_anomalies import (
     ScoreAnomalies,
     indexed,
     parse_allowances,
-    positive_pairs,
     refuse_anomalies,
 )
 from fire_toolkit.measures.defaults import FIRST
@@ -220,7 +219,7 @@ class _Job:
     def ranked(self, rank: Callable[..., Ranked], n_rows: int, axes: Axes) -> Ingested:
         """Return rows of queries as a run; rank: as `rank_rows`, which has its rows."""
         (queries, docs), request, where = axes, self.request, str(self.path)
-        positives, n_outside = indexed(positive_pairs(request.qrels), queries, docs)
+        positives, n_outside = indexed(replace(request.kept, qrels=request.qrels).positives, queries, docs)
         ranked = rank(
             where=where,
             n_rows=n_rows,
@@ -246,9 +245,7 @@ class _Job:
             self.path,
             run_id=request.run_id,
             depth=request.depth,
-            positives=positive_pairs(request.qrels),
-            others=request.kept.pairs,
-            spare=request.kept.spare,
+            kept=replace(request.kept, qrels=request.qrels),
             may_flood=is_search,
         )
         allowed = refuse_anomalies(anomalies, queries, docs, allow=request.allow, where=str(self.path))
@@ -258,8 +255,7 @@ class _Job:
     def finished(self, run: Run, anomalies: ScoreAnomalies, notes: list[str], *, n_docs: int) -> Ingested:
         """Return a ranked run without what it need not keep, after a look at the logged scores."""
         request, about = self.request, self.about
-        positives = positive_pairs(request.qrels)
-        run = request.kept.trimmed(run, request.depth, positives)
+        run, n_below = replace(request.kept, qrels=request.qrels).trimmed(run, request.depth)
         if run.empty:
             raise TableError(f"{self.path}: no pair of a query and a doc has a score, expected at least one")
         if request.expected and request.qrels is None:
@@ -279,7 +275,7 @@ class _Job:
             "docs": len(run["doc_id"].cat.categories),
             "rows": len(run),
             "top": request.depth,
-            **request.kept.below_top(run, request.depth, positives),
+            **n_below,
             **anomalies.counts(),
         }
         sense = None

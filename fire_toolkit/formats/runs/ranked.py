@@ -19,7 +19,13 @@ from fire_toolkit.arrays import GOLDEN, Ints, are_firsts, mix_bits, starts_of_gr
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.runs.listed import Listed, coded
-from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies, are_among
+from fire_toolkit.formats.runs.score_anomalies import (
+    CONSTANT_DOCS,
+    FLOOD_DOCS,
+    Kept,
+    ScoreAnomalies,
+    are_among,
+)
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
 from fire_toolkit.tables import Run, check_run
 from fire_toolkit.tables.columns import PAIR
@@ -284,9 +290,7 @@ def rank_lists(
     *,
     run_id: str | None,
     depth: int,
-    positives: pd.DataFrame,
-    others: pd.DataFrame,
-    spare: int = 0,
+    kept: Kept,
     may_flood: bool = False,
 ) -> tuple[Run, ScoreAnomalies, list[list[str]]]:
     """Return the lists' top `depth`, their positives below it, anomalies, and the ids that these refer to.
@@ -298,9 +302,7 @@ def rank_lists(
         path: where they come from.
         run_id: the run's id, by default theirs.
         depth: how many docs of a query are kept.
-        positives: columns query_id, doc_id: pairs that are kept at any rank.
-        others: further such pairs, whose ties are not counted.
-        spare: 1 to keep one doc below the top too, 0 otherwise.
+        kept: what is kept at any rank; ties are counted of the positives alone.
         may_flood: whether many docs may share the lowest score, as in a list that is cut within a tie.
     """
     anomalies, pairs = ScoreAnomalies(), listed.scored[PAIR]
@@ -324,7 +326,7 @@ def rank_lists(
     is_flooded = _count_shapes(anomalies, low, high, at_low, n_docs, 0)
     run = Run(run[~(is_flooded[query] & (score == low[query]))].reset_index(drop=True))
 
-    is_positive = are_among(run, positives)
+    is_positive = are_among(run, kept.positives)
     query, doc = (np.asarray(run[name].cat.codes, dtype=np.int64) for name in PAIR)
     rank, score = run["rank"].to_numpy(), np.asarray(run["score"] + 0.0, dtype=np.float64)
     is_equal = ~are_firsts(query, score)  # to the one before it
@@ -333,5 +335,5 @@ def rank_lists(
     is_tied = is_equal | np.append(is_equal[1:], False)[: len(run)]
     anomalies.tied_positives = int(np.sum(is_tied & is_positive))
     _count_duplicates(Ranked(query, doc, rank, score, anomalies), depth)
-    is_kept = (rank <= depth + spare) | is_positive | are_among(run, others)
+    is_kept = (rank <= depth + kept.spare) | is_positive | are_among(run, kept.pairs)
     return check_run(run[is_kept], where=str(path)), anomalies, ids

@@ -128,12 +128,9 @@ def refuse_anomalies(
     return list(found.values())
 
 
-_NO_PAIRS = pd.DataFrame(columns=PAIR, dtype="str")
-
-
 @dataclass(frozen=True)
 class Kept:
-    """What is kept at any rank besides positives.
+    """What is kept at any rank: the positives of the qrels, and more.
 
     own_items: of queries; is_dropped: whether the benchmark leaves them out of its rankings. groups: columns
     query_id, doc_id, the docs that a query is also ranked among. Where an own item stands in the top, one
@@ -143,6 +140,7 @@ class Kept:
     own_items: OwnItems = field(default_factory=dict)
     is_dropped: bool = False
     groups: pd.DataFrame | None = None
+    qrels: Qrels | None = None
 
     @property
     def spare(self) -> int:
@@ -156,36 +154,37 @@ class Kept:
         members = own.iloc[:0] if self.groups is None else self.groups[PAIR].astype("str")
         return pd.concat([own, members]).drop_duplicates()
 
-    def trimmed(self, run: Run, depth: int, positives: pd.DataFrame) -> Run:
-        """Return a run that has one doc below its top without those that no list needs."""
-        if not self.spare:
-            return run
-        query, doc, rank = run["query_id"].array, run["doc_id"].array, run["rank"].to_numpy()
-        own = places_of(self.own_items, query.categories, doc.categories)[1]
-        needs_more = np.zeros(own.size, dtype=bool)
-        needs_more[query.codes[(doc.codes == own[query.codes]) & (rank <= depth)]] = True
-        spare = np.flatnonzero((rank == depth + 1) & ~needs_more[query.codes])
-        is_kept = np.ones(len(run), dtype=bool)
-        is_kept[spare] = are_among(run.iloc[spare], pd.concat([self.pairs, positives]))
-        return run if is_kept.all() else Run(run[is_kept].reset_index(drop=True))
+    @property
+    def positives(self) -> pd.DataFrame:
+        """Return the pairs of the qrels with relevance 1 or more; none without qrels."""
+        none = pd.DataFrame(columns=PAIR, dtype="str")
+        return none if self.qrels is None else self.qrels.loc[self.qrels["relevance"] >= 1, PAIR]
+
+    def trimmed(self, run: Run, depth: int) -> tuple[Run, dict[str, int]]:
+        """Return a run that has one doc below its top without those that no list needs, and what is below.
+
+        Counted are positives and others: own items, members of groups and the doc more.
+        """
+        rank, positives = run["rank"].to_numpy(), self.positives
+        if self.spare:
+            query, doc = run["query_id"].array, run["doc_id"].array
+            own = places_of(self.own_items, query.categories, doc.categories)[1]
+            needs_more = np.zeros(own.size, dtype=bool)
+            needs_more[query.codes[(doc.codes == own[query.codes]) & (rank <= depth)]] = True
+            spare = np.flatnonzero((rank == depth + 1) & ~needs_more[query.codes])
+            is_kept = np.ones(len(run), dtype=bool)
+            is_kept[spare] = are_among(run.iloc[spare], pd.concat([self.pairs, positives]))
+            run = run if is_kept.all() else Run(run[is_kept].reset_index(drop=True))
+        below = np.flatnonzero(run["rank"].to_numpy() > depth)
+        if not self.own_items and self.groups is None:
+            return run, {"positives_below_top": below.size}
+        n = int(are_among(run.iloc[below], positives).sum())
+        return run, {"positives_below_top": n, "others_below_top": below.size - n}
 
     def scored(self, run: Run) -> Run:
         """Return the run as the benchmark scores it."""
         scored: Run = drop_own_items(run, self.own_items) if self.is_dropped else run
         return scored
-
-    def below_top(self, run: Run, depth: int, positives: pd.DataFrame) -> dict[str, int]:
-        """Count what was kept below the top; others are own items, members of groups and the doc more."""
-        below = np.flatnonzero(run["rank"].to_numpy() > depth)
-        if not self.own_items and self.groups is None:
-            return {"positives_below_top": below.size}
-        n = int(are_among(run.iloc[below], positives).sum())
-        return {"positives_below_top": n, "others_below_top": below.size - n}
-
-
-def positive_pairs(qrels: Qrels | None) -> pd.DataFrame:
-    """Return the pairs of the qrels with relevance 1 or more; none without qrels."""
-    return _NO_PAIRS if qrels is None else qrels.loc[qrels["relevance"] >= 1, PAIR]
 
 
 def indexed(
