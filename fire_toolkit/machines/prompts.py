@@ -11,13 +11,12 @@ from typing import Any
 
 from fire_toolkit.errors import FireError, FormatError, TableError
 from fire_toolkit.files import read_text, text_sha256
-from fire_toolkit.formats.tables.guideline_files import guideline_folder, read_guideline
+from fire_toolkit.formats.tables.guideline_files import guideline_folder, read_guideline, typed
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.syntax import parse_toml
 
 FILE = "machine.toml"
 _KEYS = {"version": int, "guideline_sha256": str, "system": str, "answers": dict}
-_EXPECTED = {int: "a whole number", str: "text", dict: "a section [answers]"}
 _FORM = 1  # of the messages; another form is another judge
 
 
@@ -77,12 +76,7 @@ def read_prompt(guideline: str | Path) -> tuple[Prompt, Guideline]:
     if not path.is_file():
         raise FormatError(f"{path}: no such file; write how a machine is asked there")
     entries = parse_toml(read_text(path).replace("\r\n", "\n"), str(path))
-    unknown = sorted(set(entries) - set(_KEYS))
-    if unknown:
-        raise FormatError(f"{path}: unknown key {', '.join(unknown)}; expected {', '.join(_KEYS)}")
-    for key, kind in _KEYS.items():
-        if type(entries.get(key)) is not kind or not entries[key]:
-            raise FormatError(f"{path}: {key} is {entries.get(key)!r}, expected {_EXPECTED[kind]}")
+    entries = typed(entries, _KEYS, str(path))
     if not all(isinstance(label, str) for label in entries["answers"].values()):
         raise FormatError(f'{path}: [answers] holds other values than labels, expected yes = "relevant"')
     answers, system = entries["answers"], entries["system"].strip()

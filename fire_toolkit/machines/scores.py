@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.guidelines.grades import refuse_unknown_labels
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.tables import Labels, MachineJudgments
 from fire_toolkit.tables.columns import PAIR
@@ -51,7 +52,7 @@ def scores_of_answers(answers: MachineJudgments, grades: Grades) -> pd.DataFrame
         grades: label → relevance, of the guideline.
 
     Raises:
-        UsageError: a label that the guideline does not have.
+        TableError: a label that the guideline does not have.
     """
     found = one_answer_per_pair(answers)
     is_label = found["score"].isna()
@@ -64,31 +65,29 @@ def labels_of_answers(answers: MachineJudgments, grades: Grades) -> pd.DataFrame
     """Return query_id, doc_id and relevance: a label is its grade, a score from .5 on is 1, one below it 0.
 
     Raises:
-        UsageError: as `scores_of_answers`; a score without label that is no probability.
+        TableError: as `scores_of_answers`.
+        UsageError: a score without label that is no probability.
     """
     found = one_answer_per_pair(answers)
-    scores = found.loc[found["label"] == "", "score"].dropna()
-    if not scores.between(0, 1).all():
-        raise UsageError(
-            f"judge {found['judge_id'].iloc[0]!r}: scores lie between {scores.min():g} and {scores.max():g}, "
-            "expected labels, or probabilities from 0 to 1"
-        )
+    whose = "".join(f"judge {name!r}: " for name in found["judge_id"].head(1))
+    _refuse_no_probabilities(found.loc[found["label"] == "", "score"], whose)
     relevance = _graded(found, grades).fillna((found["score"] >= 0.5).astype("float64"))
     return found[PAIR].assign(relevance=relevance.astype("int64"))
+
+
+def _refuse_no_probabilities(scores: pd.Series, whose: str = "") -> None:
+    if not (known := scores.dropna()).between(0, 1).all():
+        lie = f"{whose}scores lie between {known.min():g} and {known.max():g}"
+        raise UsageError(f"{lie}, expected labels, or probabilities from 0 to 1")
 
 
 def _graded(answers: pd.DataFrame, grades: Grades) -> pd.Series:
     """Return the grade of each label; nan without a label, or for one that is not a vote."""
     labels = answers["label"]
-    if (labels == "").all():
-        return pd.Series(float("nan"), index=labels.index)
-    unknown = sorted(set(labels) - {"", *grades})
-    if unknown:
-        raise UsageError(
-            f"judge {answers['judge_id'].iloc[0]!r}: label {unknown[0]!r} is not in the guideline "
-            f"({', '.join(grades)}); name its guideline in [tasks] of fire.toml, or give scores"
-        )
-    return labels.map(grades).astype("float64")
+    if known := set(labels) - {""}:
+        whose = f"judge {answers['judge_id'].iloc[0]!r} (its guideline is that of [tasks] in fire.toml)"
+        refuse_unknown_labels(known, grades, whose)
+    return labels.where(labels != "").map(grades).astype("float64")
 
 
 def doubted_labels(labels: Labels, scores: pd.DataFrame) -> pd.DataFrame:
@@ -111,11 +110,7 @@ def doubted_labels(labels: Labels, scores: pd.DataFrame) -> pd.DataFrame:
         >>> doubted_labels(labels, labels[PAIR].assign(score=[0.05, 0.2]))["doc_id"].tolist()
         ['a']
     """
-    known = scores["score"].dropna()
-    if not known.between(0, 1).all():
-        raise UsageError(
-            f"scores lie between {known.min():g} and {known.max():g}; doubts need probabilities, from 0 to 1"
-        )
+    _refuse_no_probabilities(scores["score"])
     pairs = labels[[*PAIR, "relevance"]].merge(scores, on=PAIR)
     pairs["doubt"] = pairs["score"].mask(pairs["relevance"] >= 1, 1 - pairs["score"])
     found = pairs[pairs["doubt"] >= LEAST_DOUBT].sort_values(["doubt", *PAIR], ascending=[False, True, True])

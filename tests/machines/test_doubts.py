@@ -51,7 +51,7 @@ def test_scores_that_are_no_probabilities_doubt_nothing(judged: Path) -> None:
     SCORES.fillna(7.0).assign(judge_id="vlm").to_csv("machine/vlm/machine.csv", index=False)
     found = next_round()
     assert found.exit_code == 1
-    assert "scores lie between 0.05 and 7; doubts need probabilities, from 0 to 1" in found.stderr
+    assert "scores lie between 0.05 and 7, expected labels, or probabilities from 0 to 1" in found.stderr
 
 
 def test_doubts_go_alone_and_name_their_judge(judged: Path) -> None:

@@ -29,7 +29,7 @@ _FLAG = {"name": str, "hotkey": str, "description": str}
 _LABEL = {"name": str, RELEVANCE: int, "hotkey": str, "description": str}
 _GUIDELINE = {"name": str, "version": int, "title": str, "item_kind": str, "question": str}
 _GUIDELINE |= {"labels": object, "flags": object}
-_EXPECTED = {str: "text", int: "a whole number"}
+_EXPECTED = {str: "text", int: "a whole number", dict: "a section"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*-v(?P<version>[1-9][0-9]{0,8})")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_.]+")
 _FILES = ("guideline.md", "labels.toml", "label_config.xml")
@@ -124,13 +124,13 @@ def _read(folder: Path) -> tuple[Guideline, LabelConfig]:
     paths = [folder / name for name in _FILES]
     text, labels, page = (_unix(read_text(path)) for path in paths)
     where, entries = str(paths[1]), parse_toml(labels, str(paths[1]))
-    found: dict[str, Any] = _typed(entries, _GUIDELINE, where)
+    found: dict[str, Any] = typed(entries, _GUIDELINE, where)
     for key, kinds, made in (("labels", _LABEL, GuidelineLabel), ("flags", _FLAG, GuidelineFlag)):
         given = entries.get(key, [])
         if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given):
             raise FormatError(f"{where}: {key} is not a list of tables; write each as [[{key}]]")
         placed = enumerate(given, start=1)
-        found[key] = tuple(made(**_typed(each, kinds, f"{where}: {key} {n}")) for n, each in placed)
+        found[key] = tuple(made(**typed(each, kinds, f"{where}: {key} {n}")) for n, each in placed)
     guideline = Guideline(**found, text=text, label_config=page)
     return guideline, parse_label_config(page, where=str(paths[2]))
 
@@ -198,7 +198,7 @@ def _unix(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _typed(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> dict[str, Any]:
+def typed(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> dict[str, Any]:
     """Return the fields of these kinds; `relevance` may be absent, one of kind object is not looked at."""
     unknown = [key for key in entry if key not in kinds]
     if unknown:
