@@ -94,11 +94,7 @@ def queue_named(text: str) -> QueueName | None:
 
 def read_campaign(root: Path) -> Campaign | None:
     """Return the campaign of the workspace `root`; None if none has begun."""
-    if not os.path.lexists(root / STORE):
-        return None
-    with Store(root / STORE) as store:
-        found = store.database.select("select * from campaign")
-    return Campaign(*found[0]) if found else None
+    return Rounds(root).campaign
 
 
 def write_campaign(root: Path, campaign: Campaign) -> None:
@@ -117,16 +113,19 @@ def read_rounds(root: Path) -> list[Round]:
 
 
 class Rounds(Sequence[Round]):
-    """The rounds of the workspace `root`, which are read when they are first looked at.
+    """The rounds of the workspace `root`, which are read when they are first looked at, and its campaign.
 
     carrier: only those that it carries.
     """
 
     def __init__(self, root: Path, carrier: str | None = None) -> None:
-        self._path = root / STORE
-        with Store(self._path) as store:
-            query = "select number, carrier, captions, max(rowid) from rounds group by number order by number"
-            found = [row[:3] for row in store.database.select(query) if carrier in (None, row[1])]
+        query = "select number, carrier, captions, max(rowid) from rounds group by number order by number"
+        self._path, rows, found = root / STORE, [], []
+        if os.path.lexists(self._path):
+            with Store(self._path) as store:
+                found = [row[:3] for row in store.database.select(query) if carrier in (None, row[1])]
+                rows = store.database.select("select * from campaign")
+        self.campaign = Campaign(*rows[0]) if rows else None
         self.carriers = {number: name for number, name, _ in found}
         self.captions = {number: n_captions for number, _, n_captions in found}
         self._read: dict[int, Round] = {}

@@ -136,8 +136,8 @@ def guideline_of_campaign(campaign: Campaign | None, *, tasks: Path | None = Non
 
 def carried_at(root: Path, carrier: str | None = None) -> Carried:
     """Return what a carrier (None: any) has of a workspace's campaign."""
-    campaign = read_campaign(root)
-    return Carried(campaign, Rounds(root, carrier), guideline_of_campaign(campaign), root / STORE)
+    rounds = Rounds(root, carrier)
+    return Carried(rounds.campaign, rounds, guideline_of_campaign(rounds.campaign), root / STORE)
 
 
 def full_pull_due(campaign: Begun) -> str:
@@ -156,11 +156,10 @@ def full_pull_due(campaign: Begun) -> str:
 def begun_here() -> Begun | None:
     """Return the campaign of the workspace here; None where none has begun, or there is no workspace."""
     workspace = current_workspace()
-    campaign = read_campaign(workspace.root) if workspace else None
-    if workspace is None or campaign is None:
+    rounds = Rounds(workspace.root) if workspace else None
+    if workspace is None or not rounds or rounds.campaign is None:
         return None
-    rounds = Rounds(workspace.root)
-    return Begun(workspace.root, campaign, rounds) if rounds else None
+    return Begun(workspace.root, rounds.campaign, rounds)
 
 
 def begun_campaign() -> Begun:

@@ -116,10 +116,10 @@ def _say_doubled(campaign: Begun) -> None:
 def _with_judged(state: StageState, workspace: Workspace) -> StageState:
     """Return the state of tasks that wait for `push` with how many of their pairs were judged meanwhile."""
     path = workspace.root / "judgments" / "judgments.csv"
-    unsent = max(handed_out(workspace.root).keys() - campaign_rounds(workspace.root).keys(), default=0)
-    if state.stage.name != "tasks" or state.state != "done" or not unsent or not path.is_file():
+    if state.stage.name != "tasks" or state.state != "done" or not path.is_file():
         return state
-    if not knows_server() and not has_campaign(workspace.root):
+    unsent = max(handed_out(workspace.root).keys() - campaign_rounds(workspace.root).keys(), default=0)
+    if not unsent or not (knows_server() or has_campaign(workspace.root)):
         return state
     from fire_toolkit.campaign.task_files import task_keys
     from fire_toolkit.campaign.tasks import pair_ids

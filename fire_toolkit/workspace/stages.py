@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -14,6 +14,7 @@ from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
 from fire_toolkit.workspace.database import STORE, content_sha256
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import (
+    by_hand_of,
     campaign_rounds,
     given_by_round,
     handed_out,
@@ -160,7 +161,8 @@ def changed_runs(pool: StageState, workspace: Workspace) -> dict[str, str]:
 
 def stages_of(workspace: Workspace, *, on_server: bool = False) -> list[Stage]:
     """Return a workspace's stages in their order; in a campaign its carriers bring the judgments."""
-    begun, by_hand = set(campaign_rounds(workspace.root)), rounds_by_hand(workspace.root)
+    carriers = campaign_rounds(workspace.root)
+    begun, by_hand = set(carriers), by_hand_of(carriers)
     brought = [*(() if begun and begun == by_hand else CAMPAIGN), *((BY_HAND,) if by_hand else ())]
     if not has_campaign(workspace.root):
         is_by_hand = not on_server or workspace.paths("import", "exports")
@@ -191,6 +193,10 @@ class _Look:
     @property
     def root(self) -> Path:
         return self.workspace.root
+
+    @cached_property
+    def by_hand(self) -> set[int]:
+        return rounds_by_hand(self.root)
 
     def state(self, stage: Stage) -> StageState:
         inputs, absent = self.inputs(stage)
@@ -240,7 +246,7 @@ class _Look:
             else:
                 paths = [path for path in (self.workspace.path(section, key),) if path]
             if stage.name == "push":
-                by_hand = {tasks_file(self.root, number) for number in rounds_by_hand(self.root)}
+                by_hand = {tasks_file(self.root, number) for number in self.by_hand}
                 paths = [path for path in paths if path not in by_hand]
             found += [path for path in paths if path.is_file()]
             if need in stage.needs:
@@ -264,7 +270,7 @@ class _Look:
 
     def unanswered(self, manifest: Manifest) -> tuple[int, Path] | None:
         """Return the first round after those of the judgments whose tasks were handed out, and its tasks."""
-        by_hand = {number: tasks_file(self.root, number).parent for number in rounds_by_hand(self.root)}
+        by_hand = {number: tasks_file(self.root, number).parent for number in self.by_hand}
         files = by_hand | handed_out(self.root)
         later = [number for number in sorted(files) if number > manifest.counts.get("round", 1)]
         return (later[0], files[later[0]]) if later else None

@@ -75,17 +75,6 @@ def test_a_folder_is_read_like_a_name_and_line_ends_and_byte_order_marks_do_not_
     assert read_guideline(own).sha256 == read_guideline(DEFAULT_NAME).sha256
 
 
-def test_an_installed_wheel_finds_the_guidelines_inside_the_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "site-packages" / "fire_toolkit"
-    shutil.copytree(shipped_folder(), package / "guidelines_data" / DEFAULT_NAME)
-    inside = str(package / "formats" / "tables" / "guideline_files.py")
-    monkeypatch.setattr(guideline_files, "__file__", inside)
-    assert list_guidelines() == (DEFAULT_NAME,)
-    assert read_guideline(DEFAULT_NAME).name == DEFAULT_NAME
-
-
 def test_a_bare_name_means_the_toolkits_own(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(own.parent)
     own.rename(DEFAULT_NAME)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ _NOT_NAME = re.compile(r"[^A-Za-z0-9_.]+")
 _FILES = ("guideline.md", "labels.toml", "label_config.xml")
 
 
+@cache
 def list_guidelines() -> tuple[str, ...]:
     """Return the names of the guidelines that come with the toolkit, sorted.
 
@@ -62,9 +64,8 @@ def read_guideline(name_or_path: str | Path) -> Guideline:
         >>> read_guideline("caption-relevance-v1").grades
         {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
     """
-    guideline, config = _read(guideline_folder(name_or_path))
-    check_guideline(guideline, config, where=str(guideline_folder(name_or_path)))
-    return guideline
+    folder = guideline_folder(name_or_path)
+    return _checked(folder, *_texts_in(folder))
 
 
 def guideline_of(workspace: Workspace, named: str | None = None, *, tasks: Path | None = None) -> Guideline:
@@ -116,14 +117,25 @@ def guideline_problems(name_or_path: str | Path) -> list[str]:
         >>> guideline_problems("caption-relevance-v1")
         []
     """
-    return disagreements(*_read(guideline_folder(name_or_path)))
+    folder = guideline_folder(name_or_path)
+    return disagreements(*_parsed(folder, *_texts_in(folder)))
 
 
-def _read(folder: Path) -> tuple[Guideline, LabelConfig]:
-    """Return the guideline in a folder and its parsed page; whether its files agree is not looked at."""
-    paths = [folder / name for name in _FILES]
-    text, labels, page = (_unix(read_text(path)) for path in paths)
-    where, entries = str(paths[1]), parse_toml(labels, str(paths[1]))
+def _texts_in(folder: Path) -> list[str]:
+    return [_unix(read_text(folder / name)) for name in _FILES]
+
+
+@lru_cache  # a command asks for it some ten times
+def _checked(folder: Path, text: str, labels: str, label_config: str) -> Guideline:
+    guideline, config = _parsed(folder, text, labels, label_config)
+    check_guideline(guideline, config, where=str(folder))
+    return guideline
+
+
+def _parsed(folder: Path, text: str, labels: str, label_config: str) -> tuple[Guideline, LabelConfig]:
+    """Return the guideline of three files and its parsed page; whether they agree is not looked at."""
+    where = str(folder / "labels.toml")
+    entries = parse_toml(labels, where)
     found: dict[str, Any] = typed(entries, _GUIDELINE, where)
     for key, kinds, made in (("labels", _LABEL, GuidelineLabel), ("flags", _FLAG, GuidelineFlag)):
         given = entries.get(key, [])
@@ -131,8 +143,8 @@ def _read(folder: Path) -> tuple[Guideline, LabelConfig]:
             raise FormatError(f"{where}: {key} is not a list of tables; write each as [[{key}]]")
         placed = enumerate(given, start=1)
         found[key] = tuple(made(**typed(each, kinds, f"{where}: {key} {n}")) for n, each in placed)
-    guideline = Guideline(**found, text=text, label_config=page)
-    return guideline, parse_label_config(page, where=str(paths[2]))
+    guideline = Guideline(**found, text=text, label_config=label_config)
+    return guideline, parse_label_config(label_config, where=str(folder / "label_config.xml"))
 
 
 def new_guideline_files(name: str, *, like: str | Path) -> dict[str, str]:
@@ -167,9 +179,10 @@ def guideline_files(name_or_path: str | Path) -> dict[str, str]:
         FormatError, TableError: as `read_guideline`.
     """
     read_guideline(name_or_path)
-    return {name: _unix(read_text(guideline_folder(name_or_path) / name)) for name in _FILES}
+    return dict(zip(_FILES, _texts_in(guideline_folder(name_or_path)), strict=True))
 
 
+@cache
 def _shipped() -> Path | None:
     """Return the folder of the toolkit's own guidelines: in the wheel, else beside the package."""
     package = Path(__file__).resolve().parents[2]
