@@ -30,8 +30,6 @@ def read_secret(path: Path, *, is_token: bool = True) -> str:
         with path.open("rb") as stream:
             found = os.fstat(stream.fileno())
             text = stream.read(_MAX_BYTES).decode("utf-8")
-    except FileNotFoundError:
-        raise FormatError(f"{path}: no such file") from None
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -11,6 +11,7 @@ from media_files import items_of
 from network import answer_links
 
 from fire_toolkit.errors import FireError
+from fire_toolkit.media import links
 from fire_toolkit.media.check import COLUMNS, check_media
 from fire_toolkit.media.links import reach_media
 from fire_toolkit.media.places import file_at, is_address
@@ -102,6 +103,14 @@ def test_an_address_must_answer_pages_and_parts(clips: Path, path: str, state: s
     found = row(look(items_of(f"http://media.example.org/{path}"), clips))
     assert (state, reason) == (found["state"], found["reason"])
     assert (state == "plays") == (found["fix"] == "")
+
+
+def test_what_does_not_tell_at_its_beginning_is_read_on(clips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "BLOCK_BYTES", 1000)  # the index of these files is at their end
+    web, names = Web(clips), ("h264.mp4", "mpeg4.mp4", "a.png")
+    found = look(items_of(*(f"http://m/good/{name}" for name in names)), clips, web=web)
+    assert list(found["state"]) == ["plays", "no", "plays"]
+    assert len({request.headers["Range"] for request in web.requests}) > 1
 
 
 def test_the_page_is_named_and_a_part_asked_for(clips: Path) -> None:
