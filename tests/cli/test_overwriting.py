@@ -11,6 +11,7 @@ from command import Copied, Fire, run
 from exports import export
 
 import fire_toolkit.cli
+from examples import some
 from fire_toolkit.campaign.tasks import pair_id
 
 RUNS = ("clip.run", "ssb.run")
@@ -59,7 +60,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some(CASES, 5))
 def test_own_files_stay_and_a_second_run_replaces_the_first(ready: Fire, folder: Path, name: str) -> None:
     words, place, written = CASES[name]
     there = folder / place

@@ -56,7 +56,7 @@ def arguments(name: str, *runs: str) -> tuple[str, ...]:
     return (*words[:n_words], *runs, *words[n_words:])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", some(COMMANDS, 5))
 def test_a_run_for_another_split_is_refused_in_the_same_words(uneven: Fire, name: str) -> None:
     refused = uneven(*arguments(name, "runs/fused.run", "few.run"), code=1)
     assert "error: run few: has 49 of the 100 queries of the qrels (its first: " in refused.stderr
@@ -76,7 +76,7 @@ def test_runs_read_to_different_depths_are_said(uneven: Fire, name: str) -> None
     assert told.count("note: AP reads the runs to different depths (motion-track 20, short 5)") == 1
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", some(COMMANDS, 5))
 @pytest.mark.parametrize("output_format", some(["latex", "table", "csv", "json", "markdown"], 1))
 def test_every_table_says_what_it_rests_on(uneven: Fire, name: str, output_format: str) -> None:
     result = uneven(*arguments(name, "runs/fused.run", "runs/shape-contour.run"), "--format", output_format)

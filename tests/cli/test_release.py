@@ -134,7 +134,7 @@ def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseud
             ("sea.wav", True, True),
             ("50%.wav", False, False),
         ],
-        2,
+        1,
     ),
 )
 def test_ids_with_blanks_are_the_benchmark_s_own_but_in_trec_s_files(

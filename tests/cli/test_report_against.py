@@ -52,7 +52,7 @@ def section(old: str, anchor: str = "since") -> tuple[dict[str, Cells], list[str
     return tables, re.findall(r"</b> (.*?)</p>", html.unescape(own))
 
 
-@pytest.mark.parametrize("form", ["workspace", pytest.param("release", marks=pytest.mark.slow), "zip"])
+@pytest.mark.parametrize("form", some(["zip", "workspace", "release"], 1))
 def test_what_changed_since_a_workspace_or_a_release(new: Path, form: str) -> None:
     place = {"workspace": "../old", "release": "../old/releases/1.0", "zip": "../old.zip"}[form]
     if form == "zip":
