@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import fire_toolkit as fire
+from examples import some_rows
 from fire_toolkit.cli import main
 from fire_toolkit.cli.given import _READERS, TABLES
 from fire_toolkit.cli.plain import described
@@ -84,8 +85,9 @@ CALLS: list[Any] = [
     ("machine_check", "--show groups", {"show": "groups"}),
     ("resolve", "--disputes 1 --without-rechecks", {"disputes": "1", "without_rechecks": True}),
 ]
-CALLS = [pytest.param(*call, marks=pytest.mark.slow) for call in CALLS]
-CALLS += [(name, "", {}) for name in NAMES if name != "report"]  # whose parts are held by its own tests
+HEAVY = ("audit", "coverage", "influence", "machine_check", "plan")  # without options too
+PLAIN = sorted({*NAMES} - {*HEAVY, "report"})  # the parts of a report are held by its own tests
+CALLS = some_rows([*((name, "", {}) for name in [*PLAIN, *HEAVY]), *CALLS], len(PLAIN))
 
 
 def function_of(name: str) -> Callable[..., Any]:
