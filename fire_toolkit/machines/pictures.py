@@ -9,7 +9,7 @@ from typing import Any
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes
-from fire_toolkit.media.places import file_at
+from fire_toolkit.media.places import file_at, part_of
 from fire_toolkit.media.probe import first_video, image_format, load_pyav, open_media
 
 _TYPES = {"jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": "image/webp"}
@@ -52,17 +52,16 @@ def local_part(media_url: str, root: Path) -> tuple[Path, float, float | None]:
     Raises:
         FormatError: it is an address, or no file is there.
     """
-    address, _, fragment = media_url.partition("#t=")
+    address, mark, _ = media_url.partition("#t=")
     path = file_at(address, root)
     if path is None:
         raise FormatError(f"{address}: an address; machine judges are shown files: download the items first")
     if not path.is_file():
         raise FormatError(f"{path}: no such file")
-    start, _, end = fragment.partition(",")
-    try:
-        return path, float(start or 0), float(end) if end else None
-    except ValueError:
-        raise FormatError(f"{media_url}: {fragment!r} is not a part in seconds") from None
+    part = part_of(media_url)
+    if mark and part is None:
+        raise FormatError(f"{media_url}: no part in seconds behind {mark}; expected one like #t=3,5.5")
+    return path, *(part or (0.0, None))
 
 
 def sample_frames(

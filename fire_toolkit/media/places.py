@@ -15,6 +15,8 @@ PORT = 8790  # of `media serve`
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_SECONDS = r"[0-9]+\.?[0-9]*|\.[0-9]+"
+_PART = re.compile(rf"t=(?:npt:)?({_SECONDS}|)(?:,({_SECONDS}))?")
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,5}")
 _OF_LABEL_STUDIO = ("/data/local-files/", "/data/upload/")
 _BUCKETS = ("s3://", "s3s://", "gs://", "gcs://", "azure-blob://", "azure_blob://")
@@ -41,6 +43,17 @@ def file_at(media_url: str, root: Path) -> Path | None:
         return Path(unquote(urlsplit(media_url).path))
     is_elsewhere = media_url.startswith(_OF_LABEL_STUDIO) or _SCHEME.match(media_url)
     return None if is_elsewhere else root / media_url
+
+
+def part_of(media_url: str) -> tuple[float, float | None] | None:
+    """Return from which second to which a media fragment plays; None where there is none.
+
+    Examples:
+        >>> part_of("clip.mp4#t=3,5.5"), part_of("clip.mp4#t=,4"), part_of("clip.mp4#t=1.2.3")
+        ((3.0, 5.5), (0.0, 4.0), None)
+    """
+    found = _PART.fullmatch(media_url.partition("#")[2])
+    return (float(found[1] or 0), float(found[2]) if found[2] else None) if found else None
 
 
 def files_of(media_urls: Iterable[str], root: Path) -> dict[str, Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -11,10 +10,8 @@ from fire_toolkit.campaign.queue_pages import items_of, pages_of
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.files import text_sha256
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.media.places import is_address
+from fire_toolkit.media.places import is_address, part_of
 from fire_toolkit.pages.answers import Asked
-
-_PART = re.compile(r"t=(?:npt:)?([0-9.]*)(?:,([0-9.]+))?")
 
 
 @dataclass(frozen=True)
@@ -153,14 +150,3 @@ def _texts(entry: Round) -> dict[str, str]:
 
 def _name(*parts: object) -> str:
     return text_sha256("\x1f".join(map(str, parts)))[:24]
-
-
-def part_of(media_url: str) -> tuple[float, float | None] | None:
-    """Return from which second to which a media fragment plays; None where there is none.
-
-    Examples:
-        >>> part_of("clip.mp4#t=3,5.5"), part_of("clip.mp4#t=,4"), part_of("clip.mp4")
-        ((3.0, 5.5), (0.0, 4.0), None)
-    """
-    found = _PART.fullmatch(media_url.partition("#")[2])
-    return (float(found[1] or 0), float(found[2]) if found[2] else None) if found else None

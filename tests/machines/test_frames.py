@@ -83,6 +83,7 @@ def test_what_cannot_be_read_says_so_in_one_line(tmp_path: Path, clip: Path) -> 
     for url, message in (
         ("https://example.org/v.mp4", "an address; machine judges are shown files"),
         ("gone.mp4", "no such file"),
+        (f"{clip}#t=1.2.3", "no part in seconds behind #t=; expected one like #t=3,5.5"),
     ):
         with pytest.raises(FireError, match=message):
             local_part(url, tmp_path)
