@@ -33,7 +33,7 @@ from fire_toolkit.commands.command import Part, counting, marked, measure_names,
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
-from fire_toolkit.formats.tables.table_text import long_text, table_text
+from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.matching.own_items import RULES
 from fire_toolkit.results import Found, Next
 from fire_toolkit.workspace.config import SETTINGS
@@ -179,7 +179,7 @@ def show_tables(
     asked, out = given.values["output_format"], given.values["out"]
     form = "csv" if result.is_long and asked in DRAWN else asked
     basis = given.basis(*result.more, of=of)
-    draw = (result.draw or table_text) if form in DRAWN else long_text
+    draw = result.draw if result.draw and form in DRAWN else table_text
     wipe_progress()
     click.echo(draw(result.table, form), nl=False)
     for line in [*([f"rests on: {basis}"] if basis else []), *(f"note: {note}" for note in result.notes)]:

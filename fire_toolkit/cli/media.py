@@ -32,7 +32,7 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
-from fire_toolkit.formats.tables.table_text import long_text
+from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection
 from fire_toolkit.media.check import TRANSCODE, check_media
 from fire_toolkit.media.places import checked_url, file_at, is_address
@@ -123,7 +123,7 @@ def check(items: ItemsFile = None, *, output_format: str) -> int:
         )
     found = found.rename(columns={"doc_id": seen.key})
     if output_format not in DRAWN:
-        click.echo(long_text(found, output_format), nl=False)
+        click.echo(table_text(found, output_format), nl=False)
     elif len(shown := found[found["fix"] != ""]):
         columns = [seen.key, "media_url", "state", "reason", "fix"]
         rows = shown[columns].to_numpy().tolist()

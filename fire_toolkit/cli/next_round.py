@@ -42,7 +42,7 @@ from fire_toolkit.commands.pool import pool
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
-from fire_toolkit.formats.tables.table_text import long_text
+from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.machines.scores import LEAST_DOUBT, doubted_labels
 from fire_toolkit.resolution.design import POLICIES, split_positives, votes_in_order
 from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, cost_in_words
@@ -220,7 +220,7 @@ def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
     if again.given.values["as_json"]:
         counts: dict[str, Any] = {"round": again.number, "pairs": len(planned.pool), "waiting": n_waiting}
         counts |= {"kept": planned.kept, "unused": planned.unused, "annotators": loads}
-        plan = json.loads(long_text(planned.strata, "json"))
+        plan = json.loads(table_text(planned.strata, "json"))
         click.echo(json.dumps({**counts, "plan": plan}, ensure_ascii=False))
         return
     if not planned.strata["n_asked"].any():

@@ -49,7 +49,11 @@ def check_kind(path: Path) -> None:
     """Raise the UsageError of `save_plot` for a file that cannot be made here."""
     if path.suffix not in KINDS:
         raise UsageError(f"{path}: expected a name that ends in {', '.join(KINDS)}")
-    if path.suffix != ".json" and not _has_vl_convert():
+    try:
+        has_converter = find_spec("vl_convert") is not None
+    except ValueError:  # a module that was put aside
+        has_converter = False
+    if path.suffix != ".json" and not has_converter:
         raise UsageError("pictures need vl-convert-python: pip install vl-convert-python")
 
 
@@ -62,13 +66,6 @@ def width_of(name: str) -> int:
     """
     found = re.search(r"-(\d{2,3})mm$", Path(name).stem)
     return int(found[1]) if found else _PAGE
-
-
-def _has_vl_convert() -> bool:
-    try:
-        return find_spec("vl_convert") is not None
-    except ValueError:  # a module that was put aside
-        return False
 
 
 def plot_bytes(plot: Mapping[str, Any], kind: str, *, width: float) -> bytes:

@@ -67,12 +67,16 @@ def _of_judgments(guideline: Guideline, judgments: Judgments | None) -> dict[str
 def _side_of_release(folder: Path, use: Use, read: Read) -> dict[str, Any]:
     judgments = read(use(folder / "judgments.csv"))
     runs = read_delimited(use(folder / "runs.csv"), required=["file", "sha256"])
+    path = use(folder / "queries.jsonl")
+    entries = [Entry(row, f"{path}: entry {n}") for n, row in enumerate(Source(path).records or ())]
+    texts = {entry.id("_id"): entry.fields.get("text") for entry in entries}
+    has_texts = any(text is not None for text in texts.values())  # a release may ship ids alone
     return dict(
         name=f"release {release_version(folder)}".strip(),
         tool=writer_of(folder / "qrels.txt").tool_version,
         original=read_qrels(use(folder / "qrels.original.txt")),
         corrected=read_qrels(use(folder / "qrels.txt")),
-        texts=_released_texts(use(folder / "queries.jsonl")),
+        texts=pd.Series(texts, dtype="str") if has_texts else None,
         runs=dict(zip(runs["file"], runs["sha256"], strict=True)),
         scores=_of_corrected(scores_of_release(folder)),
         **_of_judgments(read_guideline(folder / "guideline"), judgments),
@@ -87,6 +91,8 @@ def _side_of_workspace(workspace: Workspace, use: Use, read: Read) -> dict[str, 
     places = {name: root / str(workspace.setting("collection", name)) for name in ("qrels", "queries")}
     judgments = read(use(path)) if path.is_file() else None
     texts = read_queries(use(places["queries"])) if places["queries"].is_file() else None
+    path = root / "scores/scores.csv"  # which count where they are of the augmented qrels as these are now
+    is_kept = path.is_file() and writer_of(path).inputs.get(_QRELS) == sha256_of(corrected)
     return dict(
         name=root.resolve().name,
         tool=writer_of(corrected).tool_version,
@@ -94,17 +100,9 @@ def _side_of_workspace(workspace: Workspace, use: Use, read: Read) -> dict[str, 
         corrected=read_qrels(use(corrected)),
         texts=None if texts is None else texts.set_index("query_id")["text"],
         runs={file.name: sha256_of(file) for file in workspace.paths("runs", "files")},
-        scores=_kept_scores(root, sha256_of(corrected)),
+        scores=_of_corrected(scores_in(path)) if is_kept else None,
         **_of_judgments(guideline_of(workspace), judgments),
     )
-
-
-def _kept_scores(root: Path, qrels_sha256: str) -> pd.DataFrame | None:
-    """Return a workspace's scores, where they are of the augmented qrels as these are now."""
-    path = root / "scores/scores.csv"
-    if not path.is_file() or writer_of(path).inputs.get(_QRELS) != qrels_sha256:
-        return None
-    return _of_corrected(scores_in(path))
 
 
 def _of_corrected(scores: pd.DataFrame | None) -> pd.DataFrame | None:
@@ -112,12 +110,3 @@ def _of_corrected(scores: pd.DataFrame | None) -> pd.DataFrame | None:
         return None
     kept = (scores["qrels"] == "augmented") & (scores["query_id"] == "all")
     return scores.loc[kept, ["run_id", "measure", "value"]].reset_index(drop=True)
-
-
-def _released_texts(path: Path) -> pd.Series | None:
-    """Return the texts of a release's queries; None where it ships ids alone."""
-    entries = [Entry(row, f"{path}: entry {n}") for n, row in enumerate(Source(path).records or ())]
-    texts = {entry.id("_id"): entry.fields.get("text") for entry in entries}
-    if all(text is None for text in texts.values()):
-        return None
-    return pd.Series(texts, dtype="str")

@@ -25,12 +25,9 @@ def evidence_beside(path: Path) -> Path | None:
         return next((file for each in SUFFIXES if (file := path / f"evidence{each}").is_file()), None)
     if path.suffix == PARQUET or (path.suffix == CSV and path.is_file() and has_columns(path, *NEEDED)):
         return path
-    written = [name for name in writer_of(path).outputs if _is_evidence(name)] if path.is_file() else []
+    ends = tuple(f"evidence{each}" for each in SUFFIXES)
+    written = [name for name in writer_of(path).outputs if name.endswith(ends)] if path.is_file() else []
     return path.with_name(written[0]) if written else None
-
-
-def _is_evidence(name: str) -> bool:
-    return name.endswith(tuple(f"evidence{each}" for each in SUFFIXES))
 
 
 def read_evidence(path: str | Path) -> Evidence:

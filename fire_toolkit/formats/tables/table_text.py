@@ -42,24 +42,19 @@ def table_text(table: pd.DataFrame, form: str = "table", *, digits: int = 4) -> 
         >>> table_text(table, "latex").splitlines()[4]
         ' a\\\\_b      & 1,200 &  0.6667 \\\\\\\\'
     """
-    if form in LONG:
-        return long_text(table, form)
-    if form not in DRAWN:
-        raise UsageError(f"form {form!r} is unknown; expected one of {', '.join([*DRAWN, *LONG])}")
-    return drawn_table(table, form, digits)
-
-
-def long_text(table: pd.DataFrame, form: str) -> str:
-    """Return a table as csv, tsv or json (a list of records; NaN is null) text, with every digit."""
     if form == "json":
         rows = [
             {str(name): None if each != each or str(each) == "<NA>" else each for name, each in row.items()}
             for row in table.to_dict("records")
         ]
         return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
-    from fire_toolkit.formats.tables.delimited import delimited_text
+    if form in LONG:
+        from fire_toolkit.formats.tables.delimited import delimited_text
 
-    return delimited_text(table, delimiter="\t" if form == "tsv" else ",", nan="nan")
+        return delimited_text(table, delimiter="\t" if form == "tsv" else ",", nan="nan")
+    if form not in DRAWN:
+        raise UsageError(f"form {form!r} is unknown; expected one of {', '.join([*DRAWN, *LONG])}")
+    return drawn_table(table, form, digits)
 
 
 def parquet_bytes(table: pd.DataFrame) -> bytes:
