@@ -207,19 +207,23 @@ def _oddity(value: Any) -> str:
     return ""
 
 
-def _of_lists(lists: Sequence[_List], where: str, run_id: str = "", notes: tuple[str, ...] = ()) -> Listed:
-    """Return docs with their scores, or best first; NaN and infinities pass, to be counted later."""
+def _of_lists(lists: Sequence[_List], where: str, notes: tuple[str, ...] = ()) -> Listed:
+    """Return docs with their scores, or best first."""
     queries, docs, scores, is_order = list[str](), list[str](), list[float](), False
     for at, query, (ranked, values) in lists:
         queries += [query] * len(ranked)
         docs += (id_text(doc, at) for doc in ranked)
         is_order = is_order or (values is None and len(ranked) > 0)
-        for value in range(-1, -1 - len(ranked), -1) if values is None else values:
-            if not _is_number(value):
-                raise FormatError(f"{at}: score {str(value)[:40]!r}, expected a number")
-            scores.append(float(value) if isinstance(value, float) or abs(value) < 1 << 1023 else math.inf)
+        scores += range(-1, -1 - len(ranked), -1) if values is None else (_score(each, at) for each in values)
     told = (*notes, FROM_RANKS) if is_order and FROM_RANKS not in notes else notes
-    return from_columns(queries, docs, scores, where=where, run_id=run_id or None, notes=told)
+    return from_columns(queries, docs, scores, where=where, notes=told)
+
+
+def _score(value: Any, where: str) -> float:
+    """Return a JSON number as a score; NaN and infinities pass, to be counted later."""
+    if not _is_number(value):
+        raise FormatError(f"{where}: score {str(value)[:40]!r}, expected a number")
+    return float(value) if isinstance(value, float) or abs(value) < 1 << 1023 else math.inf
 
 
 def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
@@ -235,12 +239,13 @@ def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
     doc = "" if are_lists else needed_column(names, "doc_id", where)
     if not are_lists and not value_name:
         raise FormatError(f"{where}: records with {', '.join(names)}; expected score or rank among them")
-    lists, seen = list[_List](), Counter[str]()
+    needed = {query} if are_lists else {query, doc, value_name}
+    lists, rows, seen = list[_List](), list[tuple[str, str, float]](), Counter[str]()
     for number, record in enumerate(records, start=1):
         at = f"{where}: record {number}"
-        for name in (query, *(() if are_lists else (doc, value_name))):
-            if name not in record:
-                raise FormatError(f"{at}: no {name}; found {', '.join(record) or 'nothing'}")
+        if not needed <= record.keys():
+            absent = next(name for name in (query, doc, value_name) if name in needed - record.keys())
+            raise FormatError(f"{at}: no {absent}; found {', '.join(record) or 'nothing'}")
         query_id = id_text(record[query], at)
         if are_lists:
             found = _ranking(next((record[name] for name in (*_LISTS, *docs) if name in record), None))
@@ -253,14 +258,15 @@ def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
             numbered = f"{query_id}#{seen[query_id] - 1}"  # as the collection has it
             lists.append((at, numbered if is_numbered else query_id, found))
             continue
-        value = record[value_name]
-        lists.append((at, query_id, ([record[doc]], [value if score or not _is_number(value) else -value])))
+        value = _score(record[value_name], at)
+        rows.append((query_id, id_text(record[doc], at), value if score else -value))
     if are_lists:
-        return _of_lists(lists, where, notes=(FROM_RANKS, NUMBERED) if is_numbered else ())
+        return _of_lists(lists, where, (FROM_RANKS, NUMBERED) if is_numbered else ())
     runs = sorted({str(record.get(run, "")) for record in records}) if run else [""]
     if len(runs) > 1:
         raise FormatError(f"{where}: {len(runs)} run ids in one file ({', '.join(runs[:3])}), expected one")
-    return _of_lists(lists, where, runs[0], (*said_of_pair(query, doc), *(() if score else (FROM_RANKS,))))
+    notes = *said_of_pair(query, doc), *(() if score else (FROM_RANKS,))
+    return from_columns(*zip(*rows, strict=True), where=where, run_id=runs[0] or None, notes=notes)
 
 
 def _of_places(lists: Sequence[tuple[str, Sequence[int]]]) -> Listed:
