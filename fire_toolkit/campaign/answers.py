@@ -133,13 +133,14 @@ def _of_tasks(tasks: Sequence[Task], *, has_pages: bool = False) -> list[_Given]
 
     has_pages: pages may be among them, and are refused.
     """
-    keys = [task.data.pair_id for task in tasks if type(task.data) is Data]
-    known = split_pair_ids(key for key in keys if isinstance(key, str))
+    given = (task.data.pair_id for task in tasks if type(task.data) is Data)
+    keys = [key for key in given if isinstance(key, str)]
+    known = split_pair_ids(keys)
     if has_pages and any(is_page(key) for key in keys if key not in known):
         raise Fault(": a page of several captions")
     if not are_ids([value for pair in known.values() for value in pair]):
         known = {}
-    return [given for task in tasks for given in _entries(task, known)]
+    return [entry for task in tasks for entry in _entries(task, known)]
 
 
 def _given_by(task: object, place: str) -> list[_Given]:
@@ -180,7 +181,9 @@ def _entries(task: Task, known: Mapping[str, tuple[str, str]]) -> list[_Given]:
         _refuse_other_form(task)
     if type(content) is not Data:
         raise Fault(": data is nothing, expected an object")
-    pair, asked = _pair(content, known), round_of(task.meta) if task.meta else 1
+    pair = known.get(content.pair_id) if content.query_id is UNSET and type(content.pair_id) is str else None
+    pair = pair or _pair(content)
+    asked = round_of(task.meta) if task.meta else 1
     given: list[_Given] = [(pair, asked, project, entry) for entry in task.annotations or ()]
     drafts = [Draft(id=draft) if isinstance(draft, int) else draft for draft in task.drafts or ()]
     return given + [(pair, asked, None, draft) for draft in drafts] if drafts else given
@@ -192,7 +195,7 @@ def _refuse_other_form(task: Task) -> NoReturn:
     raise Fault(f": neither data nor annotations; if this is a JSON_MIN export: {LOST}")
 
 
-def _pair(content: Data, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+def _pair(content: Data) -> tuple[str, str]:
     if content.query_id is not UNSET and content.doc_id is not UNSET:
         return _id_text(content.query_id, "query_id"), _id_text(content.doc_id, "doc_id")
     if content.pair_id is UNSET:
@@ -200,11 +203,8 @@ def _pair(content: Data, known: Mapping[str, tuple[str, str]]) -> tuple[str, str
             f": data has no {PAIR_ID} (nor query_id and doc_id), so the pair is unknown; "
             "import tasks that this toolkit wrote"
         )
-    key = _text(content.pair_id, PAIR_ID)
-    if ids := known.get(key):
-        return ids
     try:
-        ids = split_pair_id(key)
+        ids = split_pair_id(_text(content.pair_id, PAIR_ID))
     except FireError as error:
         raise Fault(f": {error}") from None
     for value in ids:
@@ -223,28 +223,44 @@ def _table(given: Sequence[_Given]) -> Answers:
 
 
 def _columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
+    unique_ids = [entry.unique_id or "" for *_, entry in given]
+    is_plain = "".join(unique_ids).isascii()
     return answer_columns(given) | {
-        "annotator_id": [_author(entry) for *_, entry in given],
-        "unique_id": [_sound(entry.unique_id or "") for *_, entry in given],
-        "project": [_project(own, entry) for *_, own, entry in given],
+        "annotator_id": [
+            _spelled(entry.completed_by)
+            if type(entry) is Annotation and type(entry.completed_by) is int
+            else _author(entry)
+            for *_, entry in given
+        ],
+        "unique_id": unique_ids if is_plain else list(map(_sound, unique_ids)),
+        "project": [
+            _spelled(entry.project) if type(entry.project) is int else _project(own, entry)
+            for *_, own, entry in given
+        ],
     }
 
 
 def answer_columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
     """Return annotations and drafts as the columns of Answers, but for whose they are and from where."""
     pairs, rounds, _, entries = zip(*given, strict=True) if given else ((), (), (), ())
-    answered = [_answered(entry) for entry in entries]
+    said = ("label", "reason", "flags", "comment", "origin", "controls")
+    answered = dict(zip(said, map(list, zip(*map(_answered, entries), strict=True)), strict=bool(given)))
     created = _times([entry.created_at for entry in entries], "created_at")
     changed = _times([entry.updated_at for entry in entries], "updated_at")
-    names = ("label", "reason", "flags", "comment", "origin", "controls")
+    numbers = [entry.id for entry in entries]
+    if {*map(type, numbers)} - {int}:
+        numbers = [_number(number, "id") for number in numbers]
     return {
         "query_id": [query_id for query_id, _ in pairs],
         "doc_id": [doc_id for _, doc_id in pairs],
-        "number": [_number(entry.id, "id") for entry in entries],
-        **{name: [found[place] for found in answered] for place, name in enumerate(names)},
+        "number": numbers,
+        **{name: answered.get(name, []) for name in said},
         "created_at": created,
         "changed_at": [last or made for last, made in zip(changed, created, strict=True)],
-        "duration_s": [_seconds(entry.lead_time) for entry in entries],
+        "duration_s": [
+            math.nan if (seconds := entry.lead_time) is None or not 0 <= seconds < MAX_ID else float(seconds)
+            for entry in entries
+        ],
         "round": list(rounds),
     }
 
@@ -266,17 +282,15 @@ def _answered(entry: Annotation | Draft) -> tuple[str, str, str, str, str, str]:
     """Return label, why it is no vote, flags, comment, origin, and the names of all controls."""
     results = entry.result or []
     is_edited = entry.updated_by is not None and _is_edited(entry)
+    reason = DRAFT if type(entry) is Draft else SKIPPED if entry.was_cancelled else ""
     if len(results) == 1 and results[0].from_name == RELEVANCE:
         (only,) = results
         chosen = only.value.get("choices") if type(only.value) is dict else None
         if type(chosen) is list and len(chosen) == 1 and type(chosen[0]) is str and type(only.origin) is str:
-            reason = DRAFT if isinstance(entry, Draft) else SKIPPED if entry.was_cancelled else ""
             return _of_one_label(chosen[0], reason, only.origin, is_edited)
     label_results = _of(results, RELEVANCE)
     labels = _chosen(label_results, "choices")
-    reason = "" if len(labels) == 1 else SEVERAL_LABELS if labels else NO_LABEL
-    reason = SKIPPED if entry.was_cancelled else reason
-    reason = DRAFT if isinstance(entry, Draft) else reason
+    reason = reason or ("" if len(labels) == 1 else SEVERAL_LABELS if labels else NO_LABEL)
     label = _sound(labels[0]) if len(labels) == 1 else ";".join(map(one_line, labels))
     origin = origin_of(_text(label_results[0].origin, "origin") if label_results else "")
     flags = [one_line(flag).replace(";", ",") for flag in _chosen(_of(results, FLAGS), "choices")]
@@ -354,11 +368,6 @@ def _times(texts: Sequence[str | None], key: str) -> list[str]:
         text = texts[found.index(None)] or ""
         raise Fault(f": {key} is {text[:40]!r}, expected a time as in ISO 8601")
     return found  # type: ignore[return-value]
-
-
-def _seconds(value: float | None) -> float:
-    """Return a lead time; nan where it is missing or impossible (negative, infinite)."""
-    return float(value) if value is not None and 0 <= value < MAX_ID else math.nan
 
 
 def _user(value: int | User | None) -> str:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from decimal import ROUND_HALF_UP, Decimal
 from urllib.parse import quote
 
@@ -160,14 +161,15 @@ def _split_of_length(tokens: Sequence[str]) -> Iterator[tuple[str, tuple[str, st
     width = len(raw) // len(tokens)
     mixed = np.frombuffer(raw, dtype=np.uint8).reshape(len(tokens), width)
     checks = [raw[start : start + _CHECK_BYTES] for start in range(0, len(raw), width)]
-    text = (mixed[:, _CHECK_BYTES:n_bytes] ^ _streams(checks, length)).tobytes()
-    payloads = [text[start : start + length] for start in range(0, len(text), length)]
-    is_spelled_once = (mixed[:, n_bytes:] == 0).all(axis=1).tolist()
-    for token, check, payload, is_spelled in zip(tokens, checks, payloads, is_spelled_once, strict=True):
-        if is_spelled and _check(payload) == check:
-            query_id, _, doc_id = payload.decode("utf-8", "replace").partition(_SEPARATOR)
-            is_one = query_id and doc_id and _SEPARATOR not in doc_id
-            if is_one and (payload.isascii() or f"{query_id}{_SEPARATOR}{doc_id}".encode() == payload):
+    text = mixed[:, _CHECK_BYTES:n_bytes] ^ _streams(checks, length)
+    joined, is_between = text.tobytes(), text == ord(_SEPARATOR)
+    payloads = [joined[start : start + length] for start in range(0, len(joined), length)]
+    is_made = (mixed[:, n_bytes:] == 0).all(axis=1) & (is_between.sum(axis=1) == 1)
+    is_made &= ~is_between[:, 0] & ~is_between[:, -1]
+    for token, check, payload, is_sound in zip(tokens, checks, payloads, is_made.tolist(), strict=True):
+        if is_sound and _check(payload) == check:
+            with suppress(UnicodeDecodeError):
+                query_id, doc_id = payload.decode().split(_SEPARATOR)
                 yield token, (query_id, doc_id)
 
 

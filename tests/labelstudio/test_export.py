@@ -296,6 +296,7 @@ def refusal(*exports: Json) -> str:
         ({"caption": "a dog"}, "data has no pair_id (nor query_id and doc_id)"),
         ({"pair_id": "nonsense"}, "pair_id 'nonsense' is damaged or was made by another tool"),
         ({"pair_id": 5}, "pair_id is a number, expected text"),
+        ({"pair_id": [{}]}, "pair_id is a list, expected text"),
         ({"pair_id": "a|b|c"}, "with exactly one '|'"),
         ({"pair_id": "two words|c"}, "pair_id is 'two words', expected an id without white space"),
         ({"query_id": 1.0, "doc_id": "d"}, "query_id is a number, expected an id"),
