@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -225,7 +225,8 @@ class _Rows:
         columns = (self._read("annotator", read_worker), self._read("label", read_values), states)
         rows = list(zip(*columns, self._read("origin", kind_of), strict=True))
         if not tool.each:
-            reasons = [_why_not(*row) for row in rows]
+            why_not = cache(_why_not)  # of most answers it is the same
+            reasons = [why_not(*row) for row in rows]
             self.left_out.update(filter(None, reasons))
             rows = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
             self._table = self._table.loc[[not reason for reason in reasons]]
@@ -268,10 +269,11 @@ class _Rows:
         names, combine = self._at[role]
         columns = [self._table[name] for name in names]
         codes = pd.factorize(packed_codes(list(map(_codes, columns))))[0]
-        found = []
-        for row in np.flatnonzero(~pd.Series(codes).duplicated()).tolist():
+        rows, found = np.flatnonzero(~pd.Series(codes).duplicated()), []
+        parts = zip(*(values.iloc[rows].tolist() for values in columns), strict=True)
+        for row, values in zip(rows.tolist(), parts, strict=True):
             try:
-                found.append(read(combine(*(values.array[row] for values in columns))))
+                found.append(read(combine(*values)))
             except FireError as error:
                 raise FormatError(f"{self._path}: {self._place(row)}: {error}") from None
         return [found[code] for code in codes.tolist()]
