@@ -18,6 +18,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.database import Database, row_sha256
 
+AS_READ = "said"  # the entry of a row that has what it says already
 KEPT = (*COLUMNS, *SAID_NAMES)  # the columns between the answer's number and the hash
 _INSERT = f"insert into answers values (?, {'?, ' * len(KEPT)}?)"
 _LAST = "select number, sha256 from batches order by number desc limit 1"
@@ -25,22 +26,32 @@ _SOURCE, _SEEN_AT, _PAIR, _ANSWER = map(COLUMNS.index, ("source", "seen_at", "pa
 _NO_SERVERS = ("file:", "page:")
 
 
-def keep_rows(db: sqlite3.Connection, rows: Sequence[Sequence[str]]) -> None:
-    """Add rows of answers (`COLUMNS`) behind all that are there, with their hashes, and what each says."""
+def keep_rows(
+    db: sqlite3.Connection, rows: Sequence[Sequence[str]], as_read: Sequence[tuple[Any, ...] | None] = ()
+) -> None:
+    """Add rows of answers (`COLUMNS`) behind all that are there, with their hashes, and what each says.
+
+    as_read: what `read_said` would say of each, where that is known; none: of all it is read.
+    """
     if not rows:
         return
     last, before = db.execute(_LAST).fetchone() or (0, b"")
-    said = read_said([row[_PAIR] for row in rows], [row[_ANSWER] for row in rows])
-    kept = [(*row, *values) for row, values in zip(rows, said, strict=True)]
+    as_read = as_read or [None] * len(rows)
+    unread = [row for row, own in zip(rows, as_read, strict=True) if own is None]
+    said = read_said([row[_PAIR] for row in unread], [row[_ANSWER] for row in unread])
+    kept = [(*row, *(next(said) if own is None else own)) for row, own in zip(rows, as_read, strict=True)]
     hashes = [row_sha256(map(str, values)) for values in kept]
     numbers = range(last + 1, last + 1 + len(rows))
     db.executemany(_INSERT, ((n, *values, own) for n, values, own in zip(numbers, kept, hashes, strict=True)))
-    seen = {(row[_SEEN_AT], row[_SOURCE].startswith(_NO_SERVERS)) for row in rows}
-    seen = {(at, is_no_server) for at, is_no_server in seen if utc_time(at) == at}
-    seen_at = max((at for at, _ in seen), default="")
-    seen_on_server = max((at for at, is_no_server in seen if not is_no_server), default="")
-    own = [numbers[-1], seen_at, seen_on_server, batch_sha256(before, hashes)]
+    own = [numbers[-1], *_seen((row[_SEEN_AT], row[_SOURCE]) for row in rows), batch_sha256(before, hashes)]
     db.execute("insert into batches values (?, ?, ?, ?)", own)
+
+
+def _seen(rows: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """Return when answers (seen_at, source) were seen last, and when on a server; empty if never."""
+    seen = {(at, source.startswith(_NO_SERVERS)) for at, source in set(rows) if utc_time(at) == at}
+    on_server = (at for at, is_no_server in seen if not is_no_server)
+    return max((at for at, _ in seen), default=""), max(on_server, default="")
 
 
 def batch_sha256(before: bytes, hashes: Sequence[bytes]) -> bytes:
@@ -54,20 +65,22 @@ def check_rows(database: Database) -> None:
     Raises:
         FormatError: a row is not the one that was written, or rows are missing.
     """
-    batches = database.select("select number, sha256 from batches order by number")
+    batches = database.select("select number, sha256, seen_at, seen_on_server from batches order by number")
     n_written = batches[-1][0] if batches else 0
     hashes: list[bytes] = []
+    seen: list[tuple[str, str]] = []
     for rows in database.chunks("select * from answers order by number")[1]:
         for number, *values, sha256 in rows:
             if row_sha256(map(str, values)) != sha256:
                 raise database.damaged(f"answer {number} is not the one that was kept")
             hashes.append(sha256)
+            seen.append((values[_SEEN_AT], values[_SOURCE]))
     if len(hashes) != n_written:
         raise database.damaged(f"{len(hashes)} of {n_written} answers can be read")
     first, before = 0, b""
-    for number, sha256 in batches:
+    for number, sha256, *times in batches:
         before = batch_sha256(before, hashes[first:number])
-        if before != sha256:
+        if before != sha256 or [*_seen(seen[first:number])] != times:
             raise database.damaged(f"answers {first + 1} to {number} are not those that were kept")
         first = number
 

@@ -36,7 +36,7 @@ from fire_toolkit.campaign.ledger import (
     version_of,
 )
 from fire_toolkit.campaign.page_json import BESIDE
-from fire_toolkit.campaign.said import check_rows, keep_rows
+from fire_toolkit.campaign.said import AS_READ, check_rows, keep_rows
 from fire_toolkit.campaign.schema import SCHEMA, VERSION, VIEWS
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
@@ -44,7 +44,7 @@ from fire_toolkit.resolution.judgments import just_after
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.database import MAGIC, Database, row_sha256
 
-Row = Mapping[str, str]
+Row = Mapping[str, Any]  # texts, and what they say where it is known (`AS_READ`)
 Record = Mapping[str, Any]  # of our own page: consent, an answer, or that one was taken back
 TaskKey = tuple[str, str]  # a task's number, and its pair
 
@@ -332,17 +332,18 @@ class Store:
                 known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
                 known |= self.versions(seen.intersection(names) if was_empty else names)
                 seen.update(names if was_empty else ())
-                new = []
+                new, as_read = [], []
                 for row in chunk:
                     versions = known.get(row["annotation"])
                     if (found := as_new(row, versions or ())) is not None:
                         new.append(_values(found))
+                        as_read.append(found.get(AS_READ))
                         counts[found["state"]] += 1
                         if versions is not None:
                             insort(versions, version_of(found, next(numbers)))
                 if unknown := sorted(counts.keys() - set(STATES)):
                     raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
-                keep_rows(db, new)
+                keep_rows(db, new, as_read)
                 chunk = list(islice(rows, _AT_ONCE))
         for state, n in counts.items():
             self.counts[state] += n

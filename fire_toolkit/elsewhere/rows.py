@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.ledger import ANSWERED, Version, answer_text
+from fire_toolkit.campaign.said import AS_READ, read_said
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import pair_ids
@@ -23,6 +24,7 @@ from fire_toolkit.elsewhere.meaning import Labels, Values
 from fire_toolkit.elsewhere.tables import SKIP, FoundFile
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
+from fire_toolkit.tables.columns import PAIR
 
 PEOPLE_KEY = "people.key"  # of pseudonyms, in a workspace's private folder
 SOURCES = BY_TABLE, BY_SERVER = ("table", "labelstudio")  # whose people are told apart, where nobody names it
@@ -52,7 +54,7 @@ def new_rows(
     name_of: Callable[[str], str],
     known: Mapping[str, Collection[str] | None],
     asked_in: Mapping[str, int],
-) -> Iterator[dict[str, str]]:
+) -> Iterator[dict[str, Any]]:
     """Yield a row of the ledger for each answer at a pair of the collection that says something new.
 
     A file that was read before gives none. An answer that says something else at the same time (its value is
@@ -76,6 +78,7 @@ def new_rows(
     persons, keys = _keys(answers, name_of)
     versions = store.versions(keys) if store.has_answers() else {}
     said_of, is_round_known = cache(partial(_said, labels, file.tool)), file.is_round_known
+    columns_of = cache(lambda *words: _columns_said(said_of(*words)))
     source = f"{file.tool} of one person" if file.roles.get("annotator") == BY_FILE else Path(file.path).name
     same = {"source": f"file:{source}", "project": "", "state": ANSWERED, "seen_at": seen_at}
     same |= {"task": "", "queue": ""}
@@ -100,7 +103,8 @@ def new_rows(
 
     found = entries() if versions else ()
     redone = {who for who, _, content, is_new in found if is_new and content["updated_at"] == seen_at}
-    for person, key, content, is_new in entries():
+    own = zip(*map(answers.get, (*_WORDS, *PAIR)), strict=True)
+    for (person, key, content, is_new), (*words, query_id, doc_id) in zip(entries(), own, strict=True):
         if not is_new and (content["updated_at"] != seen_at or person not in redone):
             continue
         if key in versions:
@@ -112,7 +116,24 @@ def new_rows(
             "pair_id": person[1],
             "annotator_id": person[0],
             "answer": answer_text(content),
+            AS_READ: _as_read((query_id, doc_id), columns_of(*words), content),
         }
+
+
+def _columns_said(content: Mapping[str, Any]) -> Sequence[Any] | None:
+    """Return label, no_vote, flags, comment, origin and controls as the record has them; None: unreadable."""
+    ((_, _, _, *columns, fault),) = read_said([""], [answer_text({**content, "id": 0})])
+    return None if fault else columns[:6]
+
+
+def _as_read(
+    pair: tuple[str, str], words: Sequence[Any] | None, content: Mapping[str, Any]
+) -> tuple[Any, ...] | None:
+    """Return what the record would read in an answer (`SAID`), whose words are read once for all alike."""
+    if words is None:
+        return None
+    times = (content["created_at"] or "", content["updated_at"], content["lead_time"])
+    return (*pair, content["id"], *words, *times, None, "", None, content.get(ROUND) or 1, 1, None)
 
 
 def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[tuple[str, str]], list[str]]:

@@ -170,6 +170,14 @@ def test_a_damaged_file_is_named_with_what_to_do(path: Path, damage: Damage) -> 
     refused("sqlite: damaged: ... ; restore it from a copy; ... salvage", read_ledger, path)
 
 
+@pytest.mark.parametrize("column", ["seen_at", "seen_on_server"])
+def test_another_time_of_reading_is_damage(path: Path, column: str) -> None:
+    add(path, row("a1"))
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"update batches set {column} = ?", [day(9)])
+    refused("sqlite: damaged: answers 1 to 1 are not those that were kept; ... salvage", read_ledger, path)
+
+
 def test_what_can_be_read_of_a_damaged_file_is_salvaged(path: Path) -> None:
     add(path, *(row(f"a{n:03d}", label="irrelevant") for n in range(200)))
     head, _, tail = path.read_bytes().rpartition(b'["irrelevant"]')
