@@ -78,7 +78,7 @@ CALLS: list[Any] = [
     ("agree", "--by annotator_id -m gwet_ac1", {"by": "annotator_id", "statistics": ["gwet_ac1"]}),
     ("agree", "--cluster query_id", {"cluster": "query_id"}),
     ("resolve", "--rule dawid-skene", {"rule": "dawid-skene"}),
-    ("plan", "-m C@1 --tell 60", {"measures": ["C@1"], "points": 60.0}),
+    ("plan", "-m C@1 --tell 60 --all", {"measures": ["C@1"], "points": 60.0, "every": True}),
     ("plan", "--draw-pilot 60 --seed 1", {"n_drawn": 60, "seed": 1}),
     ("pool", "--strategy strata(1:3:1,4:10:.5)", {"strategy": "strata(1:3:1,4:10:.5)"}),
     ("pool", "--strategy settle(C@5) --depth 5", {"strategy": "settle(C@5)", "depth": 5}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from fire_toolkit.commands.command import command
@@ -40,6 +41,7 @@ def plan(
     n_drawn: Annotated[int | None, Option(("--draw-pilot",), metavar="N", least=1)] = None,
     pilot: Annotated[Judgments | None, Table("pilot")] = None,
     grades: Annotated[Grades | None, Table("grades_of_pilot", takes="Grades | None", is_told=True)] = None,
+    every: Annotated[bool, Option(("--all",))] = False,
     seed: Annotated[int, Option(least=0)] = 0,
 ) -> Found:
     """Plan how many pairs to judge and how often: cost, errors and detectable differences.
@@ -67,6 +69,7 @@ def plan(
         n_drawn: Draw a pool of N random pairs, which --out writes for `tasks`.
         pilot: Judgments of such a pool, or any others of pairs chosen by rank.
         grades: The grade of each label of the pilot; those that labels spell, unless given.
+        every: Show all designs, and every estimate in a row of its own.
         seed: Seed of all draws.
 
     Examples:
@@ -85,7 +88,7 @@ def plan(
     lists = lists_of(runs, qrels, depth=DEPTH, most_queries=MOST_QUERIES, seed=seed, own_items=queries)
     wishes = {"tell": points, "within": within}
     if n_drawn:
-        others = {"pilot": pilot, "budget": budget, **wishes}
+        others = {"pilot": pilot, "budget": budget, **wishes, "all": every or None}
         if unread := next((name for name, value in others.items() if value is not None), None):
             raise UsageError(f"--draw-pilot does not read --{unread}; leave one of them out")
         return _drawn_pilot(lists, n_drawn, measures, seed)
@@ -108,7 +111,7 @@ def plan(
         {"designs": found.designs, "best": found.best},
         more=_rests_on(lists, votes),
         said=[line for each in found.sentences for line in textwrap.wrap(each, MOST_WIDTH)],
-        draw=plan_text,
+        draw=partial(plan_text, every=every),
         next=Next(f"pool{chosen}", "{RUNS} --qrels {QRELS} --out pool"),
     )
 

@@ -39,19 +39,24 @@ def shown_rows(designs: pd.DataFrame) -> pd.DataFrame:
     return designs.drop_duplicates([*_KEYS, "measure"], keep="last")  # the corrected one is the last
 
 
-def plan_text(designs: pd.DataFrame, form: str) -> str:
+def plan_text(designs: pd.DataFrame, form: str, *, every: bool = False) -> str:
     """Return a row for each design, six at most, in one of the forms that are drawn.
 
-    Columns that would make the table wider than 100 characters are left out, the last first.
+    every: a row of its own for every estimate, and what it tells. Columns that would make the table wider
+    than 100 characters are left out, the last first.
     """
     cells: list[dict[str, str]] = []
-    for _, own in shown_rows(designs).groupby(_KEYS, sort=False):
+    for _, own in designs.groupby(level=0) if every else shown_rows(designs).groupby(_KEYS, sort=False):
         rows = own.to_dict("records")
         hours = "" if math.isnan(rows[0]["hours"]) else f"{rows[0]['hours']:,.0f}"
         cost = {"pool": rows[0]["design"], "votes": rows[0]["policy"], "queries": f"{rows[0]['n_queries']:,}"}
         cost |= {"judgments": f"{rows[0]['n_judgments']:,}", "hours": hours}
-        cells.append(cost | {f"{row['measure']} off by": _error(row) for row in rows})
-    cells = cells[:MOST_ROWS]
+        errors = {f"{row['measure']} off by": _error(row) for row in rows}
+        if every:
+            told = {"off by": _error(rows[0]), "tells": _points(rows[0]["least_difference"])}
+            errors = {name: rows[0][name] for name in ("measure", "estimate")} | told
+        cells.append(cost | errors)
+    cells = cells if every else cells[:MOST_ROWS]
     names = [name for name in cells[0] if any(row[name] for row in cells)]
     if len({row["queries"] for row in cells}) == 1:
         names.remove("queries")

@@ -68,6 +68,9 @@ def test_ap_is_not_known_and_the_plan_says_what_tells_it(sample: Fire) -> None:
 
 def test_a_wish_names_the_cheapest_design_that_does_it(sample: Fire) -> None:
     done = sample("plan", *RUNS, *QRELS, "-m", "C@10", "--tell", "60", "--seconds", "36")
+    whole = sample("plan", *RUNS, *QRELS, "-m", "C@10", "-m", "AP", "--seconds", "36", "--all").stdout
+    assert len(whole.splitlines()) > 8  # a head, and six rows without --all
+    assert max(map(len, whole.splitlines())) <= 100
     first, second, _ = said(done)
     assert "the cheapest design that tells differences of 60 points of C@10 is " in first
     assert re.search(r"^It takes [0-9,]+ judgments, [0-9,]+ hours: [0-9,]+ pairs of 100 queries\.$", second)
