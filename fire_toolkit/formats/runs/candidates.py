@@ -1,7 +1,7 @@
 """What vector search gives: for each query the places of its nearest docs, and their scores or distances.
 
 Two arrays of queries × K, best first, with padding where nothing more was found, as faiss, cuVS, usearch and
-hnswlib return them. They become ranked lists, read as any other.
+hnswlib return them; or Parquet with two columns of lists. They become ranked lists, read as any other.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.formats.arrays.matrix import Array, as_floats
+from fire_toolkit.formats.arrays.matrix import Array, Stored, as_floats
+from fire_toolkit.formats.columns import find_name, pair_column
+from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed, coded
-from fire_toolkit.formats.runs.named_arrays import described
-from fire_toolkit.formats.runs.readers import read_vectors
+from fire_toolkit.formats.runs.named_arrays import Arrays, described
+from fire_toolkit.formats.runs.parquet_files import is_list, whole_table
+from fire_toolkit.formats.runs.readers import recognise
 from fire_toolkit.words import n_of
 
 SIMILARITY, DISTANCE = KINDS = ("similarity", "distance")
@@ -127,40 +130,86 @@ def _check(found: Candidates, scores: Array, kind: str, n_docs: int) -> None:
 
 
 def read_candidates(path: Path) -> Candidates:
-    """Return the candidates in a file: arrays told apart by their names, else by their types.
+    """Return the candidates in a file.
 
     Raises:
         FormatError: there are not two arrays of one shape, one of whole numbers; or the file is damaged.
-        UsageError: its format holds no arrays.
     """
-    found = read_vectors(path)
+    reader = recognise(path)
+    if reader.name == "parquet":
+        return _from_parquet(path)
+    if reader.read_arrays is None:
+        raise FormatError(f"{path}: {reader.what}, expected {_EXPECTED}")
+    found = reader.read_arrays(path)
+    places, values = _chosen(found, path)
+    ids, numbers = _whole(places.matrix(), places.where), as_floats(values.matrix(), values.where)
+    ids[(ids == 0) & np.isnan(numbers)] = PADDING  # as usearch pads
+    return Candidates(str(path), ids, numbers, found.query_ids, found.doc_ids)
+
+
+def _chosen(found: Arrays, path: Path) -> tuple[Stored, Stored]:
+    """Return the array with the places and the one with the values, by their names, else by their types."""
     stems = {name: name.rpartition("/")[2].lower() for name in found.matrices}
     words = {name: re.split("[-_. ]", stem)[-1] for name, stem in stems.items()}
     kinds = {name: "ids" if own.dtype.kind in "iu" else "scores" for name, own in found.matrices.items()}
     for called in (stems, words, kinds):
-        chosen = [
+        places, values = (
             [found.matrices[name] for name, word in called.items() if word in known]
             for known in (PLACES, VALUES)
-        ]
-        if [*map(len, chosen)] == [1, 1]:
+        )
+        if len(places) == len(values) == 1:
             break
     else:
         raise FormatError(f"{path}: {described(found) or 'no array'}; expected {_EXPECTED}")
-    (places,), (values,) = chosen
-    if len(places.shape) != 2 or places.shape != values.shape or 0 in places.shape:
+    shapes = places[0].shape, values[0].shape
+    if len(shapes[0]) != 2 or shapes[0] != shapes[1] or 0 in shapes[0]:
         raise FormatError(
-            f"{path}: ids of shape {places.shape} and scores of shape {values.shape}, expected one shape, "
+            f"{path}: ids of shape {shapes[0]} and scores of shape {shapes[1]}, expected one shape, "
             "queries × K"
         )
-    if places.dtype.kind not in "iu":
+    return places[0], values[0]
+
+
+def _whole(values: Array, where: str) -> Ints:
+    """Return places of docs in int64; the largest number of a type stands for none, as in cuVS."""
+    if values.dtype.kind not in "iu":
+        raise FormatError(f"{where}: holds {values.dtype}, expected places of docs, whole numbers (int64)")
+    limit = np.iinfo(values.dtype).max if values.dtype.itemsize >= 4 else None
+    return np.where(values == limit, PADDING, values.astype(np.int64))
+
+
+def _from_parquet(path: Path) -> Candidates:
+    """Return Parquet with two lists for each query, ids (text, or places) and scores."""
+    import pyarrow as pa
+
+    table = whole_table(path)
+    lists = [field.name for field in table.schema if is_list(field.type)]
+    ids_name, values_name = find_name(lists, (*PLACES, "id")), find_name(lists, VALUES)
+    if ids_name is None or values_name is None:
         raise FormatError(
-            f"{places.where}: holds {places.dtype}, expected places of docs, whole numbers (int64)"
+            f"{path}: columns {', '.join(table.column_names[:12])}; expected ids and scores, each a list a "
+            "row; a row for each doc found (query_id, doc_id, score) is a run's table: leave --scores out"
         )
-    ids, numbers = places.matrix(), as_floats(values.matrix(), values.where)
-    is_padding = (ids == 0) & np.isnan(numbers)  # as usearch pads
-    if places.dtype.itemsize >= 4:
-        is_padding |= ids == np.iinfo(places.dtype).max  # as cuVS does
-    doc_ids = None if found.doc_ids is found.query_ids else found.doc_ids
-    return Candidates(
-        str(path), np.where(is_padding, PADDING, ids.astype(np.int64)), numbers, found.query_ids, doc_ids
-    )
+    columns = [table[name].combine_chunks() for name in (ids_name, values_name)]
+    lengths, others = (np.asarray(pa.compute.list_value_length(each).fill_null(0)) for each in columns)
+    if not np.array_equal(lengths, others) or not len(lengths) or not lengths.max():
+        raise FormatError(
+            f"{path}: the lists of {ids_name} and {values_name} differ in length, or are all empty"
+        )
+    (ids, numbers), docs = (each.flatten() for each in columns), None
+    where = f"{path}: {ids_name}"
+    if pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type):
+        codes = ids.dictionary_encode()
+        docs, ids = id_texts(codes.dictionary.to_pylist(), where), codes.indices
+    if ids.null_count or not pa.types.is_integer(ids.type):
+        problem = f"{ids.null_count:,} ids are missing" if ids.null_count else f"holds {ids.type}"
+        raise FormatError(f"{where}: {problem}, expected places of docs, -1 for padding, or ids as text")
+    if not (pa.types.is_floating(numbers.type) or pa.types.is_integer(numbers.type)):
+        raise FormatError(f"{path}: {values_name} holds {numbers.type}, expected numbers")
+    is_real = np.arange(lengths.max()) < lengths[:, None]
+    places, values = np.full(is_real.shape, PADDING), np.full(is_real.shape, np.nan)
+    places[is_real] = _whole(ids.to_numpy(zero_copy_only=False), where)
+    values[is_real] = numbers.to_numpy(zero_copy_only=False)
+    query = pair_column(table.column_names, "query_id")
+    queries = None if query is None else id_texts(table[query].to_pylist(), f"{path}: column {query}")
+    return Candidates(str(path), places, values, queries, docs)

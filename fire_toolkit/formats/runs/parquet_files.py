@@ -76,9 +76,8 @@ def read_parquet_vectors(path: Path) -> Arrays:
     import pyarrow as pa
 
     table, matrices = whole_table(path), dict[str, Stored]()
-    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     for field in table.schema:
-        kind = field.type.value_type if any(is_kind(field.type) for is_kind in lists) else None
+        kind = field.type.value_type if is_list(field.type) else None
         if kind is not None and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
             where = f"{path}: column {field.name}"
             matrices[field.name] = held(_vectors(table[field.name], where), where)
@@ -93,6 +92,14 @@ def read_parquet_vectors(path: Path) -> Arrays:
     name = next(filter(None, sides), find_name(names, _IDS))
     ids = None if name is None else id_texts(table[name].to_pylist(), f"{path}: column {name}")
     return Arrays(matrices, ids, ids)
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is of lists."""
+    import pyarrow as pa
+
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def _vectors(column: Any, where: str) -> Array:
