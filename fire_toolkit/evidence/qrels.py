@@ -331,9 +331,9 @@ def losses(changes: Changes, policy: str) -> tuple[dict[str, Any], list[str]]:
 
     Examples:
         >>> losses(check_changes(pd.DataFrame({
-        ...     "query_id": ["q", "r", "r"], "doc_id": list("aab"), "original_relevance": [1, 2, 1],
-        ...     "label_relevance": [0, 1, None], "relevance": [None, 2, 1],
-        ...     "source": ["rejected", "confirmed", "original"]})), "drop")[0]
+        ...     "query_id": ["q", "r", "r", "s"], "doc_id": list("aaba"), "original_relevance": [1, 2, 1, 1],
+        ...     "label_relevance": [0, 1, None, 1], "relevance": [None, 2, 1, 1],
+        ...     "source": ["rejected", "confirmed", "original", "confirmed"]})), "drop")[0]
         {'lowered': 1, 'queries_without_positive': ['q']}
     """
     is_lower = changes["label_relevance"] < changes["original_relevance"]
