@@ -13,7 +13,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from fire_toolkit.errors import FormatError
@@ -28,6 +28,24 @@ _SETTLED_S = 2  # after a change, from where on the next one shows in a file's t
 _HASHES: dict[tuple[int, ...], str] = {}  # of files as they were found
 BOM = b"\xef\xbb\xbf"  # the byte order mark that UTF-8 may begin with
 _ADDRESS = re.compile(r"(s3|gs|hf|https?):/+")  # of which a Path keeps one stroke
+_TYPES = {
+    f".{suffix}": kind
+    for kind, suffixes in {
+        "video/mp4": "mp4 m4v",
+        "video/webm": "webm",
+        "video/ogg": "ogv",
+        "video/quicktime": "mov",
+        "video/x-matroska": "mkv",
+        "video/x-msvideo": "avi",
+        "audio/mpeg": "mp3",
+        "audio/mp4": "m4a",
+        "audio/ogg": "ogg opus",
+        "image/jpeg": "jpg jpeg",
+        **{f"audio/{name}": name for name in ("wav", "flac", "aac")},
+        **{f"image/{name}": name for name in ("png", "gif", "webp", "avif", "bmp")},
+    }.items()
+    for suffix in suffixes.split()
+}
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -180,3 +198,8 @@ def sha256_of(path: str | Path) -> str:
                 return sha256
             _HASHES[state] = sha256
         return _HASHES[state]
+
+
+def content_type(name: str) -> str:
+    """Return the media type of a file by its name."""
+    return _TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")

@@ -7,7 +7,7 @@ without blanks stays to the letter, so what was encoded once is not encoded agai
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote, unquote
 
 _WITHIN = re.compile(r"(?<=\S)\s+(?=\S)|%")
@@ -31,6 +31,16 @@ def encoded_id(text: str) -> str:
 def decoded_id(text: str) -> str:
     """Return what `encoded_id` was given."""
     return unquote(text)
+
+
+def spellings(ids: Iterable[str]) -> set[str]:
+    """Return what the address of an item without any is: nothing, or its id, encoded or as it was.
+
+    Examples:
+        >>> sorted(spellings(["a%20b"]))
+        ['', 'a b', 'a%20b']
+    """
+    return {"", *(known := set(ids)), *map(decoded_id, known)}
 
 
 def encoded_where_needed(ids: Sequence[str]) -> list[str]:

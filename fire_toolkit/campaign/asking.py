@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from mimetypes import guess_type
 
 import pandas as pd
 
 from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.errors import UsageError
+from fire_toolkit.files import content_type
 from fire_toolkit.guidelines.model import REFERENCE, Guideline
-from fire_toolkit.ids import decoded_id
+from fire_toolkit.ids import spellings
 from fire_toolkit.tables import Items, Pool, Queries, Tasks
 from fire_toolkit.tables.columns import listed, pair_rows
 from fire_toolkit.words import n_of
@@ -96,16 +96,17 @@ def refuse_unseen(made: Tasks, queries: Queries, items: Items | None, rules: Gui
                 f"the queries have a reference, which {rules.name} does not show: choose a guideline that "
                 "does, as with --guideline composed-image-relevance-v1; or give --queries without that column"
             )
-    urls, ids = {*made["media_url"]}, made["doc_id"]
+    urls = {*made["media_url"]}
     kind = f"{'an' if rules.item_kind[0] in 'aeiou' else 'a'} {rules.item_kind}"
     shown = f"{rules.name} shows {kind}: choose a guideline that shows"
-    if urls and items is not None and "text" in items and urls <= {"", *ids, *map(decoded_id, ids)}:
+    if urls and items is not None and "text" in items and urls <= spellings(made["doc_id"]):
         raise UsageError(
             f"the items are texts, and {shown} texts, as with --guideline passage-relevance-v1; or give "
             "--items with media_url"
         )
     is_image = rules.item_kind == "image"
-    kinds = {str(guess_type(url)[0]).partition("/")[0] for url in urls} & {"image", "video", "audio"}
+    names = (url.partition("#")[0].partition("?")[0] for url in urls)
+    kinds = {content_type(name).partition("/")[0] for name in names} & {"image", "video", "audio"}
     if kinds and all((each == "image") != is_image for each in kinds):
         are = "videos or sounds" if is_image else "images"
         usual = "caption-relevance-v1" if is_image else "caption-image-relevance-v1"

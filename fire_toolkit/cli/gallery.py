@@ -24,7 +24,7 @@ from fire_toolkit.cli.media_links import media_root
 from fire_toolkit.commands.types import Option
 from fire_toolkit.files import sha256_of
 from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
-from fire_toolkit.ids import decoded_id
+from fire_toolkit.ids import decoded_id, spellings
 from fire_toolkit.media.server import GalleryServer
 from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
 from fire_toolkit.media.shown import ShownMedia, shown_media
@@ -174,7 +174,7 @@ class _Gallery:
         whose = {"copies_files": self.copies_media, "is_public": self.is_public}
         items, texts = self._items, self._item_texts
         if texts:  # whose address is their id: nothing is missing
-            is_id = items["media_url"].isin(["", *items["doc_id"], *items["doc_id"].map(decoded_id)])
+            is_id = items["media_url"].isin(spellings(items["doc_id"]))
             is_text = items["doc_id"].map(texts).ne("") & is_id
             items = Items(items[~is_text])
         starts = self._starts[0]

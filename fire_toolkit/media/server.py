@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from starlette.applications import Starlette
@@ -17,6 +17,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError
+from fire_toolkit.files import content_type
 from fire_toolkit.media.places import PORT, files_of
 from fire_toolkit.media.serving import LOOPBACK, LocalServer
 from fire_toolkit.tables import Items, check_items
@@ -25,24 +26,6 @@ _LOOPBACK_NAMES = (LOOPBACK, "localhost")
 _HEADERS = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
 _PAGES = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css"}
 _OF_PAGES = {"Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY"}
-_TYPES = {
-    f".{suffix}": kind
-    for kind, suffixes in {
-        "video/mp4": "mp4 m4v",
-        "video/webm": "webm",
-        "video/ogg": "ogv",
-        "video/quicktime": "mov",
-        "video/x-matroska": "mkv",
-        "video/x-msvideo": "avi",
-        "audio/mpeg": "mp3",
-        "audio/mp4": "m4a",
-        "audio/ogg": "ogg opus",
-        "image/jpeg": "jpg jpeg",
-        **{f"audio/{name}": name for name in ("wav", "flac", "aac")},
-        **{f"image/{name}": name for name in ("png", "gif", "webp", "avif", "bmp")},
-    }.items()
-    for suffix in suffixes.split()
-}
 
 
 def served_files(items: Items, *, root: Path) -> tuple[dict[str, str], int]:
@@ -186,11 +169,6 @@ def url_path(name: str) -> str:
         '/clips/50%25%20off%3F.mp4'
     """
     return "/" + quote(name, safe="/")
-
-
-def content_type(name: str) -> str:
-    """Return the media type of a file by its name."""
-    return _TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
 
 
 def allowed_origins(origins: Iterable[str]) -> frozenset[str]:

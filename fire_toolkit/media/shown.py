@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.files import content_type
 from fire_toolkit.media.places import files_of, is_address, is_public_address
-from fire_toolkit.media.server import content_type
 from fire_toolkit.tables import Items
 
 Seen = tuple[str, str, float | None, float | None]

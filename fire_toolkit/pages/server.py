@@ -14,8 +14,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.files import content_type
 from fire_toolkit.media.places import LOOPBACK_HOSTS
-from fire_toolkit.media.server import allowed_origins, application, content_type
+from fire_toolkit.media.server import allowed_origins, application
 from fire_toolkit.media.serving import LOOPBACK, LocalServer
 from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO
 from fire_toolkit.pages.office import Office, Refused

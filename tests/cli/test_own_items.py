@@ -417,13 +417,15 @@ def test_tasks_need_a_page_that_shows_what_is_asked_about(here: Path) -> None:
     (here / "pool.csv").write_text("query_id,doc_id,round\na,v1,1\nb,v2,1\n")
     (here / "q.csv").write_text("query_id,text,reference\na,one,v2\nb,two,v1\n")
     (here / "plain.csv").write_text("query_id,text\na,one\nb,two\n")
-    (here / "items.csv").write_text("doc_id,media_url\nv1,images/1.png\nv2,images/2.png\n")
+    (here / "items.csv").write_text("doc_id,media_url\nv1,images/1.png\nv2,http://[?n=2.png\n")
     words = ("tasks", "pool.csv", "--items", "items.csv", "--out", "t.json", "--guideline")
     image = ("caption-image-relevance-v1", "--queries")
     assert "have a reference, which caption-image-" in run(*words, *image, "q.csv", code=1).stderr
     refused = run(*words, "caption-relevance-v1", "--queries", "plain.csv", code=1).stderr
     assert "the items are images by their names, and caption-relevance-v1 shows a video" in refused
     run(*words, *image, "plain.csv")
+    (here / "items.csv").write_text("doc_id,media_url,start_s,end_s\nv1,a.mp4,1,2\nv2,b.mp4?x=1,0,3\n")
+    assert "the items are videos or sounds by" in run(*words, *image, "plain.csv", code=1).stderr
     (here / "items.csv").write_text("doc_id,media_url,text\nv%201,v 1,one\nv2,v2,two\n")  # ids with blanks
     (here / "pool.csv").write_text("query_id,doc_id,round\na,v%201,1\nb,v2,1\n")
     texts = run(*words, *image, "plain.csv", code=1).stderr

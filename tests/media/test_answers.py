@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from fire_toolkit.media.server import MediaServer, content_type, url_path
+from fire_toolkit.files import content_type
+from fire_toolkit.media.server import MediaServer, url_path
 
 PAGE = "http://127.0.0.1:8080"
 PARTS = r".. . / // \ %2e %2E%2e %2f %5c %00 a b.mp4 sub é %c3%a9 %ff ? # %"
