@@ -16,6 +16,8 @@ from fire_toolkit.tables import Items, Pool, Queries, Tasks
 from fire_toolkit.tables.columns import listed, pair_rows
 from fire_toolkit.words import n_of
 
+_MOVING = {"image/gif", "image/webp", "image/avif"}  # pictures that may be clips
+
 
 @dataclass(frozen=True)
 class HandedOut:
@@ -106,7 +108,8 @@ def refuse_unseen(made: Tasks, queries: Queries, items: Items | None, rules: Gui
         )
     is_image = rules.item_kind == "image"
     names = (url.partition("#")[0].partition("?")[0] for url in urls)
-    kinds = {content_type(name).partition("/")[0] for name in names} & {"image", "video", "audio"}
+    kinds = {kind.partition("/")[0] for kind in {*map(content_type, names)} - _MOVING}
+    kinds &= {"image", "video", "audio"}
     if kinds and all((each == "image") != is_image for each in kinds):
         are = "videos or sounds" if is_image else "images"
         usual = "caption-relevance-v1" if is_image else "caption-image-relevance-v1"

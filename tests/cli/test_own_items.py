@@ -425,6 +425,9 @@ def test_tasks_need_a_page_that_shows_what_is_asked_about(here: Path) -> None:
     assert "the items are images by their names, and caption-relevance-v1 shows a video" in refused
     run(*words, *image, "plain.csv")
     (here / "items.csv").write_text("doc_id,media_url,start_s,end_s\nv1,a.mp4,1,2\nv2,b.mp4?x=1,0,3\n")
+    (here / "moving.csv").write_text("doc_id,media_url\nv1,a.gif\nv2,b.webp\n")  # clips, as somebody has them
+    moving = ("tasks", "pool.csv", "--items", "moving.csv", "--out", "m.json", "--queries", "plain.csv")
+    run(*moving, "--guideline", "caption-relevance-v1")
     assert "the items are videos or sounds by" in run(*words, *image, "plain.csv", code=1).stderr
     (here / "items.csv").write_text("doc_id,media_url,text\nv%201,v 1,one\nv2,v2,two\n")  # ids with blanks
     (here / "pool.csv").write_text("query_id,doc_id,round\na,v%201,1\nb,v2,1\n")
