@@ -16,7 +16,12 @@ from fire_toolkit.tables import Items, Pool, Queries, Tasks
 from fire_toolkit.tables.columns import listed, pair_rows
 from fire_toolkit.words import n_of
 
-_MOVING = {"image/gif", "image/webp", "image/avif"}  # pictures that may be clips
+_EITHER = {"image/gif", "image/webp", "image/avif", "audio/ogg"}  # names that clips have too
+_USUAL = {  # kind of items -> what several are called, and the guideline for them
+    "image": ("images", "caption-image-relevance-v1"),
+    "video": ("videos", "caption-relevance-v1"),
+    "audio": ("sounds", "caption-sound-relevance-v1"),
+}
 
 
 @dataclass(frozen=True)
@@ -86,8 +91,8 @@ def round_of_pairs(pairs: pd.DataFrame) -> int:
 def refuse_unseen(made: Tasks, queries: Queries, items: Items | None, rules: Guideline) -> None:
     """Raise a UsageError where the guideline's page would not show what is asked about.
 
-    That is references of composed queries on a page without them, texts on a page of files, and files that by
-    all their names are images on a page that plays, or the other way round.
+    That is references of composed queries on a page without them, texts on a page of files, and files none of
+    which is by its name what the page shows (a page of sounds plays those of videos too).
     """
     if not rules.shows_media:
         return
@@ -99,22 +104,21 @@ def refuse_unseen(made: Tasks, queries: Queries, items: Items | None, rules: Gui
                 "does, as with --guideline composed-image-relevance-v1; or give --queries without that column"
             )
     urls = {*made["media_url"]}
-    kind = f"{'an' if rules.item_kind[0] in 'aeiou' else 'a'} {rules.item_kind}"
-    shown = f"{rules.name} shows {kind}: choose a guideline that shows"
+    kind = _USUAL[rules.item_kind][0].removesuffix("s")
+    shown = f"{rules.name} shows {'an' if kind == 'image' else 'a'} {kind}: choose a guideline that shows"
     if urls and items is not None and "text" in items and urls <= spellings(made["doc_id"]):
         raise UsageError(
             f"the items are texts, and {shown} texts, as with --guideline passage-relevance-v1; or give "
             "--items with media_url"
         )
-    is_image = rules.item_kind == "image"
     names = (url.partition("#")[0].partition("?")[0] for url in urls)
-    kinds = {kind.partition("/")[0] for kind in {*map(content_type, names)} - _MOVING}
-    kinds &= {"image", "video", "audio"}
-    if kinds and all((each == "image") != is_image for each in kinds):
-        are = "videos or sounds" if is_image else "images"
-        usual = "caption-relevance-v1" if is_image else "caption-image-relevance-v1"
+    kinds = {kind.partition("/")[0] for kind in {*map(content_type, names)} - _EITHER} & {*_USUAL}
+    shows = {rules.item_kind, "video"} if rules.item_kind == "audio" else {rules.item_kind}
+    if kinds and not kinds & shows:
+        are = " and ".join(_USUAL[kind][0] for kind in sorted(kinds))
         raise UsageError(
-            f"the items are {are} by their names, and {shown} these, as with --guideline {usual}"
+            f"the items are {are} by their names, and {shown} these, as with --guideline "
+            f"{_USUAL[min(kinds)][1]}"
         )
 
 

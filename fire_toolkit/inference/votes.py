@@ -21,6 +21,7 @@ from fire_toolkit.inference.label_errors import (
     chance_of_common_rates,
     rates_in_words,
 )
+from fire_toolkit.inference.limits import clopper_pearson
 from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -71,16 +72,20 @@ class Votes(LabelRates):
         """How many pairs of the class that tells the rates have a second vote."""
         return int(_have_second(self.pairs, self.told_by).sum())
 
+    @cached_property
+    def n_differ(self) -> int:
+        """How many of these pairs have two first votes that disagree."""
+        first_two = self.pairs["design_votes"].str.slice(0, 2)
+        return int((_have_second(self.pairs, self.told_by) & first_two.isin(["10", "01"])).sum())
+
     @property
     def in_words(self) -> str:
         """The rates, and what they rest on."""
-        first_two = self.pairs["design_votes"].str.slice(0, 2)
-        n_differ = int((_have_second(self.pairs, self.told_by) & first_two.isin(["10", "01"])).sum())
         kind = "doubled" if self.told_by == DOUBLED else "positives with a second vote"
         names = [f"at rank{'s' * (' ' in name)} {name} " if name else "" for name in self.bands]
         told = zip(names, self.of_one.t, self.of_one.f, strict=True)
         rates = "; ".join(f"{name}{rates_in_words(t, f)}" for name, t, f in told)
-        return f"{rates} ({self.n_answers:,} {kind}, {n_differ:,} disagreements)"
+        return f"{rates} ({self.n_answers:,} {kind}, {self.n_differ:,} disagreements)"
 
     @property
     def basis(self) -> str:
@@ -262,6 +267,13 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame) -> Votes:
     name = max((DOUBLED, VERIFY), key=lambda each: int(_have_second(pairs, each).sum()))
     known: Any = {"told_by": name, "n_demoted": int(is_demoted.sum()), "reason": _why_not(pairs)}
     found = Votes(pairs, counted=_counted(pairs, name), **known)
+    if not found.reason and not found.n_differ:
+        most = clopper_pearson(0, found.n_answers)[1]
+        found = replace(
+            found,
+            reason=f"no two votes on {found.n_answers:,} pairs disagree, which tells only that at most "
+            f"{most:.1%} of such pairs would (95%); double more pairs to know it",
+        )
     if found.reason:
         return found
     found = _with_bands(found) if "best_rank" in pairs else found

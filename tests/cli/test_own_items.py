@@ -428,7 +428,10 @@ def test_tasks_need_a_page_that_shows_what_is_asked_about(here: Path) -> None:
     (here / "moving.csv").write_text("doc_id,media_url\nv1,a.gif\nv2,b.webp\n")  # clips, as somebody has them
     moving = ("tasks", "pool.csv", "--items", "moving.csv", "--out", "m.json", "--queries", "plain.csv")
     run(*moving, "--guideline", "caption-relevance-v1")
-    assert "the items are videos or sounds by" in run(*words, *image, "plain.csv", code=1).stderr
+    assert "the items are videos by their" in run(*words, *image, "plain.csv", code=1).stderr
+    (here / "moving.csv").write_text("doc_id,media_url\nv1,a.wav\nv2,b.mp3\n")
+    sounds = run(*moving, "--guideline", "caption-relevance-v1", code=1).stderr
+    assert "the items are sounds by their names, and caption-relevance-v1 shows a video" in sounds
     (here / "items.csv").write_text("doc_id,media_url,text\nv%201,v 1,one\nv2,v2,two\n")  # ids with blanks
     (here / "pool.csv").write_text("query_id,doc_id,round\na,v%201,1\nb,v2,1\n")
     texts = run(*words, *image, "plain.csv", code=1).stderr

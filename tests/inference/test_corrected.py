@@ -177,6 +177,10 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
             "71% to 100% of the positives, and call 0 to 4.7% of the others positive",
         ),
         (
+            doubled()[lambda t: t["design_votes"].isin(["11", "00"])],
+            r"no two votes on 920 pairs disagree, which tells only that at most 0\.4% of such pairs would",
+        ),
+        (
             pd.concat([doubled().assign(design_votes=votes) for votes in ("100", "011", "00", "11")]),
             "a vote calls|the votes fit no rates",
         ),
