@@ -99,7 +99,8 @@ def estimates_of_runs(by: Estimator, measures: Sequence[Measure]) -> tuple[pd.Da
             f"{run} {each.refused or f'{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]'}"
             for run, each in totals.items()
         ]
-        what = f"{name} as a ratio of totals over all queries (micro, no mean over queries)"
+        union = by.basis.partition(";")[0]
+        what = f"{name} as a ratio of totals over all queries (micro, no mean), by the positives {union}"
         words += [f"{what}: {', '.join(of_runs)}"] if of_runs else []
     return pd.DataFrame(rows), [*words, *by.cautions(named)]
 
@@ -122,6 +123,7 @@ def describe_missing(scores: pd.DataFrame) -> list[str]:
     """Return for each measure with positives that were never judged how many, and how far it is off.
 
     The estimate is by the labels of the sample: their wrong positives push it down, which no sample shows.
+    The share is that of the positives that could be judged; what no run ranks so deep is never judged either.
 
     Args:
         scores: a row for each run and measure: measure, augmented (as labelled), estimate (nan where
@@ -134,15 +136,15 @@ def describe_missing(scores: pd.DataFrame) -> list[str]:
         >>> describe_missing(pd.DataFrame({
         ...     "measure": "AP", "augmented": [0.55, 0.4], "estimate": [0.4, 0.31], "missing": 0.4,
         ...     "missing_low": 0.37, "missing_high": 0.43}))
-        ['AP: about 40% of positives (37% to 43%) were never judged; by these labels AP is too high by an \
-estimated 9 to 15 points, and wrong new positives push it down']
+        ['AP: at least about 40% of positives (37% to 43%) were never judged; by these labels AP is too high \
+by an estimated 9 to 15 points, and wrong new positives push it down']
     """
     lines = []
     for measure, own in scores[scores["missing"] > LEAST_MISSING].groupby("measure", sort=False):
         share, low, high = (f"{own.iloc[0][name]:.0%}" for name in ("missing", "missing_low", "missing_high"))
         lines.append(
-            f"{measure}: about {share} of positives ({low} to {high}) were never judged; by these labels "
-            f"{measure} is {_off(own)}, and wrong new positives push it down"
+            f"{measure}: at least about {share} of positives ({low} to {high}) were never judged; by these "
+            f"labels {measure} is {_off(own)}, and wrong new positives push it down"
         )
     return lines
 
