@@ -291,8 +291,8 @@ def pairs_by_votes(n_pairs: Sequence[int]) -> str:
     """Return how many pairs have how many votes, in words; n_pairs: those with 0, 1, 2, … votes."""
     parts = [f"{n:,} with {votes}" for votes, n in enumerate(n_pairs[:4]) if n]
     more = sum(n_pairs[4:])
-    last = f"{more:,} with 4 or more"
-    return f"{n_of(sum(n_pairs), 'pair')}, {', '.join([*parts, *([last] if more else [])])}"
+    last = [f"{more:,} with 4 or more"] if more else []
+    return ", ".join([n_of(sum(n_pairs), "pair"), *parts, *last])
 
 
 _KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
