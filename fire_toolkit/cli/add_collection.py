@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fire_toolkit.cli.common import as_files, current_workspace, n_of, say, say_next, say_notes
-from fire_toolkit.cli.elsewhere import named_columns
 from fire_toolkit.cli.given import Given, as_text
+from fire_toolkit.cli.plain import named_columns
 from fire_toolkit.collections.assembly import turned
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError

@@ -12,9 +12,9 @@ from urllib.parse import quote
 import click
 
 from fire_toolkit.cli.common import Meter, as_files, n_of, say, say_notes
-from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.run_readers import id_files, say_order, spread_of_environment
+from fire_toolkit.cli.status import say_following
 from fire_toolkit.collections.audit import id_key
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError

@@ -19,7 +19,7 @@ from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_p
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begun_here, handed_to
 from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, setting_or_default
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media_links import shown_tasks
+from fire_toolkit.cli.media import shown_tasks
 from fire_toolkit.collections.sharing import one_of_each
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited

@@ -24,8 +24,8 @@ from fire_toolkit.cli.campaigns import (
     used_connection,
 )
 from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default, writes_workspace
-from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.pull import carrier_of, pull_once
+from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names

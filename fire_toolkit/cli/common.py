@@ -214,13 +214,6 @@ def named_files(section: str, key: str) -> list[Path]:
     return [relative_path(path) for path in workspace.paths(section, key)] if workspace else []
 
 
-def file_in(path: str | Path, name: str) -> Path:
-    """Return the file `name` of a folder, or `path` itself where it is a file or called like one."""
-    path = Path(path)
-    is_file = path.suffix or path.exists() or str(path) == STDIN
-    return path / name if path.is_dir() or not is_file else path
-
-
 def relative_path(path: Path) -> Path:
     """Return `path` relative to the current folder when it lies below it, for words and manifests."""
     try:

@@ -235,7 +235,7 @@ def _say_next(following: Next | str, given: Given, out: Path, stage: str) -> Non
     is_usual = not any(values.get(each) for each in ("out", "judgments", "labels", "qrels"))
     is_later = stage == "pool" and here and (here.root / "tasks").is_dir()
     if (stage in _OF_ANSWERS or is_later) and is_usual and here:
-        from fire_toolkit.cli.following import say_following  # heavy
+        from fire_toolkit.cli.status import say_following  # heavy
 
         say_following(following.command.partition(" ")[0])
         return

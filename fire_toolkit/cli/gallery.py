@@ -19,8 +19,7 @@ from fire_toolkit.campaign.tasks import task_links
 from fire_toolkit.cli.asking_readers import grades_of
 from fire_toolkit.cli.common import Progress, needed_workspace, relative_path, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media import known_server
-from fire_toolkit.cli.media_links import media_root
+from fire_toolkit.cli.media import known_server, media_root
 from fire_toolkit.commands.types import Option
 from fire_toolkit.files import sha256_of
 from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on

@@ -20,7 +20,6 @@ from fire_toolkit.cli.common import (
     as_files,
     copy_of_stdin,
     current_workspace,
-    file_in,
     in_own_names,
     outside,
     relative_path,
@@ -92,7 +91,9 @@ class Given:
         """
         given, workspace, made = self.values.get(name), current_workspace(), _MADE.get(name)
         if given and made:
-            return file_in(given, Path(made).name)
+            at = Path(given)  # a file, or called like one; else the folder of it
+            is_file = at.suffix or at.exists() or str(given) == STDIN
+            return at / Path(made).name if at.is_dir() or not is_file else at
         if given and name == "qrels" and Path(given).is_dir():
             from fire_toolkit.formats.releases import qrels_file
 

@@ -3,43 +3,91 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
+import pandas as pd
 
+from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.store import Store, is_record, read_ledger
+from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
-from fire_toolkit.cli.campaigns import begun_here, campaign_of
+from fire_toolkit.cli.campaigns import begun_here, campaign_of, private_folder
 from fire_toolkit.cli.common import (
     current_workspace,
     n_of,
     named_files,
+    needed_workspace,
     numbers_of,
+    relative_path,
     say_next,
     say_notes,
     writes_workspace,
 )
-from fire_toolkit.cli.elsewhere import Elsewhere, import_elsewhere, is_judgments_table
-from fire_toolkit.cli.fire_release import import_fire_release
-from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.pull import derive_judgments, not_read_yet, read_files, reasons_of
+from fire_toolkit.cli.plain import named_columns
+from fire_toolkit.cli.pull import derive_judgments, guideline_of, not_read_yet, read_files, reasons_of
+from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
-from fire_toolkit.elsewhere.tables import how_to_read
+from fire_toolkit.elsewhere.answers import ROLES, read_elsewhere
+from fire_toolkit.elsewhere.meaning import Labels, control_of, lines_of, notes_of, understand
+from fire_toolkit.elsewhere.rows import BY_SERVER, BY_TABLE, PEOPLE_KEY, new_rows, pseudonym_of
+from fire_toolkit.elsewhere.tables import LABEL_STUDIO, FoundFile, how_to_read, read_submissions
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.formats.tables.delimited import delimited_bytes
-from fire_toolkit.formats.tables.fire_release import is_fire_release
+from fire_toolkit.formats.tables.fire_release import ABOUT, PROVENANCE, is_fire_release, read_fire_release
+from fire_toolkit.formats.tables.table_files import has_columns
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.labelstudio.secrets import key_at
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.workspace.database import STORE
+from fire_toolkit.workspace.manifests import manifest_of
+
+_LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
+_OF_TABLE = ("query_id", "doc_id", "annotator_id", "label")  # of judgments as this toolkit writes them
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """How judgments made elsewhere are read.
+
+    Args:
+        columns: Read a table of another tool by its columns, or a Label Studio project that was not made here
+            by its fields; ROLE: annotator, query, doc, pair, label, time, seconds, status, round, comment.
+        mapping: Which label of the guideline a value is; - for no vote (may be repeated).
+        split: The separator between the two ids in the column pair.
+        submissions: Prolific's export of submissions: only approved work counts.
+        source: Where account names come from: in one source, one name is one person. For another campaign's
+            record: what goes before its people's names; - if they are the same people as here.
+        round: The round in which they were asked, where no column says it. [default: 1]
+        skip_unknown: Leave out pairs that the collection does not have.
+        dry_run: Show what is understood, and write nothing.
+    """
+
+    columns: Annotated[Sequence[str], Option(metavar="ROLE=COLUMN,...")] = ()
+    mapping: Annotated[Sequence[str], Option(("--label",), metavar="[CONTROL:]VALUE=LABEL")] = ()
+    split: Annotated[str, Option(metavar="TEXT")] = ""
+    submissions: Annotated[str | None, Option(metavar="FILE")] = None
+    source: Annotated[str | None, Option(metavar="NAME")] = None
+    round: Annotated[int | None, click.IntRange(1, 2**31 - 1)] = None
+    skip_unknown: bool = False
+    dry_run: bool = False
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether any of them was given."""
+        given = (self.columns, self.mapping, self.split, self.submissions, self.source, self.round)
+        return any((*given, self.skip_unknown, self.dry_run))
 
 
 @writes_workspace
@@ -82,7 +130,7 @@ def import_(
     elsewhere = replace(elsewhere, source=None) if source else elsewhere
     if not elsewhere.is_asked:
         if len(paths) == 1 and is_fire_release(paths[0]):
-            import_fire_release(given, paths[0])
+            _from_fire_release(given, paths[0])
             return
         sheets = [path for path in paths if is_expert_sheet(path)]
         if sheets:
@@ -90,12 +138,13 @@ def import_(
             paths = [path for path in paths if path not in sheets]
         if not paths:
             return
-        if begun_here() is None and all(map(is_judgments_table, paths)):
+        is_table = [path.suffix in (".csv", ".tsv") and path.is_file() for path in paths]
+        if begun_here() is None and all(is_table) and all(has_columns(path, *_OF_TABLE) for path in paths):
             elsewhere = replace(elsewhere, columns=("label=label",))
     is_usual = out is None
     with _without_collection():
         if elsewhere.is_asked:
-            import_elsewhere(given, paths, elsewhere)
+            _from_elsewhere(given, paths, elsewhere)
         elif is_usual and (root := _ledger_here(paths)):
             _into_ledger(given, root, paths if exports else not_read_yet(root, paths), sheets, source)
         else:
@@ -194,3 +243,122 @@ def _without_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> None:
+    """Read, check and add to the ledger what people answered elsewhere; then make the judgments from it."""
+    workspace = current_workspace()
+    if given.values["out"] or workspace is None:
+        raise UsageError(
+            "judgments made elsewhere go into a workspace's ledger: run it in one, without --out"
+        )
+    if not asked.columns:
+        raise UsageError("--columns says where the ids are, as in --columns query=caption_id,doc=video_id")
+    rules = guideline_of(workspace.root)
+    if given.values["guideline"] and given.guideline.name != rules.name:
+        raise UsageError(
+            f"the workspace judges by {rules.name}, as its tasks or fire.toml ([tasks] guideline) say"
+        )
+    labels = Labels(asked.mapping, [label.name for label in rules.labels])
+    files = _read(given, paths, asked, labels)
+    if asked.round:
+        files = [file.asked_in(asked.round) for file in files]
+    queries = set(given.queries["query_id"]) if given.path("queries", exists=True) else None
+    items = set(given.items_if_any["doc_id"]) if given.path("items", exists=True) else None
+    known = {"query": queries, "doc": items}
+    understood = understand(files, labels, known, skips_unknown=asked.skip_unknown)
+    refusals = list(understood.refusals)
+    if asked.dry_run:
+        if given.values["as_json"]:
+            record = {**understood.record, "refused": refusals}
+            click.echo(json.dumps(record, ensure_ascii=False))
+        else:
+            notes = [f"note       {note}" for note in understood.notes]
+            click.echo("\n".join([*lines_of(understood.record), *notes, "nothing was written"]))
+        if refusals:
+            raise FormatError(f"this would be refused: {'; '.join(refusals)}")
+        return
+    if all(file.answers.empty for file in files):
+        refusals = ["no answer in it"]
+    if refusals:
+        raise FormatError(f"{', '.join(file.path for file in files)}: {'; '.join(refusals)}")
+    _take_earlier_exports(workspace.root)
+    is_of_server = all(file.tool == LABEL_STUDIO.name for file in files)
+    name_of = partial(
+        pseudonym_of,
+        key=key_at(private_folder() / PEOPLE_KEY, _LOSS),
+        source=asked.source or (BY_SERVER if is_of_server else BY_TABLE),
+    )
+    asked_in = rounds_handed_out(workspace.root)
+    with Store(workspace.root / STORE) as store:
+        for file in files:
+            store.add_answers(new_rows(file, labels, store, name_of=name_of, known=known, asked_in=asked_in))
+        notes = [*notes_of(files), *understood.notes, *store.notes]
+        added = Fetched(store.counts, tuple(notes))
+    exports = Given()
+    for path in paths:
+        exports.use(path)
+    derive_judgments(workspace.root, added, stage="import", exports=exports, as_json=given.values["as_json"])
+
+
+def _read(given: Given, paths: Sequence[Path], asked: Elsewhere, labels: Labels) -> list[FoundFile]:
+    """Return what is in the files; those of Label Studio must have the controls that --label names."""
+    columns = named_columns(asked.columns, ROLES)
+    used = [given.use(path) for path in dict.fromkeys(paths)]
+    kept = read_submissions(given.use(asked.submissions)) if asked.submissions else None
+    files = [
+        read_elsewhere(path, columns, split=asked.split, kept=kept, controls=labels.controls) for path in used
+    ]
+    projects = [file for file in files if file.tool == LABEL_STUDIO.name]
+    controls = list(dict.fromkeys(name for file in projects for name in file.controls))
+    for value, label in labels.given.items() if len(projects) == len(files) else ():
+        if not control_of(value, controls):
+            raise UsageError(
+                f"--label {value}={label}: names no control of the file; expected "
+                f"CONTROL:VALUE=LABEL with one of {', '.join(controls) or 'none (nobody answered anything)'}"
+            )
+    if projects and not labels.given:
+        raise UsageError(
+            "say what the answers mean, as in --label CONTROL:VALUE=LABEL; "
+            f"controls: {', '.join(controls) or 'none'}; labels: {', '.join(labels.names)}"
+        )
+    return files
+
+
+def _take_earlier_exports(root: Path) -> None:
+    """Read into the ledger the exports that the judgments were made from before there was a ledger."""
+    judgments = root / "judgments" / "judgments.csv"
+    with Store(root / STORE) as store:
+        if not judgments.is_file() or store.has_answers():
+            return
+    paths = [root / name for name in manifest_of(judgments, is_folder=False).inputs]
+    if not paths or not all(path.is_file() for path in paths):
+        raise UsageError(
+            f"{relative_path(judgments)}: not made from files that are here, so it would be lost; move it "
+            "away, or import it: --columns annotator=annotator_id,query=query_id,doc=doc_id,label=label"
+        )
+    read_files(root, [relative_path(path) for path in paths])
+
+
+def _from_fire_release(given: Given, path: Path) -> None:
+    """Write the tables of a release into `--out`, joined to the workspace's captions."""
+    needed_workspace(": the texts of a release are looked up among the captions of a workspace")
+    folder = given.out(None)
+    release = read_fire_release(given.use(path), given.queries, items=given.items_if_any)
+    say_notes(release.notes)
+    tables: dict[str, pd.DataFrame] = {
+        "judgments.csv": release.judgments,
+        "labels.csv": release.labels,
+        "disputes.csv": release.disputes,
+        PROVENANCE: release.provenance,
+        "outside.csv": release.outside,
+    }
+    about = json.dumps(release.about, ensure_ascii=False, indent=1) + "\n"
+    contents: dict[str, Any] = {**tables, "qrels.txt": release.qrels, ABOUT: about}
+    counts = {name.removesuffix(".csv"): len(table) for name, table in tables.items()}
+    given.write(folder, contents, "import", {"notes": release.notes}, counts)
+    words = ", ".join(
+        f"{n:,} {'entries outside' if name == 'outside' else name}" for name, n in counts.items()
+    )
+    given.summarise(counts, words)
+    say_next(f"augment --labels {folder / 'labels.csv'} --out {folder / 'augmented.txt'}")

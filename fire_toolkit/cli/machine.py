@@ -24,7 +24,7 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.frame import framed
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media_links import media_root
+from fire_toolkit.cli.media import media_root
 from fire_toolkit.cli.plain import group_of
 from fire_toolkit.commands.machine_check import machine_check
 from fire_toolkit.commands.types import Option

@@ -34,10 +34,10 @@ from fire_toolkit.cli.common import (
     workspace_lock,
     workspace_path,
 )
-from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.frame import keep_files
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.pool_readers import judge_file, options_of_pool, scores_of_judge
+from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.pool import pool
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError

@@ -16,10 +16,9 @@ from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import people_of_carrier
 from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
 from fire_toolkit.cli.common import n_of, named_file, say, say_next, writes_workspace
-from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media import used_media
-from fire_toolkit.cli.media_links import addresses_here, local_base, media_base, media_root
+from fire_toolkit.cli.media import addresses_here, local_base, media_base, media_root, used_media
+from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text

@@ -23,6 +23,7 @@ import click
 from fire_toolkit.cli.common import FireGroup, Range, format_option, json_option, setting_or_default
 from fire_toolkit.commands.command import marked
 from fire_toolkit.commands.types import Option
+from fire_toolkit.errors import UsageError
 
 
 @cache
@@ -165,3 +166,27 @@ def _kind_of(hint: Any) -> Any:
     kind = hint.__origin__ if hasattr(hint, "__metadata__") else hint
     others = [each for each in get_args(kind) if each is not type(None)]
     return others[0] if type(None) in get_args(kind) and len(others) == 1 else kind
+
+
+_SAME = ({"query", "query_id"}, {"doc", "doc_id"}, {"annotator", "annotator_id"})
+
+
+def named_columns(texts: Sequence[str], roles: Sequence[str]) -> dict[str, str]:
+    """Return role → column of texts `ROLE=COLUMN,ROLE=COLUMN`; a column may hold commas and `=`.
+
+    `query` and `query_id` are one role, so are `doc` and `doc_id`, and `annotator` and `annotator_id`.
+
+    Examples:
+        >>> named_columns(["doc=file_name,text=caption_*"], ["doc_id", "query_id", "text"])
+        {'doc_id': 'file_name', 'text': 'caption_*'}
+    """
+    meant = {name: role for role in roles for name in next((same for same in _SAME if role in same), {role})}
+    found: dict[str, str] = {}
+    for text in texts:
+        for part in re.split(rf",(?=\s*(?:{'|'.join(meant)})=)", text):
+            name, equals, column = (each.strip() for each in part.partition("="))
+            if name not in meant or not equals or not column:
+                raise UsageError(f"--columns {part}: expected ROLE=NAME with one of {', '.join(roles)}")
+            if found.setdefault(meant[name], column) != column:
+                raise UsageError(f"--columns: {meant[name]} is named twice")
+    return found

@@ -11,7 +11,6 @@ import pandas as pd
 
 from fire_toolkit.cli.common import (
     current_workspace,
-    file_in,
     made_file,
     own_guideline,
     setting_or_default,
@@ -85,8 +84,7 @@ def earlier(given: Given) -> Earlier:
     rounds = begun_rounds(workspace.root) if workspace else set()
     rounds |= set(pairs["round"].unique().tolist()) if pairs is not None else set()
     taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
-    at = previous or workspace_path("pool")
-    file = file_in(at, "pool.csv") if at else None
+    file = Given({"pool": previous}).path("pool")
     if file is None or not (previous or (rounds and file.is_file())):
         return Earlier(None, None, pairs, 1 + max(taken) if taken else None, durations=durations)
     found = read_pool(given.use(file, goes_on=True) if previous else checked(file))

@@ -25,8 +25,8 @@ from fire_toolkit.cli.common import (
     say_notes,
     workspace_lock,
 )
-from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given, name_in_manifest
+from fire_toolkit.cli.status import say_following
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.folder.carrier import Folder

@@ -49,11 +49,11 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     writes_workspace,
 )
-from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media_links import shown_tasks
+from fire_toolkit.cli.media import shown_tasks
 from fire_toolkit.cli.pull import carrier_of
 from fire_toolkit.cli.push_media import Look, renewed_rounds, say_loads, say_pushed
+from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels

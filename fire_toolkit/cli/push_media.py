@@ -21,7 +21,7 @@ from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.cli.common import Meter, n_of, relative_path, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media_links import local_base, media_root
+from fire_toolkit.cli.media import local_base, media_root
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.guidelines.model import Guideline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -16,18 +16,26 @@ import pandas as pd
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import Store, check_record
 from fire_toolkit.cli.asking_readers import judgments_from
-from fire_toolkit.cli.common import Progress, needed_workspace, relative_path, say, workspace_lock
-from fire_toolkit.cli.fire_release import write_fire_release
+from fire_toolkit.cli.common import (
+    Progress,
+    made_file,
+    needed_workspace,
+    relative_path,
+    say,
+    say_next,
+    workspace_lock,
+)
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.release_check import check, version_in
 from fire_toolkit.cli.report_readers import workspace_facts
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.rows import PEOPLE_KEY
-from fire_toolkit.errors import FireError, StaleError, UsageError
+from fire_toolkit.errors import FireError, FormatError, StaleError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import STAGE, parquet_files, release_version, scores_in, text_files
-from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.delimited import check_header, delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.fire_release import ABOUT, PROVENANCE, fire_release_json
 from fire_toolkit.formats.tables.guideline_files import (
     guideline_files,
     guideline_name,
@@ -35,6 +43,7 @@ from fire_toolkit.formats.tables.guideline_files import (
     read_guideline,
 )
 from fire_toolkit.formats.tables.table_files import (
+    read_judgments,
     read_labels,
     read_pool,
     read_pool_sources,
@@ -50,6 +59,7 @@ from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of, wit
 from fire_toolkit.release.people import make_pseudonyms, refuse_people
 from fire_toolkit.release.published import Published, publish
 from fire_toolkit.release.rankings import rankings_of
+from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import check_changes, check_disputes
 from fire_toolkit.tables.blanks import BLANKS, with_own_ids
 from fire_toolkit.words import n_of
@@ -62,6 +72,7 @@ _NEEDED = ": a release is made from a workspace"
 _MADE = ("pool", "resolve", "augment", "score")
 _BROUGHT = ("import", "pull")  # judgments may be a file of somebody's own
 _KEY = "release.key"
+_LISTS = ("datasets", "whole_number_ids")  # of what FIRE's release says of itself
 _LOSS = "without it, another release of this version gives annotators other pseudonyms"
 
 
@@ -109,7 +120,7 @@ def release(
         if out is None:
             raise click.UsageError("--out is needed: the JSON to write")
         with workspace_lock():
-            write_fire_release(needed_workspace(_NEEDED), tables, out)
+            _write_fire_release(needed_workspace(_NEEDED), tables, out)
         return
     if tables is not None:
         raise click.UsageError("--tables is for --format fire")
@@ -186,12 +197,16 @@ class _Release:
         tell(f"looking for names, addresses and tokens in {len(contents)} files")
         comments = published.tables["judgments"].get("comment", pd.Series(dtype="str")).fillna("")
         folder = self.workspace.root / SERVER_FOLDER
-        register = read_register(folder)
+        register, kept = read_register(folder), (folder / name for name in (MEDIA_KEY, _KEY, PEOPLE_KEY))
+        keys = [read_secret(path).strip() for path in kept if path.exists()]
+        if (folder / CONNECTION_FILE).exists():
+            stored = json.loads(read_secret(folder / CONNECTION_FILE))
+            keys += [str(stored[name]) for name in ("token", "password") if stored.get(name)]
         refuse_people(
             contents,
             comments.astype("str"),
             people=[*published.names, *(row.pseudonym for row in register)],
-            passwords=[*(row.password for row in register), *_secrets(folder)],
+            passwords=[*(row.password for row in register), *keys],
             addresses=[row.email for row in register if not row.email.endswith(NO_MAIL)],
             answers=self.workspace.settings["release"],
             allowed=allowed,
@@ -315,18 +330,6 @@ class _Release:
         return found | {name: text.encode() for name, text in texts.items()}
 
 
-def _secrets(folder: Path) -> Iterator[str]:
-    """Yield the tokens, passwords and keys in a workspace's private folder."""
-    yield from (
-        read_secret(folder / name).strip()
-        for name in (MEDIA_KEY, _KEY, PEOPLE_KEY)
-        if (folder / name).exists()
-    )
-    if (folder / CONNECTION_FILE).exists():
-        stored = json.loads(read_secret(folder / CONNECTION_FILE))
-        yield from (str(stored[name]) for name in ("token", "password") if stored.get(name))
-
-
 def _platform_of(workspace: Workspace) -> tuple[str, str]:
     """Return where people judged, as fire.toml says, else the answers in the ledger; if empty, why."""
     if stated := str(workspace.setting("release", "platform")).strip():
@@ -338,3 +341,48 @@ def _platform_of(workspace: Workspace) -> tuple[str, str]:
         answered = store.database.select(query)
     # without a ledger `import` reads exports of Label Studio alone
     return platform_of(answered or [("", "")]), "came from a table that names no tool"
+
+
+def _write_fire_release(workspace: Workspace, tables: Path | None, out: Path) -> None:
+    """Write judgments, labels and disputes as FIRE's release has them: of `tables`, else the workspace's.
+
+    Raises:
+        UsageError: nothing says under which licence they may be passed on.
+    """
+    named = {} if tables is None else dict.fromkeys(("judgments", "labels"), str(tables))
+    given = Given(named)
+    folder = given.needed("labels").parent
+    about, own, path = {}, workspace.settings["release"], folder / ABOUT
+    if path.is_file():  # the labels are of a release that was read
+        about = parse_json(read_text(given.use(path)), str(path))
+        if not isinstance(about, dict) or not all(isinstance(about.get(k, []), list) for k in _LISTS):
+            raise FormatError(
+                f"{path}: not what `fire-toolkit import` writes; delete it, or import that again"
+            )
+        say(f"{path}: fields of the release that was read are written again")
+    licence = about.get("license", own["licence"])
+    dataset = next(iter(about.get("datasets", [own["name"]])), "")
+    if not licence:
+        raise UsageError("no licence is known for these judgments; write into fire.toml, [release] licence")
+    judgments = read_judgments(given.use(given.needed("judgments")))[0]
+    tables_of_release = (judgments, given.labels, given.disputes, given.queries)
+    beside, provenance = folder / PROVENANCE, None
+    file = beside if beside.is_file() else made_file("pool/pool_sources.csv")
+    if file is None:
+        say("note: which model proposed a pair is not known: the workspace has no pool")
+    else:
+        say(f"which model proposed a pair: {file}")
+        provenance = read_delimited(given.use(file)).rename(columns={"run_id": "model"})
+        check_header(list(provenance.columns), ["query_id", "doc_id", "model"], file)
+    content = fire_release_json(
+        *tables_of_release,
+        provenance=provenance,
+        dataset=dataset,
+        licence=licence,
+        about=about,
+    )
+    n_labels, n_disputes = len(given.labels), len(given.disputes)
+    counts = {"annotations": n_labels, "disagreements": n_disputes}
+    given.write(out, {out.name: content}, "release", {"format": "fire", "licence": licence}, counts)
+    say(f"{n_labels:,} annotations and {n_disputes:,} disagreements written to {out}")
+    say_next(f"import {out} --out {out.with_suffix('')}-read")

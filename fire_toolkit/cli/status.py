@@ -1,27 +1,64 @@
-"""`status`: where a workspace stands."""
+"""`status`: where a workspace stands, and what comes next in it, which what asks people says too."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
 
 import click
 
-from fire_toolkit.campaign.following import what_follows
-from fire_toolkit.cli.campaigns import ON_A_SERVER, knows_server
-from fire_toolkit.cli.common import n_of, needed_workspace, relative_path, say, setting_or_default
-from fire_toolkit.cli.following import say_step, standing_of
+from fire_toolkit.campaign.following import Asking, Standing, Step, what_follows
+from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people
+from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, QueueName, Rounds
+from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.task_files import task_keys
+from fire_toolkit.campaign.tasks import pair_ids
+from fire_toolkit.cli.campaigns import (
+    ON_A_SERVER,
+    Begun,
+    begun_here,
+    carried_at,
+    full_pull_due,
+    knows_server,
+    open_by_design,
+    record_design,
+    used_connection,
+)
+from fire_toolkit.cli.common import (
+    current_workspace,
+    n_of,
+    needed_workspace,
+    relative_path,
+    say,
+    say_next,
+    setting_or_default,
+)
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.errors import FireError
+from fire_toolkit.folder.carrier import Folder
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.guideline_files import guideline_of
+from fire_toolkit.formats.tables.table_files import read_judged_pairs
+from fire_toolkit.labelstudio.places import DROPPED, find_doubled, lost_words, queue_sizes, read_places
 from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.config import SETTINGS, Workspace
+from fire_toolkit.workspace.database import STORE
+from fire_toolkit.workspace.manifests import manifest_of
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign
-from fire_toolkit.workspace.stages import CHANGED, GONE, NEW, StageState, changed_runs
-
-if TYPE_CHECKING:
-    from fire_toolkit.cli.campaigns import Begun
+from fire_toolkit.workspace.stages import (
+    CHANGED,
+    COMPUTED,
+    EDITED,
+    GONE,
+    NEW,
+    StageState,
+    changed_runs,
+    stage_states,
+)
 
 _GLANCE_S = 3.0  # as long as a server is waited for
 
@@ -57,14 +94,6 @@ def status(*, as_json: bool) -> None:
 
 def _say_progress() -> None:
     """Say how far each annotator is, and where the files with their tasks are."""
-    from fire_toolkit.campaign.progress import measure_progress
-    from fire_toolkit.campaign.records import BY_HAND, QueueName
-    from fire_toolkit.campaign.store import Store
-    from fire_toolkit.cli.campaigns import begun_here, carried_at, full_pull_due
-    from fire_toolkit.folder.carrier import Folder
-    from fire_toolkit.labelstudio.places import DROPPED, lost_words, read_places
-    from fire_toolkit.workspace.database import STORE
-
     campaign = begun_here()
     if campaign is None:
         return
@@ -85,32 +114,23 @@ def _say_progress() -> None:
         if queue.n_left and queue.annotator_id in campaign.retired:
             where += "; retired, `annotators reassign` gives the others to somebody else"
         say(f"{who}: {queue.n_done + queue.n_skipped:,} of {n_of(queue.n_tasks, 'task')}{where}")
-    _say_doubled(campaign)
+    if Rounds(campaign.root, BY_SERVER):
+        from fire_toolkit.labelstudio.api import Api  # heavy
+
+        try:
+            with Api(used_connection(), timeout_s=_GLANCE_S, attempts=1) as api:
+                listed = api.projects()
+        except FireError as error:
+            say(f"note: the server was not asked whether anything is there twice ({error})")
+        else:
+            for words, fix in find_doubled(listed, campaign.campaign, queue_sizes(campaign.root)):
+                say(f"warning: {words}; {fix}")
     with Store(campaign.root / STORE) as store:
         gone = [place for place in read_places(store) if place.lost not in ("", DROPPED)]
     if gone:
         say(f"warning: at the last pull {lost_words(gone)}")
     if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign)):
         say(due)
-
-
-def _say_doubled(campaign: Begun) -> None:
-    """Ask the server of a campaign, if one is known here, and name what is there more than once."""
-    from fire_toolkit.campaign.records import BY_SERVER, Rounds
-    from fire_toolkit.cli.campaigns import used_connection
-    from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.places import find_doubled, queue_sizes
-
-    if not Rounds(campaign.root, BY_SERVER):
-        return
-    try:
-        with Api(used_connection(), timeout_s=_GLANCE_S, attempts=1) as api:
-            listed = api.projects()
-    except FireError as error:
-        say(f"note: the server was not asked whether anything is there twice ({error})")
-        return
-    for words, fix in find_doubled(listed, campaign.campaign, queue_sizes(campaign.root)):
-        say(f"warning: {words}; {fix}")
 
 
 def _with_judged(state: StageState, workspace: Workspace) -> StageState:
@@ -121,10 +141,6 @@ def _with_judged(state: StageState, workspace: Workspace) -> StageState:
     unsent = max(handed_out(workspace.root).keys() - campaign_rounds(workspace.root).keys(), default=0)
     if not unsent or not (knows_server() or has_campaign(workspace.root)):
         return state
-    from fire_toolkit.campaign.task_files import task_keys
-    from fire_toolkit.campaign.tasks import pair_ids
-    from fire_toolkit.formats.tables.table_files import read_judged_pairs
-
     judged = read_judged_pairs(path)
     judged = judged[judged["round"] >= unsent]
     keys = pair_ids(judged["query_id"].tolist(), judged["doc_id"].tolist())
@@ -182,3 +198,85 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
         found = [stem_of(name) for name, what in changed.items() if what == kind]
         parts += [words.format("s" * (len(found) > 1), ", ".join(found))] if found else []
     return f"{', '.join(parts)}: {asked}"
+
+
+def standing_of(
+    workspace: Workspace, told: Callable[[StageState], StageState] = lambda state: state
+) -> Standing:
+    """Return how a workspace stands.
+
+    told: gives the state of a stage as it is to be told.
+    """
+    is_of_queries = guideline_of(workspace).is_of_queries
+    states = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
+    stages = [told(state) for state in states]
+    disputes = workspace.root / "labels" / "disputes.csv"
+    begun, asking = begun_here(), None
+    if begun is not None:
+        with begun.store() as store:
+            asking = Asking(
+                carriers=begun.rounds.carriers,
+                open=open_people(store, begun.retired),
+                has_unread=has_unread_page(store),
+                is_read=(workspace.root / "judgments" / "judgments.csv").is_file(),
+            )
+    return Standing(
+        stages,
+        partial(command_of, workspace=workspace),
+        asking,
+        to_ask=lambda: _to_ask(workspace.root, begun),
+        n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
+        is_of_queries=is_of_queries,
+    )
+
+
+def _to_ask(root: Path, begun: Begun | None) -> Mapping[str, int]:
+    """Return how many pairs `next-round` would ask of somebody, by stratum."""
+    files = root / "judgments" / "judgments.csv", root / "labels" / "labels.csv"
+    if begun is None or not begun.askable or not all(path.is_file() for path in files):
+        return {}
+    from fire_toolkit.cli.again import Again  # heavy
+    from fire_toolkit.cli.asking_readers import without_excluded
+
+    given = Given(dict.fromkeys(("judgments", "labels", "qrels", "guideline")))
+    vars(given)["judgments"] = without_excluded(given, is_said=False)  # `next-round` says who is excluded
+    again = Again(given, given.next_number, begun, sorted(begun.askable))
+    design = open_by_design(record_design(root, None, is_kept=False), given.judgments, given.grades)
+    planned = again.planned(ask=("dispute", "escalated"), by_design=design, is_said=False)
+    return {str(name): int(n) for name, n in planned.pool["stratum"].value_counts(sort=False).items()}
+
+
+def say_following(command: str = "", arguments: str = "") -> None:
+    """Say what comes next in the workspace here, as `status` does.
+
+    command, arguments: what does outside of a workspace, and where `status` has nothing to say.
+    """
+    workspace = current_workspace()
+    step = what_follows(standing_of(workspace)) if workspace else None
+    if step and (step.command or not command or (step.reason and begun_here())):
+        say_step(step)
+    elif command:
+        say_next(command, arguments)
+
+
+def say_step(step: Step) -> None:
+    """Say a step: why, then the command."""
+    if step.reason:
+        say(step.reason)
+    if step.command:
+        say_next(step.command)
+
+
+def command_of(state: StageState, workspace: Workspace) -> str:
+    """Return the command of a stage, or `refresh` where it can be given again as it was."""
+    out, is_folder = workspace.root / state.stage.out, state.stage.is_folder
+    given = manifest_of(out, is_folder=is_folder).command if state.state == "stale" else {}
+    if not {"words", "folder"} <= given.keys():
+        return state.stage.name
+    if state.stage.name == "push" and {*state.changed.values()} <= {NEW}:
+        return "push"  # new rounds go as the one before did; the options began that one
+    if state.stage.name in COMPUTED and EDITED not in state.changed.values():
+        return "refresh" if state.changed else state.stage.name
+    folder = (workspace.root / given["folder"]).resolve()
+    words = shlex.join(map(str, given["words"]))
+    return words if folder == Path.cwd() or len(given["words"]) == 1 else f"{words}   # in {given['folder']}"

@@ -42,9 +42,9 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     workspace_lock,
 )
-from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media_links import shown_tasks
+from fire_toolkit.cli.media import shown_tasks
+from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.folder.carrier import queue_files, refuse_file_names
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool

@@ -18,7 +18,6 @@ from fire_toolkit.evidence.qrels import (
     change_counts,
     highest_grade,
     lift_originals,
-    losses,
     mark_sample,
     words_of_shared,
 )
@@ -36,6 +35,7 @@ from fire_toolkit.tables.further import DEEP, SAMPLE
 from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of, numbers_of
 
+_SHOWN = 5  # queries that lost the only positive
 _Grades = Annotated[Grades | None, Table("grades_of_workspace", takes="Grades | None", is_told=True)]
 
 
@@ -146,15 +146,29 @@ def _account(
 
     Its parameters are what scores know of the whole, beside the options.
     """
-    kinds, (lost, words_of_lost) = change_counts(changes), losses(changes, policy)
-    counts = {"policy": policy, **kinds, **lost, **by_machine}
+    kinds, is_lower = change_counts(changes), changes["label_relevance"] < changes["original_relevance"]
+    had, has = (
+        set(changes.loc[changes[name] >= 1, "query_id"]) for name in ("original_relevance", "relevance")
+    )
+    n_lowered, lost = int((is_lower & (changes["source"] == "confirmed")).sum()), sorted(had - has)
+    counts = {"policy": policy, **kinds, "lowered": n_lowered, "queries_without_positive": lost}
+    counts |= by_machine
     words = [f"policy {policy}: {numbers_of(kinds)}", *words_of_shared(counts)]
     words += words_of_machine(counts) if by_machine else []
     if votes is not None:
         counts["label_errors"] = votes.numbers
         words += [words_of_errors(votes.numbers), *votes.words_of_alarm]
     words += [f"original positives count at grade {grade}, {source} (--original-grade sets it)"] * bool(grade)
-    words += words_of_lost
+    if n_lowered:
+        effect = "stands" if policy == "override" else "does not count under this policy"
+        n = f"{n_lowered:,} of the confirmed"
+        words.append(f"{n} have a lower grade than in the original qrels, which {effect}")
+    if lost:
+        named = ", ".join(lost[:_SHOWN]) + (", …" if len(lost) > _SHOWN else "")
+        words.append(
+            f"warning: {n_of(len(lost), 'query')} lost the only positive, so no run can find anything for "
+            f"them: {named} (the manifest names all); have those pairs judged again, or take policy union"
+        )
     if found is not None:
         counts["unusable"], words = len(found.queries), [*words, found.words]
     parameters = {

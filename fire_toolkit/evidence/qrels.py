@@ -20,7 +20,6 @@ POLICIES = ("union", "override", "drop")
 MACHINE = "machine"  # source machine:JUDGE: a label of no person
 SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
 SHARED = "shared"
-_SHOWN = 5  # queries that lost the only positive
 
 
 class _Augmented(NamedTuple):
@@ -65,7 +64,7 @@ def augment_qrels(
             rejected original becomes 0; `drop`: as union, but rejected originals leave the qrels and
             count as unjudged. A query whose only pair is dropped leaves the qrels with it.
         original_grade: at which original positives count, where the original qrels have one grade for all;
-            None: see `grade_of_originals`.
+            None: see `originals_beside`.
 
     Returns:
         The augmented Qrels (pairs labelled not relevant are written with their grade, 0, so that they
@@ -105,8 +104,7 @@ def augment_qrels(
             f"({', '.join(unknown[:3])}); expected labels for the same collection"
         )
     refuse_alone(labels["doc_id"], "labels")
-    grade = grade_of_originals(original, labels) if original_grade is None else original_grade
-    original = lift_originals(original, grade=grade)
+    original, grade = originals_beside(original, labels, grade=original_grade)
     rows = pair_rows(labels, original)
     rest = np.setdiff1d(np.arange(len(original)), rows)  # the pairs of the qrels without a label
     before = np.append(original["relevance"].to_numpy(dtype=np.float64), np.nan)[np.append(rows, rest)]
@@ -144,22 +142,17 @@ def highest_grade(qrels: pd.DataFrame) -> int:
     return max(int(qrels["relevance"].max()), 0) if len(qrels) else 0
 
 
-def grade_of_originals(original: Qrels, labels: Labels) -> int | None:
-    """Return the highest grade of labels that have grades above 1, where the original qrels have none.
+def originals_beside(
+    original: Qrels, labels: Labels, *, grade: int | None = None
+) -> tuple[Qrels, int | None]:
+    """Return the original qrels as they count beside labels, and the grade of their positives.
 
-    A benchmark's own pair was written as a full match, so this is the grade of its positives. None: they
-    have the right one.
+    grade: None: the highest of the labels, where these have grades above 1 and the original qrels none: a
+    benchmark's own pair was written as a full match. It is None still where they keep their own.
     """
-    highest = highest_grade(labels)
-    return highest if highest > 1 and highest_grade(original) <= 1 else None
-
-
-def originals_beside(original: Qrels, labels: Labels, *, grade: int | None = None) -> Qrels:
-    """Return the original qrels that augmented ones are compared with: their positives at the same grade.
-
-    grade: as `original_grade` of `augment_qrels`.
-    """
-    return lift_originals(original, grade=grade_of_originals(original, labels) if grade is None else grade)
+    highest = highest_grade(labels) if grade is None else 1
+    grade = highest if highest > 1 and highest_grade(original) <= 1 else grade
+    return lift_originals(original, grade=grade), grade
 
 
 def lift_originals(original: Qrels, *, grade: int | None) -> Qrels:
@@ -319,37 +312,3 @@ def words_of_shared(counts: Mapping[str, Any]) -> list[str]:
         f"{n_of(counts['shared'], 'label')} shared by pairs that are alike, {counts['shared_positive']:,} of "
         "them positive: nobody judged these pairs"
     ]
-
-
-def losses(changes: Changes, policy: str) -> tuple[dict[str, Any], list[str]]:
-    """Return what labels took from the original qrels, and sentences on it.
-
-    Returns:
-        lowered: how many original positives were labelled positive, but with a lower grade than before: they
-        count as confirmed, and their grade falls under policy override alone. queries_without_positive: those
-        that had a positive and have none any more, in ascending order. And a sentence on each that there is.
-
-    Examples:
-        >>> losses(check_changes(pd.DataFrame({
-        ...     "query_id": ["q", "r", "r", "s"], "doc_id": list("aaba"), "original_relevance": [1, 2, 1, 1],
-        ...     "label_relevance": [0, 1, None, 1], "relevance": [None, 2, 1, 1],
-        ...     "source": ["rejected", "confirmed", "original", "confirmed"]})), "drop")[0]
-        {'lowered': 1, 'queries_without_positive': ['q']}
-    """
-    is_lower = changes["label_relevance"] < changes["original_relevance"]
-    had, has = (
-        set(changes.loc[changes[name] >= 1, "query_id"]) for name in ("original_relevance", "relevance")
-    )
-    n_lowered, lost = int((is_lower & (changes["source"] == "confirmed")).sum()), sorted(had - has)
-    words = []
-    if n_lowered:
-        effect = "stands" if policy == "override" else "does not count under this policy"
-        n = f"{n_lowered:,} of the confirmed"
-        words = [f"{n} have a lower grade than in the original qrels, which {effect}"]
-    if lost:
-        named = ", ".join(lost[:_SHOWN]) + (", …" if len(lost) > _SHOWN else "")
-        words.append(
-            f"warning: {n_of(len(lost), 'query')} lost the only positive, so no run can find anything for "
-            f"them: {named} (the manifest names all); have those pairs judged again, or take policy union"
-        )
-    return {"lowered": n_lowered, "queries_without_positive": lost}, words

@@ -133,7 +133,7 @@ def scores_with_uncertainty(
     if not policies:
         raise UsageError("no policy given; expected some of union, override, drop")
     tell("ranks of judged docs")
-    lifted = originals_beside(original, labels, grade=known.original_grade)
+    lifted, _ = originals_beside(original, labels, grade=known.original_grade)
     joined = join_with_votes(runs, lifted, labels, known)
     options: dict[str, Any] = {"sources": sources, "clusters": clusters, "policies": policies}
     found, notes = _rows(joined, original, labels, parsed, known, **options, tell=tell)
@@ -164,7 +164,7 @@ def _rows(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows of `scores_with_uncertainty` without corrected scores, and notes."""
     grade, design = known.original_grade, known.design
-    lifted = originals_beside(original, labels, grade=grade)
+    lifted, _ = originals_beside(original, labels, grade=grade)
     highest = max(known.highest_grade or 1, seen := max(1, top_grade(lifted), top_grade(labels)))
     n_queries, codes = len(joined.queries), code_clusters(joined.queries, clusters)
     before, pools = joined.label(lifted), None if sources is None else PooledPairs.of(joined, sources)

@@ -42,6 +42,7 @@ POSITIVE = ("relevant", "yes", "true", "1")
 NEGATIVE = ("irrelevant", "not_relevant", "no", "false", "0")
 VOTE_ORDER = "vote_order"
 WHOLE_NUMBERS = "whole_number_ids"
+ABOUT, PROVENANCE = "about.json", "provenance.csv"  # what `import` writes beside the tables
 _LISTS = ("annotator_ids", "response_ids", "queue_ids")
 _FIELDS = ["text", "doc_id", "label", "votes", "models", "own_id"]
 _VOTES = {
