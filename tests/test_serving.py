@@ -16,8 +16,8 @@ import pytest
 import yaml
 from pyarrow import csv
 
-from fire_toolkit.cli.labelstudio import server_environment
 from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.local_server import server_environment
 from fire_toolkit.media.places import PORT
 from fire_toolkit.media.serving import stoppable
 

@@ -19,10 +19,17 @@ import pytest
 from click.testing import CliRunner, Result
 from fake_server import write_program
 
-from fire_toolkit.cli import labelstudio, main
-from fire_toolkit.cli.labelstudio import LOCK, server_environment, server_process, start_server, stop_server
+from fire_toolkit.cli import main
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
+from fire_toolkit.labelstudio import local_server
 from fire_toolkit.labelstudio.connection import Connection, read_connection
+from fire_toolkit.labelstudio.local_server import (
+    LOCK,
+    server_environment,
+    server_process,
+    start_server,
+    stop_server,
+)
 from fire_toolkit.workspace.locks import hold_lock, is_locked
 
 
@@ -42,7 +49,7 @@ def any_free_port() -> int:
 @pytest.fixture(autouse=True)
 def first_port(monkeypatch: pytest.MonkeyPatch) -> int:
     """The first port that a server here looks at: one that no other test has."""
-    monkeypatch.setattr(labelstudio, "FIRST_PORT", port := any_free_port())
+    monkeypatch.setattr(local_server, "FIRST_PORT", port := any_free_port())
     return port
 
 
@@ -77,7 +84,7 @@ def test_starts_at_once_make_one_server(folder: Path) -> None:
 def test_the_server_outlives_the_command_that_started_it(folder: Path, first_port: int) -> None:
     program = fake_server.write_program(folder.parents[2])
     code = (
-        "from pathlib import Path\nfrom fire_toolkit.cli import labelstudio as own\n"
+        "from pathlib import Path\nfrom fire_toolkit.labelstudio import local_server as own\n"
         f"own.FIRST_PORT = {first_port}\n"
         f"print(own.start_server(Path({str(folder)!r}), Path({str(program)!r})).url)"
     )
@@ -153,7 +160,7 @@ def test_a_free_port_is_found_and_kept(
     stop_server(folder)
     assert start(folder) == first
     stop_server(folder)
-    monkeypatch.setattr(labelstudio, "FIRST_PORT", other := any_free_port())
+    monkeypatch.setattr(local_server, "FIRST_PORT", other := any_free_port())
     with socket.create_server(("127.0.0.1", urlsplit(first.url).port or 0)):
         assert start(folder).url == f"http://127.0.0.1:{other}"
 
@@ -161,7 +168,7 @@ def test_a_free_port_is_found_and_kept(
 def test_a_server_on_the_port_is_never_taken_for_ours(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Label Studio moves on to the next port when its own was taken meanwhile, and tells nobody."""
     other = folder.parents[2] / "other" / ".fire/private"
-    monkeypatch.setattr(labelstudio, "is_free_port", lambda port: True)
+    monkeypatch.setattr(local_server, "is_free_port", lambda port: True)
     start(other)
     try:
         with pytest.raises(ServerError, match="the server does not accept the token"):
@@ -176,7 +183,7 @@ def test_a_server_on_the_port_is_never_taken_for_ours(folder: Path, monkeypatch:
 def test_a_slow_server_is_stopped_or_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for is_stopped in (True, False):
         with monkeypatch.context() as patched:
-            patched.setattr(labelstudio, "START_LIMIT_S", 0.0)
+            patched.setattr(local_server, "START_LIMIT_S", 0.0)
             with pytest.raises(ServerError, match="not up yet"):
                 start(folder, "slow")
         pid = pid_of(folder)
@@ -254,7 +261,7 @@ def path_to(program: Path) -> str:
 def started(tmp_path: Path, *arguments: str) -> Result:
     program = write_program(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as probe, pytest.MonkeyPatch.context() as patched:
-        patched.setattr("fire_toolkit.cli.labelstudio.FIRST_PORT", probe.getsockname()[1])
+        patched.setattr("fire_toolkit.labelstudio.local_server.FIRST_PORT", probe.getsockname()[1])
         probe.close()
         return run("labelstudio", "start", *arguments, PATH=path_to(program))
 

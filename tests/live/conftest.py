@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE))
 from live_browser import programs  # noqa: E402
 from live_server import LiveServer, clips, installed  # noqa: E402
 
-from fire_toolkit.cli.labelstudio import LOG, stop_server  # noqa: E402
+from fire_toolkit.labelstudio.local_server import LOG, stop_server  # noqa: E402
 
 _seconds: dict[str, float] = {}
 

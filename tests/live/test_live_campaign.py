@@ -20,8 +20,8 @@ from live_server import LiveServer
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
-from fire_toolkit.cli.labelstudio import LOCK, server_process
 from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.labelstudio.local_server import LOCK, server_process
 from fire_toolkit.media.server import MediaServer
 from fire_toolkit.workspace.locks import is_locked
 

@@ -19,7 +19,7 @@ from live_server import LiveServer, clips
 from test_live_browser import SUBMIT, VIDEO, is_disabled, log_in, plays, text
 from test_live_campaign import Site
 
-from fire_toolkit.cli.labelstudio import stop_server
+from fire_toolkit.labelstudio.local_server import stop_server
 
 DEPLOY = Path(__file__).resolve().parents[2] / "docs" / "deploy"
 NAME = "labels.example.org"
@@ -107,7 +107,7 @@ def site(
         "PATH": "/usr/sbin:/usr/bin:/bin",
     }
     log = os.open(folder / "output", os.O_WRONLY | os.O_CREAT)
-    monkeypatch.setattr("fire_toolkit.cli.labelstudio.FIRST_PORT", ports["server"])
+    monkeypatch.setattr("fire_toolkit.labelstudio.local_server.FIRST_PORT", ports["server"])
     server.start(public_url=url)
     process = subprocess.Popen(command, env=environ, stdout=log, stderr=log)
     serving: subprocess.Popen[bytes] | None = None
