@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +158,13 @@ def without_excluded(given: Given, *, is_said: bool) -> Judgments:
     is_asked = "exclude" in given.values
     for name, reason in given.excluded.items():
         if name not in counts.index and is_asked:
-            people = ", ".join(sorted(counts.index))
-            own = "".join(f"; {name} of a table is {each}" for each in _imported_as(name) & {*counts.index})
+            from fire_toolkit.elsewhere.rows import PEOPLE_KEY, SOURCES, pseudonym_of  # heavy
+            from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, key_at
+
+            people, path = ", ".join(sorted(counts.index)), workspace_path(f"{SERVER_FOLDER}/{PEOPLE_KEY}")
+            key = key_at(path, makes=False) if path else b""
+            here = {pseudonym_of(name, key=key, source=source) for source in SOURCES if key} & {*counts.index}
+            own = "".join(f"; {name} of a table is {each}" for each in here)
             raise UsageError(f"--exclude {name}: no judgment is by {name}{own}; annotators: {people}")
         if is_said:
             of_labels = "" if is_asked else ", as in the labels"
@@ -184,16 +190,6 @@ def unheard(given: Given) -> pd.DataFrame:
     """The pairs that nobody has judged but who is excluded."""
     judged: pd.DataFrame = given.all_judgments[PAIR].drop_duplicates(ignore_index=True)
     return judged[pair_rows(judged, given.judgments) < 0] if given.excluded else judged[:0]
-
-
-def _imported_as(name: str) -> set[str]:
-    """Return the pseudonyms that somebody with this name in an imported file may have here."""
-    from fire_toolkit.elsewhere.rows import PEOPLE_KEY, SOURCES, pseudonym_of  # heavy
-    from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, key_at
-
-    path = workspace_path(f"{SERVER_FOLDER}/{PEOPLE_KEY}")
-    key = key_at(path, makes=False) if path else b""
-    return {pseudonym_of(name, key=key, source=source) for source in SOURCES} if key else set()
 
 
 @reads
@@ -337,7 +333,11 @@ def asked_beside(given: Given) -> Asked:
     }
     paths = {name: pool.with_name(f"{name}.csv") for name in readers} if pool else {}
     beside = {name: readers[name](given.use(path)) for name, path in paths.items() if path.is_file()}
-    sample = beside.get("machine_sample")
+    sample, backbone = beside.get("machine_sample"), ""
+    if sample is not None:
+        with suppress(UsageError):  # the sample is here, and the judge's table is not
+            named = answers_of_judge(given, str(sample["judge_id"].iloc[0]))["backbone"].unique().tolist()
+            backbone = str(named[0]) if len(named) == 1 else ""
     of_labels: Mapping[str, Any] = writer_of(given.needed("labels")).parameters.get("grades") or {}
     return Asked(
         disputes=check_disputes(read_delimited(given.use(disputes))) if disputes.is_file() else None,
@@ -347,14 +347,5 @@ def asked_beside(given: Given) -> Asked:
         machine_sample=sample,
         settled=settled_by(pool) if pool else None,
         highest_grade=int(max(of_labels.values())) if of_labels else None,
-        backbone="" if sample is None else _backbone(given, str(sample["judge_id"].iloc[0])),
+        backbone=backbone,
     )
-
-
-def _backbone(given: Given, judge: str) -> str:
-    """Return the backbone that a judge's table names; empty where the sample is here and the table is not."""
-    try:
-        named = answers_of_judge(given, judge)["backbone"].unique().tolist()
-    except UsageError:
-        return ""
-    return str(named[0]) if len(named) == 1 else ""

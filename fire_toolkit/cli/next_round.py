@@ -251,9 +251,22 @@ def _write(
     parameters: dict[str, Any],
     counts: dict[str, int],
 ) -> Path:
-    """Write a round's files, and begin it in its campaign; return where they are."""
+    """Write a round's files, and begin it in its campaign; return where they are.
+
+    A plan that lies there is kept beside it, unless this one has all its pairs.
+    """
     place = again.given.out(f"plan/round-{again.number}")
-    _set_aside(place, files["pool.csv"])
+    writer = writer_of(place / "pool.csv")
+    if (place / "pool.csv").is_file() and writer.stage == "next-round":  # others are not written over
+        before = read_delimited(place / "pool.csv", required=PAIR)
+        if n_lost := int((pair_rows(before, files["pool.csv"]) < 0).sum()):
+            earlier = (place.with_name(f"{place.name}.earlier-{n}") for n in count(1))
+            kept = next(at for at in earlier if not at.exists())
+            kept.mkdir()
+            for name in (*writer.outputs, MANIFEST):
+                (place / name).rename(kept / name)
+            words = f"another plan of {n_of(len(before), 'pair')}, {n_lost:,} of them not in this one"
+            say(f"note: {place} held {words}; it is kept in {kept}")
     again.given.write(place, files, "next-round", parameters, counts)
     if again.campaign and entry:
         begin(again.campaign.root, again.campaign.campaign, [entry])
@@ -293,23 +306,6 @@ def _say_loads(loads: dict[str, int]) -> None:
     """Say who got how many tasks of a round."""
     if loads:
         say("given to " + ", ".join(f"{name} {n:,}" for name, n in loads.items()))
-
-
-def _set_aside(place: Path, pool: Pool) -> None:
-    """Keep a plan that lies where another is about to be written, unless that one has all its pairs."""
-    writer = writer_of(place / "pool.csv")
-    if not (place / "pool.csv").is_file() or writer.stage != "next-round":
-        return  # it is not ours, and will not be written over
-    before = read_delimited(place / "pool.csv", required=PAIR)
-    n_lost = int((pair_rows(before, pool) < 0).sum())
-    if not n_lost:
-        return
-    kept = next(at for n in count(1) if not (at := place.with_name(f"{place.name}.earlier-{n}")).exists())
-    kept.mkdir()
-    for name in (*writer.outputs, MANIFEST):
-        (place / name).rename(kept / name)
-    words = f"another plan of {n_of(len(before), 'pair')}, {n_lost:,} of them not in this one"
-    say(f"note: {place} held {words}; it is kept in {kept}")
 
 
 def _ask_marked(given: Given, marked: Path, annotators: Sequence[str]) -> None:

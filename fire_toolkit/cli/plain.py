@@ -111,7 +111,9 @@ def made_by(*decorators: Callable[..., Any]) -> list[click.Parameter]:
 
 def option_of(parameter: inspect.Parameter, hint: Any, words: str) -> click.Parameter:
     """Return the option of a plain value, or its argument: a flag, a choice, one value, or several."""
-    kind, more = _kind_of(hint), marked(hint, Option) or Option()
+    kind, more = hint.__origin__ if hasattr(hint, "__metadata__") else hint, marked(hint, Option) or Option()
+    others = [each for each in get_args(kind) if each is not type(None)]
+    kind = others[0] if type(None) in get_args(kind) and len(others) == 1 else kind
     is_needed = parameter.default is parameter.empty
     several = any(get_origin(each) in (tuple, Sequence, Mapping) for each in (kind, *get_args(kind)))
     if more.is_argument:
@@ -159,13 +161,6 @@ def _type_of(kind: Any, hint: Any) -> click.ParamType[Any]:
     else:
         found = click.Path(path_type=Path) if of is Path else click.types.convert_type(of)
     return found
-
-
-def _kind_of(hint: Any) -> Any:
-    """Return the type of an annotation, without marks and without None."""
-    kind = hint.__origin__ if hasattr(hint, "__metadata__") else hint
-    others = [each for each in get_args(kind) if each is not type(None)]
-    return others[0] if type(None) in get_args(kind) and len(others) == 1 else kind
 
 
 _SAME = ({"query", "query_id"}, {"doc", "doc_id"}, {"annotator", "annotator_id"})

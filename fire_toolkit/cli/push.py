@@ -179,19 +179,17 @@ class _Rounds:
             return [self._moved(last)]
         if not new and (adds or self.annotators or not last):
             if last and last.number not in files and not adds:
-                return [self._moved(last)] if last.carrier == BY_HAND else self._as_given(last)
+                if last.carrier == BY_HAND:
+                    return [self._moved(last)]
+                names = list(dict.fromkeys(last.assignments["annotator_id"]))
+                if {*loads_of(self.annotators)} != {*names}:
+                    raise UsageError(
+                        f"round {last.number} was given to {', '.join(names)}; `fire-toolkit push` sends it "
+                        "to them, and `annotators reassign` gives what somebody has not answered to others"
+                    )
+                return []  # `next-round` has begun it, and chose whom it asks
             new = [files[max(files)] if files else relative_path(tasks_file(self.root, 1))]
         return [self._new(file) for file in new]
-
-    def _as_given(self, entry: Round) -> list[Round]:
-        """Return no round that begins: `next-round` has begun it, and chose whom it asks."""
-        names = list(dict.fromkeys(entry.assignments["annotator_id"]))
-        if {*loads_of(self.annotators)} != {*names}:
-            raise UsageError(
-                f"round {entry.number} was given to {', '.join(names)}; `fire-toolkit push` sends it to "
-                "them, and `annotators reassign` gives what somebody has not answered to others"
-            )
-        return []
 
     def _moved(self, entry: Round) -> Round:
         """Return a round as another carrier has it, to which nobody was asked anything in it yet."""

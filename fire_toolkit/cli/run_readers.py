@@ -54,26 +54,20 @@ def own(given: Given) -> OwnItemRule:
         return OwnItemRule.chosen(option, of_query)
     if path is None or not of_query:
         return OwnItemRule({}, False, "")
-    rule, why = _protocol(path)
-    return OwnItemRule(of_query, rule == "drop", why)
-
-
-def _protocol(queries: Path) -> tuple[str, str]:
-    """Return the rule of the collection that a file of queries belongs to, and how it is known."""
-    manifest = manifest_at(queries.with_name(MANIFEST))
-    recorded = manifest.parameters if queries.name in manifest.outputs else {}
-    rule = recorded.get("own_item")
-    if rule in RULES:
-        return rule, "the collection's protocol"
-    if "own_item" in recorded or not recorded:
+    manifest = manifest_at(path.with_name(MANIFEST))
+    recorded = manifest.parameters if path.name in manifest.outputs else {}
+    rule, why = recorded.get("own_item"), "the collection's protocol"
+    if rule not in RULES and ("own_item" in recorded or not recorded):
         context = click.get_current_context(silent=True)
         has_option = context is None or any(each.name == "own_item" for each in context.command.params)
         of_collection = "`fire-toolkit add-collection FILE... --own-item drop` of the benchmark's files"
         words = f"{'--own-item drop' if has_option else of_collection} leaves them out"
-        return "keep", f"no protocol is known for these queries; {words}"
-    readers = recorded.get("readers")
-    rule = own_item_rule_of(readers.values() if isinstance(readers, dict) else ())
-    return rule or "keep", "assumed, as the collection's manifest does not say; run add-collection again"
+        why = f"no protocol is known for these queries; {words}"
+    elif rule not in RULES:
+        readers = recorded.get("readers")
+        rule = own_item_rule_of(readers.values() if isinstance(readers, dict) else ())
+        why = "assumed, as the collection's manifest does not say; run add-collection again"
+    return OwnItemRule(of_query, rule == "drop", why)
 
 
 def read_runs(given: Given, depth: int | None = None) -> list[Any]:

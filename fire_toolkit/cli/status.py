@@ -69,7 +69,7 @@ def status(*, as_json: bool) -> None:
     Where files have changed, `refresh` gives the commands again that read them.
     """
     workspace = needed_workspace("; make a workspace with `fire-toolkit init`")
-    standing = standing_of(workspace, lambda state: _with_news(_with_judged(state, workspace), workspace))
+    standing = standing_of(workspace, lambda state: _told(state, workspace))
     states = standing.stages
     if as_json:
         rows = [{"stage": s.stage.name, "state": s.state, "reason": s.reason} for s in states]
@@ -133,8 +133,18 @@ def _say_progress() -> None:
         say(due)
 
 
-def _with_judged(state: StageState, workspace: Workspace) -> StageState:
-    """Return the state of tasks that wait for `push` with how many of their pairs were judged meanwhile."""
+def _told(state: StageState, workspace: Workspace) -> StageState:
+    """Return the state of a stage as it is to be told.
+
+    With tasks that wait for `push` how many of their pairs were judged meanwhile; with a pool whose runs have
+    changed what they bring that nobody was asked.
+    """
+    if runs := changed_runs(state, workspace):
+        try:
+            news = _news_of_runs(workspace, runs, are_all=len(runs) == state.n_reasons)
+        except FireError as error:
+            news = str(error)
+        return replace(state, reason=f"{news} ({state.reason})") if news else state
     path = workspace.root / "judgments" / "judgments.csv"
     if state.stage.name != "tasks" or state.state != "done" or not path.is_file():
         return state
@@ -147,18 +157,6 @@ def _with_judged(state: StageState, workspace: Workspace) -> StageState:
     n_judged = len(task_keys(handed_out(workspace.root)[unsent]).intersection(keys))
     words = f"{state.reason}; {n_of(n_judged, 'pair')} judged since then, which push leaves out"
     return replace(state, reason=words) if n_judged else state
-
-
-def _with_news(state: StageState, workspace: Workspace) -> StageState:
-    """Return the state of a pool whose runs have changed with what they bring that nobody was asked."""
-    runs = changed_runs(state, workspace)
-    if not runs:
-        return state
-    try:
-        news = _news_of_runs(workspace, runs, are_all=len(runs) == state.n_reasons)
-    except FireError as error:
-        news = str(error)
-    return replace(state, reason=f"{news} ({state.reason})") if news else state
 
 
 def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: bool) -> str | None:
