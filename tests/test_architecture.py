@@ -56,7 +56,7 @@ def impure(paths: Iterable[Path]) -> dict[str, set[str]]:
 
 
 # The campaign keeps records and a ledger, and knows no carrier; what it computes touches no file.
-KEEPERS = {"merging", "carrier", "records", "salvage", "store", "task_files", "written"}
+KEEPERS = {"beginning", "merging", "carrier", "records", "salvage", "store", "task_files", "written"}
 BELOW_THE_CAMPAIGN = {"campaign", "resolution", "files", "syntax", "formats", "workspace"}
 LAYERS = {stage: ({stage}, BASE | others | {stage}) for stage, others in STAGES.items()}
 LAYERS |= {"the base": (BASE, BASE), "the campaign": ({"campaign"}, BASE | BELOW_THE_CAMPAIGN)}

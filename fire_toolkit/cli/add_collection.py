@@ -55,7 +55,6 @@ def add_collection(
         texts_as_items: Read it the other way round (image to text): items are the queries, and texts are what
             is ranked.
         out: Folder for queries.tsv, items.tsv, qrels.txt and manifest.json.
-        as_json: Print the counts.
     """
     inputs = Given({"out": out, "as_json": as_json})
     folder = inputs.out("collection")

@@ -79,7 +79,6 @@ def add_run(
             higher the better (similarity), or the lower (distance, as of faiss L2 and hnswlib).
         mask: Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).
         out: Folder for the runs. [default: the workspace's runs/]
-        as_json: Print the reports.
     """
     if candidates and similarity:
         raise click.UsageError("--scores and --similarity are of two kinds of FILEs; leave one of them out")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,18 +12,15 @@ from pathlib import Path
 import click
 import pandas as pd
 
+from fire_toolkit.campaign.beginning import DESIGN_FILE, check_policy, extended_design
 from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_SERVER,
     FOLDER,
     Campaign,
-    Round,
     Rounds,
-    read_campaign,
     read_retired,
-    write_campaign,
-    write_round,
 )
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import first_asked, people_asked, people_of_carrier
@@ -32,11 +28,9 @@ from fire_toolkit.cli.common import current_workspace, n_of, named_file, needed_
 from fire_toolkit.cli.given import Given, reads
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
-from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.guideline_files import guideline_of
-from fire_toolkit.formats.tables.table_files import COLUMNS, read_design, read_pool, read_pool_sources
-from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
+from fire_toolkit.formats.tables.table_files import COLUMNS, read_design
 from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
@@ -49,16 +43,12 @@ from fire_toolkit.labelstudio.places import read_places
 from fire_toolkit.labelstudio.register import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.resolution.design import (
-    VERIFY_POSITIVES,
     decide_classes,
-    design_pairs,
     open_pairs,
     votes_in_order,
 )
 from fire_toolkit.tables import Judgments
-from fire_toolkit.tables.columns import PAIR, pair_rows
-from fire_toolkit.tables.design import UNTIL_CONFIRMED, VERIFY
-from fire_toolkit.tables.further import DEEP
+from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import write_files
 
@@ -173,33 +163,6 @@ def begun_campaign() -> Begun:
     return campaign
 
 
-def campaign_of(root: Path, rules: Guideline) -> Campaign:
-    """Return the workspace's campaign, or a new one (not yet written).
-
-    A campaign keeps the page that it began with when the guideline's page has come to look different.
-    """
-    found = read_campaign(root)
-    digest = config_sha256(rules.label_config)
-    if found is None:
-        key = uuid.uuid4().hex[:12]
-        return Campaign(key, rules.name, rules.sha256, digest, rules.label_config)
-    pages = (parse_label_config(page) for page in (rules.label_config, found.label_config))
-    is_same = found.config_sha256 == digest or next(pages).asks_as(next(pages))
-    if found.guideline != rules.name or not is_same:
-        raise UsageError(
-            f"the campaign began with another labeling page (guideline {found.guideline}, now {rules.name}); "
-            "answers to two pages cannot be mixed: use that guideline, or another workspace"
-        )
-    return found
-
-
-def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
-    """Write down what is about to be given out; what is there already must be the same."""
-    for entry in entries:
-        write_round(root, entry)
-    write_campaign(root, campaign)
-
-
 def deliver_files() -> None:
     """Write the files of rounds by hand that are not there."""
     campaign = begun_here()
@@ -300,9 +263,6 @@ def private_folder() -> Path:
     return needed_workspace().root / SERVER_FOLDER
 
 
-FILE = "design.csv"
-
-
 @reads
 def design(given: Given) -> pd.DataFrame | None:
     """How many votes each pair was to get: as the file given has it, else the campaign; None: not known."""
@@ -310,40 +270,11 @@ def design(given: Given) -> pd.DataFrame | None:
     campaign = begun_here()
     if campaign is None or given.values.get("judgments") is not None:
         return named
-    recorded = campaign.root / FOLDER / FILE
+    recorded = campaign.root / FOLDER / DESIGN_FILE
     known = read_design(recorded) if recorded.is_file() else None
-    own = _extended(known, campaign, None, None)
+    with campaign.store() as store:
+        own = extended_design(known, first_asked(store), None, None)
     return own if named is None else pd.concat([named, own[pair_rows(own, named) < 0]], ignore_index=True)
-
-
-def policy_of(root: Path) -> str | None:
-    """Return the policy that a campaign's record names; None where it has none."""
-    path = root / FOLDER / FILE
-    if not path.is_file():
-        return None
-    design = read_design(path)
-    if design["cells"].ne("").any():  # no other policy goes by where runs rank a pair
-        return UNTIL_CONFIRMED
-    return VERIFY_POSITIVES if (design["design_class"] == VERIFY).any() else None
-
-
-def check_policy(root: Path, policy: str | None) -> str | None:
-    """Return the policy that holds from now on: the one given, else the one recorded, else None.
-
-    Raises:
-        UsageError: another policy was recorded, or until-confirmed without the workspace's pool sources.
-    """
-    before = policy_of(root)
-    if policy and before and policy != before:
-        raise UsageError(
-            f"the campaign's policy is {before}, and votes were asked by it; it cannot be {policy} now"
-        )
-    sources = root / "pool" / "pool_sources.csv"
-    if policy == UNTIL_CONFIRMED and not sources.is_file():
-        raise UsageError(
-            f"{sources}: no such file; {policy} goes by where runs rank a pair, so run `pool` first"
-        )
-    return policy or before
 
 
 def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd.DataFrame | None:
@@ -355,15 +286,16 @@ def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd
     campaign = begun_here()
     if chosen is None or campaign is None:
         return None
-    path = root / FOLDER / FILE
+    path = root / FOLDER / DESIGN_FILE
     known = read_design(path) if path.is_file() else None
-    found = _extended(known, campaign, chosen, root)
+    with campaign.store() as store:
+        found = extended_design(known, first_asked(store), chosen, root, named_file("qrels"))
     if is_kept:
         write_files({path: delimited_text(found[COLUMNS]).encode()})
     if known is None:
         counts = found["design_class"].value_counts()
         named = ", ".join(f"{n:,} {name}" for name, n in counts.items())
-        say(f"policy {chosen}: {n_of(len(found), 'pair')} by design ({named}), in {FOLDER}/{FILE}")
+        say(f"policy {chosen}: {n_of(len(found), 'pair')} by design ({named}), in {FOLDER}/{DESIGN_FILE}")
     return found
 
 
@@ -372,25 +304,3 @@ def open_by_design(design: pd.DataFrame | None, judgments: Judgments, grades: Gr
     if design is None:
         return None
     return open_pairs(decide_classes(design, votes_in_order(judgments, grades=grades)))
-
-
-def _extended(
-    known: pd.DataFrame | None, campaign: Begun, policy: str | None, root: Path | None
-) -> pd.DataFrame:
-    """Return a design with the pairs that rounds ask first and it does not hold yet."""
-    with campaign.store() as store:
-        asked = first_asked(store)
-    fresh = asked if known is None else asked[pair_rows(asked, known) < 0]
-    if known is not None and not len(fresh):
-        return known
-    sources = original = deep = None
-    if root:
-        path = root / "pool" / "pool.csv"
-        pool = read_pool(path) if path.is_file() else None
-        if pool is not None and "stratum" in pool:  # asked because they, or their queries, were drawn
-            deep = pool.loc[(pool["stratum"] == DEEP) | (pool["inclusion_probability"] < 1), PAIR]
-        named = named_file("qrels", "collection")
-        original = read_qrels(named) if named and named.is_file() else None
-        sources = read_pool_sources(root / "pool" / "pool_sources.csv") if policy == UNTIL_CONFIRMED else None
-    added = design_pairs(fresh, policy=policy, sources=sources, original=original, deep=deep)
-    return added if known is None else pd.concat([known, added], ignore_index=True)

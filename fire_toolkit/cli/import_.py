@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,13 +13,14 @@ from typing import Annotated, Any
 import click
 import pandas as pd
 
+from fire_toolkit.campaign.beginning import campaign_of
 from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.store import Store, is_record, read_ledger
 from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
-from fire_toolkit.cli.campaigns import begun_here, campaign_of, private_folder
+from fire_toolkit.cli.campaigns import begun_here, private_folder
 from fire_toolkit.cli.common import (
     current_workspace,
     n_of,
@@ -30,6 +30,7 @@ from fire_toolkit.cli.common import (
     relative_path,
     say_next,
     say_notes,
+    without_collection,
     writes_workspace,
 )
 from fire_toolkit.cli.given import Given
@@ -118,7 +119,6 @@ def import_(
         guideline: The guideline judged by. [default: caption-relevance-v1]
         out: The judgments (CSV); dropped.csv is written beside it.
         elsewhere: How judgments made elsewhere are read.
-        as_json: Print the counts.
     """
     given = Given({"guideline": guideline, "out": out, "as_json": as_json})
     file = given.out("judgments/judgments.csv")
@@ -142,7 +142,7 @@ def import_(
         if begun_here() is None and all(is_table) and all(has_columns(path, *_OF_TABLE) for path in paths):
             elsewhere = replace(elsewhere, columns=("label=label",))
     is_usual = out is None
-    with _without_collection():
+    with without_collection():
         if elsewhere.is_asked:
             _from_elsewhere(given, paths, elsewhere)
         elif is_usual and (root := _ledger_here(paths)):
@@ -231,18 +231,6 @@ def _hint_at_foreign(paths: Sequence[Path], rules: Guideline) -> Iterator[None]:
         if path and (words := how_to_read(path, str(error), [label.name for label in rules.labels])):
             raise FormatError(words) from None
         raise
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Look for no circles among objects meanwhile: answers are millions of them, and none is in a circle."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from fire_toolkit.cli.common import WORDS, FireGroup
+from fire_toolkit.cli.common import WORDS, FireGroup, without_collection
 
 FILE = "helps.json"
 _FUNCTIONS = "fire_toolkit.commands"
@@ -66,12 +66,10 @@ def _imported(name: str) -> ModuleType:
     """Return a module; what its import makes stays, so cycles are not looked for in it, then or later."""
     if name in sys.modules or not gc.isenabled():
         return import_module(name)
-    gc.disable()
-    try:
-        return import_module(name)
-    finally:
+    with without_collection():
+        module = import_module(name)
         gc.freeze()
-        gc.enable()
+    return module
 
 
 class Group(NamedTuple):

@@ -11,19 +11,13 @@ from typing import Annotated, Any
 import click
 import pandas as pd
 
+from fire_toolkit.campaign.beginning import begin
 from fire_toolkit.campaign.progress import load_of
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.cli.again import Again
 from fire_toolkit.cli.auditing import draw_for_experts
-from fire_toolkit.cli.campaigns import (
-    begin,
-    begun_here,
-    deliver_files,
-    names_of,
-    open_by_design,
-    record_design,
-)
+from fire_toolkit.cli.campaigns import begun_here, deliver_files, names_of, open_by_design, record_design
 from fire_toolkit.cli.common import (
     n_of,
     named,

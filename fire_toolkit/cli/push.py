@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import click
 
+from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy
 from fire_toolkit.campaign.carrier import Carried, Carrier, Delivered
 from fire_toolkit.campaign.records import (
     BY_HAND,
@@ -27,10 +28,7 @@ from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_files import overlap_file, read_task_files
 from fire_toolkit.cli.campaigns import (
     active_annotators,
-    begin,
     begun_here,
-    campaign_of,
-    check_policy,
     guideline_of_campaign,
     handed_to,
     loads_of,

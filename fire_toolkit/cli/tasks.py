@@ -16,6 +16,7 @@ from fire_toolkit.campaign.asking import (
     refuse_unseen,
     round_of_pairs,
 )
+from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.campaign.records import BY_HAND, Round, refuse_other_round
 from fire_toolkit.campaign.rounds import first_round
@@ -23,10 +24,7 @@ from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overla
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
-    begin,
     begun_here,
-    campaign_of,
-    check_policy,
     handed_to,
     knows_server,
     loads_of,

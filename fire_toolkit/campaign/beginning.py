@@ -1,0 +1,110 @@
+"""What a campaign begins with: its record, its rounds, and which positives get a second vote by design."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from fire_toolkit.campaign.records import FOLDER, Campaign, Round, read_campaign, write_campaign, write_round
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.table_files import read_design, read_pool, read_pool_sources
+from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.resolution.design import VERIFY_POSITIVES, design_pairs
+from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.design import UNTIL_CONFIRMED, VERIFY
+from fire_toolkit.tables.further import DEEP
+
+DESIGN_FILE = "design.csv"
+
+
+def campaign_of(root: Path, rules: Guideline) -> Campaign:
+    """Return the workspace's campaign, or a new one (not yet written).
+
+    A campaign keeps the page that it began with when the guideline's page has come to look different.
+    """
+    found = read_campaign(root)
+    digest = config_sha256(rules.label_config)
+    if found is None:
+        key = uuid.uuid4().hex[:12]
+        return Campaign(key, rules.name, rules.sha256, digest, rules.label_config)
+    pages = (parse_label_config(page) for page in (rules.label_config, found.label_config))
+    is_same = found.config_sha256 == digest or next(pages).asks_as(next(pages))
+    if found.guideline != rules.name or not is_same:
+        raise UsageError(
+            f"the campaign began with another labeling page (guideline {found.guideline}, now {rules.name}); "
+            "answers to two pages cannot be mixed: use that guideline, or another workspace"
+        )
+    return found
+
+
+def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
+    """Write down what is about to be given out; what is there already must be the same."""
+    for entry in entries:
+        write_round(root, entry)
+    write_campaign(root, campaign)
+
+
+def policy_of(root: Path) -> str | None:
+    """Return the policy that a campaign's record names; None where it has none."""
+    path = root / FOLDER / DESIGN_FILE
+    if not path.is_file():
+        return None
+    design = read_design(path)
+    if design["cells"].ne("").any():  # no other policy goes by where runs rank a pair
+        return UNTIL_CONFIRMED
+    return VERIFY_POSITIVES if (design["design_class"] == VERIFY).any() else None
+
+
+def check_policy(root: Path, policy: str | None) -> str | None:
+    """Return the policy that holds from now on: the one given, else the one recorded, else None.
+
+    Raises:
+        UsageError: another policy was recorded, or until-confirmed without the workspace's pool sources.
+    """
+    before = policy_of(root)
+    if policy and before and policy != before:
+        raise UsageError(
+            f"the campaign's policy is {before}, and votes were asked by it; it cannot be {policy} now"
+        )
+    sources = root / "pool" / "pool_sources.csv"
+    if policy == UNTIL_CONFIRMED and not sources.is_file():
+        raise UsageError(
+            f"{sources}: no such file; {policy} goes by where runs rank a pair, so run `pool` first"
+        )
+    return policy or before
+
+
+def extended_design(
+    known: pd.DataFrame | None,
+    asked: pd.DataFrame,
+    policy: str | None,
+    root: Path | None,
+    original: Path | None = None,
+) -> pd.DataFrame:
+    """Return a design with the pairs that rounds ask first and it does not hold yet.
+
+    Args:
+        known: the design so far; None: there is none.
+        asked: the pairs that rounds ask first, see `first_asked`.
+        policy: which positives get a second vote.
+        root: the workspace, whose pool says how pairs came in; None: it is not looked at.
+        original: the file of its original qrels.
+    """
+    fresh = asked if known is None else asked[pair_rows(asked, known) < 0]
+    if known is not None and not len(fresh):
+        return known
+    sources = qrels = deep = None
+    if root:
+        path = root / "pool" / "pool.csv"
+        pool = read_pool(path) if path.is_file() else None
+        if pool is not None and "stratum" in pool:  # asked because they, or their queries, were drawn
+            deep = pool.loc[(pool["stratum"] == DEEP) | (pool["inclusion_probability"] < 1), PAIR]
+        qrels = read_qrels(original) if original and original.is_file() else None
+        sources = read_pool_sources(root / "pool" / "pool_sources.csv") if policy == UNTIL_CONFIRMED else None
+    added = design_pairs(fresh, policy=policy, sources=sources, original=qrels, deep=deep)
+    return added if known is None else pd.concat([known, added], ignore_index=True)
