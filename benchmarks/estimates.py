@@ -23,7 +23,7 @@ import pandas as pd
 
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.inference.drawn_pairs import DrawnPairs, micro_recall, sampled_precision
+from fire_toolkit.inference.drawn_pairs import UNDRAWN, DrawnPairs, micro_recall, sampled_precision
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
 from fire_toolkit.measures import parse_measure, parse_measures
@@ -209,13 +209,13 @@ def check_pair_samples(world: World, n_draws: int) -> list[Checked]:
 
     def draw(rng: np.random.Generator) -> np.ndarray:
         kept = rng.random(len(chance)) < chance
-        guess, label, query = pairs.guess[kept], pairs.label[kept], pairs.query[kept]
-        own = DrawnPairs(guess, label, query, pairs.n_queries, chance=chance[kept])
+        label = np.where(kept, pairs.label, UNDRAWN)
+        own = DrawnPairs(pairs.guess, label, pairs.query, pairs.n_queries, chance=chance)
         found = []
         for rank in ranks.values():
-            found += [sampled_precision(own, rank[kept] <= k, k=k)[:3] for k in (20, 50)]
-            found.append(micro_recall(own, rank[kept] <= DEEP)[:3])
-            found.append((hajek_recall(own, rank[kept] <= DEEP), np.nan, np.nan))
+            found += [sampled_precision(own, rank <= k, k=k)[:3] for k in (20, 50)]
+            found.append(micro_recall(own, rank <= DEEP)[:3])
+            found.append((hajek_recall(own, rank <= DEEP), np.nan, np.nan))
         return np.array(found).reshape(len(ranks), 4, 3)
 
     found = repeated(draw, n_draws)
@@ -236,7 +236,7 @@ def check_pair_samples(world: World, n_draws: int) -> list[Checked]:
 
 def hajek_recall(pairs: DrawnPairs, is_in_top: np.ndarray) -> float:
     """Return the mean over queries of each query's own ratio, which the toolkit refuses."""
-    weight = pairs.label / np.asarray(pairs.chance)
+    weight = (pairs.label == 1) / np.asarray(pairs.chance)
     found, all_of = (
         np.bincount(pairs.query, weights=weight * each, minlength=pairs.n_queries)
         for each in (is_in_top, np.ones_like(weight))

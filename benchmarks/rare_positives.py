@@ -26,6 +26,7 @@ import numpy as np
 
 from fire_toolkit.inference.drawn_pairs import (
     KNOWN,
+    UNDRAWN,
     DrawnPairs,
     micro_recall,
     sampled_precision,
@@ -123,21 +124,20 @@ def strata_draws(prevalence: float, rates: tuple[float, float], rng: np.random.G
     truth = rng.random(n) < prevalence * np.select([rank == 1, rank == 6], [4.0, 1.5], 0.75)
     before = (np.arange(n) % 60 == 0) & (rng.random(n) < 0.8)
     truth |= before
-    in_a, in_b = rng.random((2, n)) < 0.8
+    in_a, in_b = (rng.random((2, n)) < 0.8) & (rank <= 6)
     query = np.repeat(np.arange(N_QUERIES), 60)
-    in_a, in_b = in_a & (rank <= 6), in_b & (rank <= 6)
+    probability, known = np.where(before, 1.0, chance), before * 1.0
 
     def draw(rng: np.random.Generator) -> dict[str, Cell]:
         kept = (rng.random(n) < chance) | before
-        probability = np.where(before, 1.0, chance)[kept]
-        both = (before[kept] * 1.0, truth[kept] * 1.0, query[kept], N_QUERIES)
-        pairs = DrawnPairs(*both, chance=probability, whole_to=5)
-        a, b = in_a[kept], in_b[kept]
+        pairs = DrawnPairs(
+            known, np.where(kept, truth, UNDRAWN), query, N_QUERIES, chance=probability, whole_to=5
+        )
         found = {run: (truth & top).sum() / 20 / N_QUERIES for run, top in (("a", in_a), ("b", in_b))}
         return {
-            "P@20": cell(found["a"], sampled_precision(pairs, a, k=20)),
-            "difference in P@20": cell(found["a"] - found["b"], sampled_precision(pairs, a, b, k=20)),
-            "micro R@20": cell((truth & in_a).sum() / truth.sum(), micro_recall(pairs, a)),
+            "P@20": cell(found["a"], sampled_precision(pairs, in_a, k=20)),
+            "difference in P@20": cell(found["a"] - found["b"], sampled_precision(pairs, in_a, in_b, k=20)),
+            "micro R@20": cell((truth & in_a).sum() / truth.sum(), micro_recall(pairs, in_a)),
             "never judged": cell(1 - truth[kept].sum() / truth.sum(), undrawn_share(pairs)),
         }
 
@@ -228,13 +228,14 @@ class Cell95:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="2,000 repetitions a cell")
-    parser.add_argument("--only", default="", help="designs whose name holds this")
+    parser.add_argument("--draws", type=int, help="as many, where 2,000 are too few")
+    parser.add_argument("--only", default="", help="designs whose name and prevalence hold this")
     given = parser.parse_args()
-    n, n_worlds = (2000, 40) if given.full else (40, 8)
+    n, n_worlds = (given.draws or 2000, 40) if given.full or given.draws else (40, 8)
     error = (0.95 * 0.05 / n) ** 0.5
     table: dict[str, list[Cell95]] = {}
     for name, prevalence, world in designs():
-        if given.only not in name:
+        if given.only not in f"{name}, {prevalence:.0%}":
             continue
         rng = np.random.default_rng(zlib.crc32(f"{name} {prevalence}".encode()))
         draws = [world(rng) for _ in range(n_worlds)]

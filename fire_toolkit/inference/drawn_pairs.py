@@ -23,81 +23,34 @@ from fire_toolkit.inference.limits import (
     score_limits,
 )
 from fire_toolkit.inference.resampling import cluster_sums
+from fire_toolkit.inference.totals import Total
 
 KNOWN = -1  # the stratum of pairs whose relevance is known without a draw
+UNDRAWN = -1.0  # the label of a pair that could be drawn and was not
 LEAST_PAIRS = 100  # drawn by chance: one positive is then expected where 1% are relevant
+_SLIP = 1e-9  # so that chances that sum to a whole number are one
 NO_POSITIVE = "there is no positive of which it could be a share"
-
-
-@dataclass(frozen=True, eq=False)
-class Total:
-    """The estimated number of positives among some pairs.
-
-    values: (n_queries,) whose sum it is, and whose spread over queries holds the error of the draw too.
-    residuals: of each pair, whose squares sum to the variance over draws, these queries given; those of two
-    totals multiply to their covariance. found: what each pair drawn adds to it, in size. weight: for how many
-    pairs that were not drawn one that was stands, on the mean. known: how much of it needed no draw; most:
-    how much the rest can be; seen, largest: between which it lies whatever the pairs not drawn are. open:
-    what pairs that were drawn one by one and have no label would add, were all of them positive.
-    """
-
-    values: Floats
-    residuals: Floats
-    found: Floats
-    weight: float
-    known: float
-    most: float
-    seen: float
-    largest: float
-    open: float = 0.0
-
-    @property
-    def value(self) -> float:
-        """The total itself."""
-        return float(self.values.sum())
-
-    @cached_property
-    def estimate(self) -> Estimate:
-        """The total, with limits for these queries, which have a width also where no positive was drawn."""
-        variance = float(self.residuals @ self.residuals)
-        freedom = freedom_of_weight(self.residuals**2, self.found)
-        options = {"weight": self.weight, "most": self.most, "freedom": freedom}
-        low, high = score_limits(self.value - self.known, variance, **options)
-        limits = max(self.known + low, self.seen), min(self.known + high, self.largest)
-        return Estimate(self.value, *limits, variance**0.5, n_differing=self.n_found)
-
-    @property
-    def if_open(self) -> Estimate:
-        """The same, were all pairs without a label positive."""
-        found = self.estimate
-        estimate, low, high = (value + self.open for value in found[:3])
-        return found._replace(estimate=estimate, low=low, high=high)
-
-    @property
-    def n_found(self) -> int:
-        """How many positives the draw brought, in effect: (Σ found)² / Σ found² (Kish 1965)."""
-        squares = float(self.found @ self.found)
-        return int(float(self.found.sum()) ** 2 / squares) if squares > 0 else 0
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnPairs:
     """Pairs of which some were drawn, what each was taken for before, and the labels of those drawn.
 
-    guess: (n_pairs,) from 0 to 1, fixed before anybody labelled; label: 1 or 0, nan where there is none;
-    query: of each pair; n_queries: of all.
+    guess: (n_pairs,) from 0 to 1, fixed before anybody labelled; label: 1 or 0, nan where there is none, with
+    `chance` `UNDRAWN` where it was not asked for; query: of each pair; n_queries: of all.
 
     With `stratum`, codes from 0 or `KNOWN`, the labels are a simple random sample within each stratum, all of
     whose pairs are here; w = N/n, and the guess is multiplied by λ, from 0 (labels alone) to 1: `trust`, or
-    where that is None the λ of least variance, cov(label, guess)/var(guess), clipped. With one stratum this
-    is PPI++ with the factor 1 − n/N of a finite population; with strata by the guess, whose errors cost
+    where that is None the λ of least variance, cov(label, guess)/var(guess), clipped; then each residual is
+    by the λ and the mean that the others have, as in HC3 (MacKinnon and White 1985). With one stratum this is
+    PPI++ with the factor 1 − n/N of a finite population; with strata by the guess, whose errors cost
     precision and bring no bias, it is the difference estimator.
 
-    With `chance`, in (0, 1], each pair was drawn by itself with this probability, 1 for one that was judged
-    whatever chance said; pairs that are not here count as not relevant, and so do those without a label (in
-    dispute, say), but that the far limit takes them all for positives. w = 1/π, the guess is what the
-    originals say, and the variance is Σ (1 − π)(label − guess)²/π². whole_to: the rank of the runs down to
-    which every pair was judged.
+    With `chance`, in (0, 1], each pair could be drawn, by itself with this probability, 1 for one that was
+    judged whatever chance said; pairs that are not here count as not relevant, and so do those drawn without
+    a label (in dispute, say), but that the far limit takes them all for positives. w = 1/π, the guess is what
+    the originals say, and the variance is Σ (1 − π)(label − guess)²/π². whole_to: the rank of the runs down
+    to which every pair was judged.
 
     Source: Horvitz and Thompson, JASA 1952; Särndal, Swensson and Wretman 1992, 6.3; Angelopoulos, Duchi and
     Zrnic 2023 (PPI++, arXiv 2311.01453).
@@ -128,7 +81,7 @@ class DrawnPairs:
     def is_drawn(self) -> Bools:
         """Which pairs' labels came by the draw."""
         if self.stratum is None:
-            return np.asarray(self.chance) < 1
+            return np.asarray((np.asarray(self.chance) < 1) & (self.label != UNDRAWN))
         return np.asarray((self.stratum != KNOWN) & ~np.isnan(self.label))
 
     @cached_property
@@ -138,6 +91,16 @@ class DrawnPairs:
         n = int(self.stratum.max(initial=KNOWN)) + 1
         parts = self.stratum[self.stratum != KNOWN], self.stratum[self.is_drawn]
         return np.bincount(parts[0], minlength=n), np.bincount(parts[1], minlength=n)
+
+    def n_to_draw(self, of: Bools) -> tuple[float, float]:
+        """Return how many of some pairs could be drawn, and how many of them the design draws on average."""
+        if self.stratum is None:
+            chance = np.asarray(self.chance)[of]
+            chance = chance[chance < 1]
+        else:
+            n_all, n_drawn = self.sizes
+            chance = (n_drawn / np.maximum(n_all, 1))[self.stratum[of & (self.stratum != KNOWN)]]
+        return float(len(chance)), float(chance.sum())
 
     @cached_property
     def _weights(self) -> tuple[Floats, Floats]:
@@ -158,45 +121,54 @@ class DrawnPairs:
         sums = np.bincount(self.stratum[self.is_drawn], values[self.is_drawn], len(n_all))
         return np.append(sums / np.maximum(n_drawn, 1), 0.0)[self.stratum]  # the last is of KNOWN, -1
 
-    def best_trust(self, weight: Floats | Bools) -> float:
-        """Return λ of least variance for the total of weight · relevance over all pairs."""
-        if self.trust is not None or self.stratum is None:
-            return 1.0 if self.trust is None else self.trust
-        both = weight * np.stack([np.nan_to_num(self.label), self.guess])
-        by_label, by_guess = ((each - self._means(each))[self.is_drawn] for each in both)
-        factor = self._weights[1]
-        spread = float((factor * by_guess**2).sum())
-        return float(np.clip((factor * by_label * by_guess).sum() / spread, 0, 1)) if spread else 0.0
+    def _centred(self, values: Floats) -> Floats:
+        """Return values of the pairs drawn less the mean of their stratum."""
+        return np.asarray((values - self._means(values))[self.is_drawn])
 
-    def total(self, of: Bools | None = None, trust: float | None = None) -> Total:
-        """Return the positives among some pairs, labelled or not; trust: λ, None for the best one."""
+    def best_trust(self, weight: Floats | Bools) -> tuple[float, Floats]:
+        """Return λ of least variance for the total of weight · relevance, and for each pair drawn that of the
+        others."""
+        n = int(self.is_drawn.sum())
+        if self.trust is not None or self.stratum is None:
+            trust = 1.0 if self.trust is None else self.trust
+            return trust, np.full(n, trust)
+        by_label, by_guess = (self._centred(weight * each) for each in (self.label, self.guess))
+        both = self._weights[1] * by_guess * np.stack([by_label, by_guess])
+        sums = both.sum(axis=1, keepdims=True)
+        over, under = np.append(sums, sums - both, axis=1)
+        is_known = under > 1e-12 * sums[1]
+        found = np.clip(np.where(is_known, over / np.where(is_known, under, 1.0), 0.0), 0.0, 1.0)
+        return float(found[0]), found[1:]
+
+    def total(self, of: Bools | None = None, trusts: tuple[float, Floats] | None = None) -> Total:
+        """Return the positives among some pairs, labelled or not; trusts: λ, None for the best one."""
         chosen = np.ones(len(self.label), dtype=bool) if of is None else of
-        trust = self.best_trust(chosen) if trust is None else trust
+        trust, without = self.best_trust(chosen) if trusts is None else trusts
         drawn, (weight, factor) = self.is_drawn, self._weights
-        label, has_label = np.nan_to_num(self.label), ~np.isnan(self.label)
+        label, has_label = (self.label == 1) * 1.0, self.label >= 0
         error = chosen * (label - trust * self.guess)
         means = self._means(error)
-        residual = np.where(drawn, error - means, 0.0)
+        residual = (error - means)[drawn]
         of_pair = np.where(has_label & ~drawn, chosen * label, chosen * trust * self.guess + means)
-        of_pair[drawn] += residual[drawn] * weight
+        of_pair[drawn] += residual * weight
         # what is certain without a label: of pairs drawn one by one what the originals say, else nothing
         prior = chosen * self.guess if self.stratum is None else np.zeros(len(label))
         gained = np.where(has_label, chosen * label - prior, 0.0)
-        seen, n_open = float((prior + gained).sum()), float((chosen & ~has_label).sum())
-        own, lost = chosen & drawn, chosen & ~has_label
-        spread = residual[drawn] * np.sqrt(factor)
+        lost = chosen & np.isnan(self.label)
+        seen, n_open = float((prior + gained).sum()), float(lost.sum())
+        n_could, n_expected = self.n_to_draw(chosen)
+        spread = (residual + (trust - without) * self._centred(chosen * self.guess)) * np.sqrt(factor)
+        if self.stratum is not None and self.trust is None:
+            n = self.sizes[1][self.stratum[drawn]]  # the mean, too, is that of the others: with λ this is HC3
+            spread *= np.sqrt(n / np.maximum(n - 1, 1))
         is_whole = self.stratum is not None
-        if is_whole:
-            mean_weight = n_open / own.sum() if own.any() else 0.0
-        else:
-            mean_weight = (1 / np.asarray(self.chance)[own] - 1).mean() if own.any() else 0.0
         return Total(
             values=sum_by_query(self.query, of_pair, self.n_queries),
             residuals=spread,
             found=np.abs(gained[drawn]) * weight,
-            weight=float(mean_weight),
+            weight=(n_could - n_expected) / n_expected if n_expected else 0.0,
             known=float((prior + np.where(drawn, 0.0, gained)).sum()),
-            most=max(float((chosen & (self.stratum != KNOWN)).sum()), 1.0) if is_whole else math.inf,
+            most=max(n_could, 1.0) if is_whole else math.inf,
             seen=seen,
             largest=seen + n_open if is_whole else math.inf,
             open=0.0 if is_whole else float((1 / np.asarray(self.chance)[lost]).sum()),
@@ -206,12 +178,13 @@ class DrawnPairs:
         """Return the positives among some pairs and the others, with the λ that is best for their ratio."""
         if self.stratum is None:
             return self.total(of), self.total(~of)
-        top, rest = self.total(of, 0.0), self.total(~of, 0.0)
+        no_trust = 0.0, np.zeros(int(self.is_drawn.sum()))
+        top, rest = self.total(of, no_trust), self.total(~of, no_trust)
         whole = top.value + rest.value
         if whole <= 0:
             return top, rest
-        trust = self.best_trust(np.asarray(of - top.value / whole))
-        return self.total(of, trust), self.total(~of, trust)
+        trusts = self.best_trust(np.asarray(of - top.value / whole))
+        return self.total(of, trusts), self.total(~of, trusts)
 
     def why_not(self, of: Bools, k: int | None = None, among: str = "in all") -> str:
         """Return why it is not known how many of some pairs are positive; empty where it is.
@@ -222,7 +195,7 @@ class DrawnPairs:
         Args:
             k: the cutoff that all of them lie within, None if there is none; among: what they are, in words.
         """
-        n_drawn = int((self.is_drawn & of).sum())
+        n_drawn = self.n_to_draw(of)[1]
         if self.stratum is None:
             is_whole = n_drawn == 0 if k is None else k <= self.whole_to
         else:
@@ -230,11 +203,11 @@ class DrawnPairs:
             if n_thin := int(((n_labelled < 2) & (n_labelled < n_all)).sum()):
                 return f"{n_thin} strata have fewer than 2 labels; draw more pairs, or judge those drawn"
             is_whole = not np.isnan(self.label[of]).any()
-        if is_whole or n_drawn >= LEAST_PAIRS:
+        if is_whole or n_drawn >= LEAST_PAIRS - _SLIP:
             return ""
         return (
-            f"{n_drawn} of the pairs {among} were drawn by chance, and an interval needs {LEAST_PAIRS}; draw "
-            "more pairs"
+            f"the design draws {int(n_drawn)} of the pairs {among} on average, and an interval needs "
+            f"{LEAST_PAIRS}; draw more pairs"
         )
 
 
@@ -255,22 +228,23 @@ def sampled_precision(
             over queries like these; None: it is for these queries.
 
     Returns:
-        The estimate with its interval (`score_limits`, of two runs joined by `limits_of_difference`), which
-        has a width also where the draw brought no positive. Refused where fewer than 100 of these pairs were
-        drawn by chance and some were not judged; in strata also where one has fewer than two labels.
+        The estimate with its interval (`score_limits`, of two runs `limits_of_difference`), which has a width
+        also where the draw brought no positive. Refused where the design draws fewer than 100 of these pairs
+        on average and some were not judged; in strata also where one has fewer than two labels.
 
     Examples:
-        >>> place, none = np.arange(120), np.zeros(120)
-        >>> pairs = DrawnPairs(none, (place < 30) * 1.0, place, 240, chance=none + 0.5)
+        >>> place, none = np.arange(240), np.zeros(240)
+        >>> label = np.where(place % 2, UNDRAWN, place < 60)
+        >>> pairs = DrawnPairs(none, label, place, 240, chance=none + 0.5)
         >>> [round(value, 4) for value in sampled_precision(pairs, place >= 0, k=1)[:3]]
         [0.25, 0.1942, 0.3218]
-        >>> [round(value, 3) for value in sampled_precision(pairs, place >= 12, place < 12, k=1)[:3]]
-        [0.05, -0.014, 0.116]
+        >>> [round(value, 3) for value in sampled_precision(pairs, place >= 24, place < 24, k=1)[:3]]
+        [0.05, -0.014, 0.117]
         >>> place = np.arange(160)
         >>> label = np.where(place < 120, place % 2.0, np.nan)
         >>> pairs = DrawnPairs(np.full(160, 0.5), label, place, 160, stratum=0 * place)
         >>> [round(value, 4) for value in sampled_precision(pairs, place >= 0, k=1)[:4]]
-        [0.5, 0.455, 0.545, 0.0229]
+        [0.5, 0.4549, 0.5451, 0.023]
     """
     of, among = in_a, f"in its top {k}"
     if in_b is not None:
@@ -281,14 +255,14 @@ def sampled_precision(
     if in_b is not None:
         totals = pairs.total(in_a & ~in_b), pairs.total(in_b & ~in_a)
         a, b = (each.estimate for each in totals)
-        low, high = limits_of_difference(a, b)
+        low, high = limits_of_difference(*(each.count for each in totals))
         limits = low - totals[1].open, high + totals[0].open
         both = Estimate(a.estimate - b.estimate, *limits, math.hypot(a.se, b.se))
         fewer = min(a.n_differing, b.n_differing)
         return both._replace(n_differing=fewer).over(size, least=-1.0)
     total = pairs.total(in_a)
     found = total.estimate
-    found = found._replace(high=total.if_open.high)
+    found = found._replace(high=found.high + total.open)
     if drawn is not None:
         parts = (total.values, total.residuals, total.found)
         limits = _limits_beyond(total.value, parts, drawn, weight=total.weight, most=size)
@@ -329,8 +303,10 @@ def micro_recall(pairs: DrawnPairs, is_in_top: Bools, *, drawn: Ints | None = No
         weight = pairs.total().weight / whole
         low, high = _limits_beyond(estimate, (values, residuals, found), drawn, weight=weight)
     else:
-        low = limits_of_share(top.estimate, rest.if_open)[0]
-        high = limits_of_share(top.if_open, rest.estimate)[1]
+        low = limits_of_share(top.count, rest.count_if_open)[0]
+        high = limits_of_share(top.count_if_open, rest.count)[1]
+        low = max(low, top.seen / (top.seen + rest.largest) if top.seen else 0.0)
+        high = min(high, 1 - rest.seen / (rest.seen + top.largest) if rest.seen else 1.0)
         estimate = min(max(estimate, low), high)
     error, fewer = float(residuals @ residuals) ** 0.5, min(top.n_found, rest.n_found)
     return Estimate(estimate, low, high, error, n_differing=fewer)
@@ -344,23 +320,24 @@ def undrawn_share(pairs: DrawnPairs) -> Estimate:
 
     Returns:
         The share of all queries' positives together, less its bias; its limits are by those of the total. 0
-        where every pair was judged. Refused where fewer than 100 pairs were drawn by chance.
+        where every pair was judged. Refused where the design draws fewer than 100 pairs on average.
 
     Source: Horvitz and Thompson, JASA 1952.
 
     Examples:
-        >>> place, none = np.arange(120), np.zeros(120)
-        >>> pairs = DrawnPairs(none, (place < 30) * 1.0, place, 240, chance=none + 0.5)
+        >>> place, none = np.arange(240), np.zeros(240)
+        >>> label = np.where(place % 2, UNDRAWN, place < 60)
+        >>> pairs = DrawnPairs(none, label, place, 240, chance=none + 0.5)
         >>> [round(value, 3) for value in undrawn_share(pairs)[:3]]
         [0.5, 0.356, 0.612]
     """
-    total, found = pairs.total(), float(np.nansum(pairs.label))
+    total, found = pairs.total(), float((pairs.label == 1).sum())
     if refused := pairs.why_not(np.ones(len(pairs.label), dtype=bool)):
         return Estimate(refused=refused)
     whole = total.estimate
     if whole.estimate <= 0:
         return Estimate(refused=NO_POSITIVE)
-    low, high = 1 - found / whole.low, 1 - found / total.if_open.high
+    low, high = 1 - found / whole.low, 1 - found / (whole.high + total.open)
     # E(found / total) is found / truth · (1 + variance / total²) − their covariance / total²
     both = float(total.residuals @ np.sqrt(1 - np.asarray(pairs.chance)[pairs.is_drawn]))
     share = 1 - found / whole.estimate * (1 - whole.se**2 / whole.estimate**2) - both / whole.estimate**2
@@ -378,6 +355,5 @@ def _limits_beyond(
     sums, sizes = cluster_sums(values[:, None], drawn).T
     n, over_pairs = len(sums), float(residuals @ residuals)
     variance = float(((sums - values.mean() * sizes) ** 2).sum()) * n / max(n - 1, 1)
-    growth = variance / over_pairs if over_pairs else 1.0
-    freedom = max(freedom_of_weight(residuals**2, found) * growth**2, 1.0)
+    freedom = freedom_of_weight(residuals**2, found, variance - over_pairs)
     return score_limits(estimate, variance, weight=weight, most=most, freedom=freedom)

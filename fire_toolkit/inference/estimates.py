@@ -20,6 +20,7 @@ from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.designs import Design, drawn_pairs_of, unlabelled_of
 from fire_toolkit.inference.drawn_pairs import (
     KNOWN,
+    UNDRAWN,
     DrawnPairs,
     micro_recall,
     sampled_precision,
@@ -295,12 +296,14 @@ def estimator(
             found, notes=(f"{n_open}: estimates take them for not relevant",) if is_open.any() else ()
         )
     whole_to, deepest = _depths(design.pairs["stratum"])
-    place = np.flatnonzero(is_labelled | is_open | (probability == 1))  # what was not drawn is no part of it
+    is_asked = is_labelled | is_open | (probability == 1)
+    place = np.flatnonzero(is_asked | is_of_design)
     chance, query = probability[place], joined.query[place]
 
     def at(level: int) -> DrawnPairs:
         known, label = ((each.relevance[place] >= level).astype(np.float64) for each in (before, labels))
         label[is_open[place]] = np.nan
+        label[~is_asked[place]] = UNDRAWN
         return DrawnPairs(known, label, query, n_queries, chance=chance, whole_to=whole_to)
 
     n = int(((chance < 1) & is_labelled[place]).sum())

@@ -6,6 +6,7 @@ All but the exact one are score limits: the values whose own standard error reac
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,10 +14,11 @@ import numpy as np
 from fire_toolkit.arrays import Floats, Ints, mean, wilson_interval, wilson_limits
 from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, Z, t_of, upper_tail
 
-UNSEEN = 0.05  # of one positive, which a sample may have missed
+UNSEEN = 0.07  # of one positive, which a sample may have missed
 _STEPS = 45
 _LONGEST = 60.0  # how far the tilt is followed: down to weights of e^-60
 _TRACE = 1e-9  # queries that an end of the range counts for, where none was seen there
+_EXACT = 1e-9  # the weight of what is known without error
 _ROUNDING = 1e-12  # a variance below this share of p (1 - p) is rounding
 
 
@@ -133,7 +135,7 @@ def score_limits(
     They are the two θ with (estimate − θ)² = t² · w · θ · (1 − θ/most): the variance is that of the θ in
     question, not of the estimate, so that it is not 0 where nothing was found. w is the variance at the
     estimate over estimate · (1 − estimate/most), which for equal weights is the weight of one positive. The
-    sample may hold no positive of the weight that matters, so 1/20 of a positive of the usual weight is added
+    sample may hold no positive of the weight that matters, so .07 of a positive of the usual weight is added
     to both; where nothing was found w is that weight.
 
     Args:
@@ -155,14 +157,19 @@ def score_limits(
     """
     t = t_of(freedom)
     inside = min(max(estimate, 0.0), most)
-    room = inside * (1 - inside / most) + UNSEEN * weight
-    spread = t**2 * (variance + UNSEEN * weight**2) / room if room > 0 else 0.0
+    spread = t**2 * weight_of(inside, variance, weight, most)
     scale, middle = 1 + spread / most, inside + spread / 2
     reach = math.sqrt(max(middle**2 - scale * inside**2, 0.0))
     return max(middle - reach, 0.0) / scale, min((middle + reach) / scale, most)
 
 
-def freedom_of_weight(variances: Floats, values: Floats) -> float:
+def weight_of(inside: float, variance: float, weight: float, most: float) -> float:
+    """Return w of `score_limits`, of an estimate from 0 to `most`; 0 where nothing is unknown."""
+    room = inside * (1 - inside / most) + UNSEEN * weight
+    return (variance + UNSEEN * weight**2) / room if room > 0 else 0.0
+
+
+def freedom_of_weight(variances: Floats, values: Floats, more: float = 0.0) -> float:
     """Return with how many degrees of freedom Σ variances / Σ values is known, the w of `score_limits`.
 
     Infinite where each positive has the same weight. Twice the squared sum over that of the squared residuals
@@ -170,46 +177,103 @@ def freedom_of_weight(variances: Floats, values: Floats) -> float:
 
     Args:
         variances, values: what each pair drawn adds to the variance and to the estimate.
+        more: what is added to the variance, and is known without error.
     """
     total, found = float(variances.sum()), float(values.sum())
     if total <= 0 or found <= 0:
         return math.inf
     squares = float(((variances - total / found * values) ** 2).sum())
-    return max(2 * total**2 / squares, 1.0) if squares > 1e-12 * total**2 else math.inf
+    return max(2 * (total + more) ** 2 / squares, 1.0) if squares > 1e-12 * total**2 else math.inf
 
 
-def limits_of_difference(a: Estimate, b: Estimate) -> tuple[float, float]:
-    """Return the limits of a − b from those of two independent estimates.
+class Count(NamedTuple):
+    """What a draw tells of a total: `known` of it for certain, and how large the rest is.
 
-    Source: Newcombe 1998, method 10; Zou and Donner 2008 (MOVER).
-
-    Examples:
-        >>> [round(limit, 2) for limit in limits_of_difference(Estimate(0.5, 0.4, 0.7), Estimate(0, 0, 0.3))]
-        [0.18, 0.7]
-    """
-    below = math.hypot(a.estimate - a.low, b.high - b.estimate)
-    above = math.hypot(a.high - a.estimate, b.estimate - b.low)
-    return a.estimate - b.estimate - below, a.estimate - b.estimate + above
-
-
-def limits_of_share(a: Estimate, b: Estimate) -> tuple[float, float]:
-    """Return the limits of a / (a + b) from those of two independent totals, of which one is not 0.
-
-    Source: Donner and Zou 2012 (MOVER for a ratio), for the odds a / b.
-
-    Examples:
-        >>> [round(limit, 2) for limit in limits_of_share(Estimate(6, 4, 9), Estimate(4, 2, 7))]
-        [0.43, 0.77]
+    drawn: the estimate of the rest, from 0 to `most`; weight: its variance over drawn · (1 − drawn/most), w
+    in `score_limits`, known with so many degrees of freedom.
     """
 
-    def least(one: Estimate, other: Estimate) -> float:
-        squares = [each.estimate**2 - (each.estimate - limit) ** 2
-                   for each, limit in ((one, one.low), (other, other.high))]  # fmt: skip
-        product = one.estimate * other.estimate
-        odds, over = squares[0], product + math.sqrt(max(product**2 - squares[0] * squares[1], 0.0))
-        return odds / (odds + over) if odds > 0 else 0.0
+    known: float
+    drawn: float
+    weight: float
+    most: float = math.inf
+    freedom: float = math.inf
 
-    return least(a, b), 1 - least(b, a)
+    def variance(self, size: float) -> float:
+        """Return the variance of the estimate of the rest, were this its size."""
+        return self.weight * size * max(1 - size / self.most, 0.0)
+
+
+def limits_of_difference(a: Count, b: Count) -> tuple[float, float]:
+    """Return the limits of a − b of two independent totals: score limits.
+
+    They are the outermost differences that the estimates do not miss by more than t standard errors, which
+    are those of the two sizes that are most likely, given the difference, were they Poisson counts. Where one
+    is known to be 0 they are those of the other by `score_limits`.
+
+    Source: Miettinen and Nurminen 1985, Statistics in Medicine 4, for two shares; t as Satterthwaite 1946.
+
+    Examples:
+        >>> [round(limit, 2) for limit in limits_of_difference(Count(0, 40, 10), Count(0, 0, 10))]
+        [1.59, 102.86]
+    """
+
+    def above(one: Count, other: Count) -> float:
+        found, t = one.drawn - other.drawn, _critical(one, other, 1.0)
+        reach = max(one.weight, other.weight, _EXACT)
+        while reach < math.inf and not _is_off(one, other, 1.0, found + reach, t):
+            reach *= 2
+        return found + reach * _last(lambda part: not _is_off(one, other, 1.0, found + part * reach, t))
+
+    return a.known - b.known - above(b, a), a.known - b.known + above(a, b)
+
+
+def limits_of_share(a: Count, b: Count) -> tuple[float, float]:
+    """Return the limits of a / (a + b) of two independent totals, of which one is not 0: score limits.
+
+    They are the shares whose odds make a − odds · b be 0 within t standard errors, as for a difference.
+
+    Examples:
+        >>> [round(limit, 2) for limit in limits_of_share(Count(0, 60, 10), Count(0, 40, 10))]
+        [0.31, 0.83]
+    """
+
+    def above(one: Count, other: Count) -> float:
+        size, rest = one.known + one.drawn, other.known + other.drawn
+        found, t = size / (size + rest), _critical(one, other, size / max(rest, _EXACT))
+
+        def is_in(part: float) -> bool:
+            odds = max(1 / max((1 - found) * (1 - part), _TRACE) - 1, _TRACE)
+            return not _is_off(one, other, odds, odds * other.known - one.known, t)
+
+        return found + (1 - found) * _last(is_in)
+
+    return 1 - above(b, a), above(a, b)
+
+
+def _critical(one: Count, other: Count, odds: float) -> float:
+    variances = one.variance(one.drawn), odds**2 * other.variance(other.drawn)
+    squares = variances[0] ** 2 / one.freedom + variances[1] ** 2 / other.freedom
+    return t_of(max(sum(variances) ** 2 / squares, 1.0)) if squares > 0 else Z
+
+
+def _is_off(one: Count, other: Count, odds: float, gap: float, t: float) -> bool:
+    """Return whether one − odds · other, of what was drawn, misses `gap` by more than t standard errors."""
+    n, m = (1 / max(each.weight, _EXACT) for each in (one, other))
+    square, line = odds * (n * odds + m), n * odds * (one.drawn - gap) + m * (odds * other.drawn - gap)
+    root = math.sqrt(max(line**2 + 4 * square * m * other.drawn * gap, 0.0))
+    size = max((line + root) / (2 * square), -gap / odds, 0.0)  # of the other, the most likely one
+    variance = one.variance(odds * size + gap) + odds**2 * other.variance(size)
+    return (one.drawn - odds * other.drawn - gap) ** 2 > t**2 * variance
+
+
+def _last(is_in: Callable[[float], bool]) -> float:
+    """Return up to which part, from 0 to 1, something holds that holds at first."""
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_in(middle) else (low, middle)
+    return low
 
 
 def tilted_limits(values: Floats, ends: tuple[float, float]) -> tuple[float, float, float]:

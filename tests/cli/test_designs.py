@@ -91,6 +91,23 @@ def test_the_estimate_of_a_sample_stays_one_of_the_sample_where_votes_correct_it
     assert "C@2: not corrected: it reads pairs that were drawn by chance" in found.stderr
 
 
+@pytest.mark.parametrize(("n", "seed"), [(500, 0), (500, 7), (498, 0), (498, 7)])
+def test_the_design_and_not_the_draw_decides_whether_a_sample_is_estimated(n: int, seed: int) -> None:
+    """A fifth of n pairs: 100 on average are enough, whether more were drawn (seed 7) or fewer."""
+    queries = [f"q{number:03}" for number in range(n)]
+    Path("m.run").write_text("".join(f"{q} Q0 {q}a 1 2 m\n{q} Q0 {q}b 2 1 m\n" for q in queries))
+    Path("qrels.txt").write_text("".join(f"{q} 0 {q}o 1\n" for q in queries))
+    strata = ("--strategy", "strata(1:1:1,2:2:.2)", "--seed", seed)
+    run("pool", "m.run", *QRELS, "--depth", 2, *strata, "--out", "pool")
+    drawn = rows(Path("pool/pool.csv"))
+    assert (len(drawn) - n >= 100) == (seed == 7)
+    label(*(f"{row['query_id']},{row['doc_id']},no,0,1" for row in drawn))
+    run(*AUGMENT)
+    found = json.loads(run("score", "--honest", "m.run", *GIVEN, "-m", "P@2", "--format", "json").stdout)[0]
+    refused = f"refused: the design draws {n // 5} of the pairs in its top 2 on average"
+    assert found["estimate_method"].startswith("Horvitz–Thompson" if n == 500 else refused)
+
+
 def test_undrawn_pairs_are_pooled_and_not_judged() -> None:
     run(*POOL, *STRATA, "--seed", 0)
     drawn, left = pairs_in(Path("pool/pool.csv")), rows(Path("pool/undrawn.csv"))

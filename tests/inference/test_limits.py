@@ -15,11 +15,12 @@ from fire_toolkit.inference.drawn_pairs import (
     undrawn_share,
 )
 from fire_toolkit.inference.limits import (
-    Estimate,
+    Count,
     freedom_of_weight,
     limits_of_difference,
     limits_of_share,
     score_limits,
+    weight_of,
     wilson,
 )
 from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
@@ -30,14 +31,14 @@ Z = 1.959963984540054
 @pytest.mark.parametrize(("n_positive", "n"), [(0, 10), (3, 10), (7, 10), (10, 10), (1, 400)])
 def test_a_share_of_n_has_wilsons_limits(n_positive: int, n: int) -> None:
     share = n_positive / n
-    # where all are alike the weight is what makes them wide: one of n, less the 1/20 that is added elsewhere
+    # where all are alike the weight is what makes them wide: one of n, less the .07 that is added elsewhere
     weight = 1 / n if share in (0, 1) else 0.0
     assert score_limits(share, share * (1 - share) / n, weight=weight) == pytest.approx(wilson(n_positive, n))
 
 
 def test_limits_solve_their_equation() -> None:
     found = score_limits(30.0, 200.0, weight=8.0, most=400.0)
-    spread = (200 + 0.05 * 8**2) / (30 * (1 - 30 / 400) + 0.05 * 8)
+    spread = (200 + 0.07 * 8**2) / (30 * (1 - 30 / 400) + 0.07 * 8)
     roots = np.roots([1 + Z**2 * spread / 400, -(60 + Z**2 * spread), 900])
     assert sorted(roots) == pytest.approx(found)
     # Student's t with two degrees of freedom is 4.3027 in tables
@@ -45,20 +46,38 @@ def test_limits_solve_their_equation() -> None:
     assert (wide[1] - 30) ** 2 == pytest.approx(4.3027**2 * 200 / 30 * wide[1], rel=1e-4)
 
 
-def test_differences_are_newcombes() -> None:
-    # Newcombe 1998, Statistics in Medicine 17, table II, method 10: 56/70 and 48/80
-    a, b = (Estimate(x / n, *wilson(x, n)) for x, n in ((56, 70), (48, 80)))
-    assert limits_of_difference(a, b) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+def test_limits_of_a_difference_and_a_share_solve_the_equation_of_their_score_test() -> None:
+    """By the likelihood of two Poisson counts, a of weight 10 and b of 4, along a · 1 − b · odds = gap."""
+    a, b = Count(20, 50, 10), Count(5, 24, 4)
+    shares = [(share / (1 - share), 5 * share / (1 - share) - 20) for share in limits_of_share(a, b)]
+    for odds, gap in [*((1.0, limit - 15) for limit in limits_of_difference(a, b)), *shares]:
+        of_b = np.linspace(max(0, -gap / odds) + 1e-4, 200, 2_000_000)
+        of_a = odds * of_b + gap
+        likely = (50 * np.log(of_a) - of_a) / 10 + (24 * np.log(of_b) - of_b) / 4
+        best = likely.argmax()
+        variance = 10 * of_a[best] + odds**2 * 4 * of_b[best]
+        assert (50 - odds * 24 - gap) ** 2 == pytest.approx(Z**2 * variance, rel=1e-3)
 
 
-def test_limits_of_a_share_are_where_those_of_a_difference_reach_0() -> None:
-    a, b = Estimate(6.0, 3.0, 11.0), Estimate(4.0, 1.5, 8.0)
-    for side, share in enumerate(limits_of_share(a, b)):
-        odds = share / (1 - share)
-        scaled = Estimate(odds * b.estimate, odds * b.low, odds * b.high)
-        assert limits_of_difference(a, scaled)[side] == pytest.approx(0, abs=1e-9)
-    assert limits_of_share(a, Estimate(0.0, 0.0, 8.0))[1] == 1
-    assert limits_of_share(Estimate(0.0, 0.0, 5.0), a)[0] == 0
+def test_limits_of_a_difference_from_what_is_known_are_those_of_the_other_alone() -> None:
+    a, nothing = Count(0, 40, 10), Count(7, 0, 0)
+    low, high = score_limits(40, 400, most=math.inf)
+    assert limits_of_difference(a, nothing) == pytest.approx((low - 7, high - 7), rel=1e-6)
+    assert limits_of_difference(nothing, a) == pytest.approx((7 - high, 7 - low), rel=1e-6)
+    assert limits_of_share(a, Count(0, 0, 10))[1] == pytest.approx(1)
+    assert limits_of_share(Count(0, 0, 10), a)[0] == pytest.approx(0)
+
+
+@pytest.mark.parametrize("expected", [1.3, 2.0, 4.0, 12.0])
+def test_a_difference_of_two_counts_is_covered_by_enumeration(expected: float) -> None:
+    x = np.arange(40)
+    chance = np.exp(x * math.log(expected) - expected - np.array([math.lgamma(n + 1) for n in x]))
+    weight = [weight_of(9.0 * n, 81.0 * n, 9.0, math.inf) for n in x.tolist()]
+    covered = 0.0
+    for m, n in np.argwhere(np.multiply.outer(chance, chance) > 1e-9).tolist():
+        low, high = limits_of_difference(Count(0, 9 * m, weight[m]), Count(0, 9 * n, weight[n]))
+        covered += chance[m] * chance[n] * (low <= 0 <= high)
+    assert 0.94 < covered < 0.981
 
 
 def test_one_weight_is_known_and_unlike_ones_are_known_as_well_as_they_were_seen() -> None:
@@ -93,7 +112,7 @@ def cells_of(label: np.ndarray, n_drawn: int) -> dict[str, tuple[float, float, f
     """Return every kind of estimate from one design, whatever the labels are."""
     one, place = np.arange(400) // 5, np.arange(400)
     known = place % 40 == 0
-    chance = np.where(known | (place >= n_drawn), 1.0, np.where(place % 3, 0.5, 0.2))
+    chance = np.where(known | (place >= n_drawn), 1.0, np.where(place % 3, 0.9, 0.7))
     sampled = DrawnPairs(known * 1.0, (label | known) * 1.0, one, 80, chance=chance, whole_to=1)
     shown = np.where(place < n_drawn, label.astype(float), np.nan)
     scored = DrawnPairs(place / 400, shown, one, 80, stratum=place % 4)
@@ -135,7 +154,7 @@ def test_the_design_alone_decides_what_is_printed_and_each_interval_has_width(
 
 def test_what_the_design_refuses_says_what_it_needs() -> None:
     few = {name: row[3] for name, row in cells_of(np.ones(400, dtype=bool), 60).items()}
-    assert f"were drawn by chance, and an interval needs {LEAST_PAIRS}; draw more pairs" in few["P"]
+    assert f"on average, and an interval needs {LEAST_PAIRS}; draw more pairs" in few["P"]
     assert "30 queries were judged deep" in few["two-phase"]
     assert all(few.values())
     many = {name: row[3] for name, row in cells_of(np.zeros(400, dtype=bool), 390).items()}
