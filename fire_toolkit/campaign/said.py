@@ -21,6 +21,7 @@ from fire_toolkit.workspace.database import Database, row_sha256
 AS_READ = "said"  # the entry of a row that has what it says already
 KEPT = (*COLUMNS, *SAID_NAMES)  # the columns between the answer's number and the hash
 _INSERT = f"insert into answers values (?, {'?, ' * len(KEPT)}?)"
+_JOINED = "\x1f".join(["%s"] * len(KEPT))
 _LAST = "select number, sha256 from batches order by number desc limit 1"
 _SOURCE, _SEEN_AT, _PAIR, _ANSWER = map(COLUMNS.index, ("source", "seen_at", "pair_id", "answer"))
 _NO_SERVERS = ("file:", "page:")
@@ -40,7 +41,7 @@ def keep_rows(
     unread = [row for row, own in zip(rows, as_read, strict=True) if own is None]
     said = read_said([row[_PAIR] for row in unread], [row[_ANSWER] for row in unread])
     kept = [(*row, *(next(said) if own is None else own)) for row, own in zip(rows, as_read, strict=True)]
-    hashes = [row_sha256(map(str, values)) for values in kept]
+    hashes = [row_sha256([_JOINED % values]) for values in kept]
     numbers = range(last + 1, last + 1 + len(rows))
     db.executemany(_INSERT, ((n, *values, own) for n, values, own in zip(numbers, kept, hashes, strict=True)))
     own = [numbers[-1], *_seen((row[_SEEN_AT], row[_SOURCE]) for row in rows), batch_sha256(before, hashes)]
@@ -71,7 +72,7 @@ def check_rows(database: Database) -> None:
     seen: list[tuple[str, str]] = []
     for rows in database.chunks("select * from answers order by number")[1]:
         for number, *values, sha256 in rows:
-            if row_sha256(map(str, values)) != sha256:
+            if row_sha256([_JOINED % tuple(values)]) != sha256:
                 raise database.damaged(f"answer {number} is not the one that was kept")
             hashes.append(sha256)
             seen.append((values[_SEEN_AT], values[_SOURCE]))

@@ -22,6 +22,7 @@ SAID = (
     "origin text, controls text, created_at text, changed_at text, duration_s real, page text, "
     "page_position text, page_s real, round_said integer, is_elsewhere integer, fault text"
 )
+BY_ANNOTATION = "create index answers_by_annotation on answers (annotation)"
 # batches: answers that came in at once, up to that number: the hash of all up to there, when they were seen,
 #   and when on a server.
 SCHEMA = f"""
@@ -32,7 +33,7 @@ create table answers (
   sha256 blob not null,
   check (state in {STATES})
 );
-create index answers_by_annotation on answers (annotation);
+{BY_ANNOTATION};
 create index answers_by_task on answers (project, task, source) where project <> '';
 create index answers_on_pages on answers (page) where page <> '';
 create table batches (

@@ -37,7 +37,7 @@ from fire_toolkit.campaign.ledger import (
 )
 from fire_toolkit.campaign.page_json import BESIDE
 from fire_toolkit.campaign.said import AS_READ, check_rows, keep_rows
-from fire_toolkit.campaign.schema import SCHEMA, VERSION, VIEWS
+from fire_toolkit.campaign.schema import BY_ANNOTATION, SCHEMA, VERSION, VIEWS
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
 from fire_toolkit.resolution.judgments import just_after
@@ -327,10 +327,17 @@ class Store:
         counts, seen, numbers = Counter[str](), set[str](), count(1 << 40)
         with self.database.transaction() as db:
             was_empty = not self.has_answers()  # then all that is there was seen here
+            is_indexed_last = was_empty and len(chunk) == _AT_ONCE  # sorted once, not row by row
+            if is_indexed_last:
+                db.execute("drop index answers_by_annotation")
             while chunk:
                 names = Counter(row["annotation"] for row in chunk)
                 known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
-                known |= self.versions(seen.intersection(names) if was_empty else names)
+                again = seen.intersection(names) if was_empty else names
+                if again and is_indexed_last:
+                    db.execute(BY_ANNOTATION)
+                    is_indexed_last = False
+                known |= self.versions(again) if again else {}
                 seen.update(names if was_empty else ())
                 new, as_read = [], []
                 for row in chunk:
@@ -345,6 +352,8 @@ class Store:
                     raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
                 keep_rows(db, new, as_read)
                 chunk = list(islice(rows, _AT_ONCE))
+            if is_indexed_last:
+                db.execute(BY_ANNOTATION)
         for state, n in counts.items():
             self.counts[state] += n
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.answers import Answers
 from fire_toolkit.campaign.ledger import DELETED, EVENTS
+from fire_toolkit.campaign.packed import packed_table
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
@@ -193,7 +194,10 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
 
 
 def _answers(store: Store, query: str) -> Answers:
-    return Answers(store.table(query).astype({"number": "int64", "duration_s": "float64"}))
+    found = packed_table(store.database, query)
+    found = store.table(query) if found is None else found
+    numbers = {"number": "int64", "duration_s": "float64", "round": "int64"}
+    return Answers(found.astype({name: kind for name, kind in numbers.items() if name in found}))
 
 
 def _of_no_pair(store: Store) -> Dropped:

@@ -11,6 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.campaign.ledger import ANSWERED, Version, answer_text
@@ -24,7 +25,7 @@ from fire_toolkit.elsewhere.meaning import Labels, Values
 from fire_toolkit.elsewhere.tables import SKIP, FoundFile
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, codes_of, packed_codes
 
 PEOPLE_KEY = "people.key"  # of pseudonyms, in a workspace's private folder
 SOURCES = BY_TABLE, BY_SERVER = ("table", "labelstudio")  # whose people are told apart, where nobody names it
@@ -141,8 +142,13 @@ def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[tu
     pseudonym, n_seen = cache(name_of), Counter[tuple[str, str]]()
     workers = zip(answers["worker"].tolist(), answers["number"].tolist(), strict=True)
     names = [pseudonym(who) if who else f"{DELETED}{number}" for who, number in workers]
-    pairs = pair_ids(answers["query_id"].tolist(), answers["doc_id"].tolist())
-    persons, keys = list(zip(names, pairs, strict=True)), []
+    codes = packed_codes([codes_of(answers[name]) for name in PAIR])
+    places, distinct = np.unique(codes, return_index=True, return_inverse=True)[1:]
+    of_distinct = pair_ids(*(answers[name].iloc[places].tolist() for name in PAIR))
+    persons, keys = (
+        [(name, of_distinct[place]) for name, place in zip(names, distinct.tolist(), strict=True)],
+        [],
+    )
     for person, key in zip(persons, answers["key"].tolist(), strict=True):
         n_seen[person] += 1
         keys.append(f"{person[0]}#{person[1]}#{key or n_seen[person]}")

@@ -25,7 +25,7 @@ from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RES
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store, read_ledger
-from fire_toolkit.campaign.views import record_to_judgments, seen_by_all
+from fire_toolkit.campaign.views import _COUNTED, _SAID, _answers, record_to_judgments, seen_by_all
 from fire_toolkit.campaign.votes import ImportResult
 from fire_toolkit.errors import FireError, FormatError, TableError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -100,6 +100,24 @@ def test_another_content_at_the_same_time_is_a_version_that_counts(path: Path, s
         assert add(path, again, shows_now=shows_now) == ({}, [])
     assert labels(read_ledger(path)) == ["relevant", "irrelevant"]
     assert labels(latest_answers(path)) == ["irrelevant"]
+
+
+@pytest.mark.parametrize("label", ["relevant", "relevant\x1f"])
+def test_what_an_answer_says_is_read_whatever_characters_are_in_it(path: Path, label: str) -> None:
+    add(path, row("a1", label=label), row("a2", pair_id="q|d2", label="relevant"))
+    with Store(path) as store:
+        store.count()
+        assert _answers(store, f"select {_SAID} from {_COUNTED}")["label"].tolist() == [label, "relevant"]
+
+
+def test_many_answers_at_once_into_a_new_record_are_found_by_their_key_and_told_apart(path: Path) -> None:
+    many = [row(f"a{number}") for number in range(20_001)]
+    again = row("a7", updated_at=day(2))
+    assert add(path, *many, many[3], again) == ({ANSWERED: 20_001, EDITED: 1}, [])
+    with Store(path) as store:
+        plan = store.table("explain query plan select * from answers where annotation = 'a7'")["detail"]
+        assert "answers_by_annotation" in plan.item()
+        assert [each.state for each in store.versions(["a7"])["a7"]] == [ANSWERED, EDITED]
 
 
 def test_the_hash_of_its_answers_is_the_files_and_only_answers_change_it(path: Path) -> None:
