@@ -1,7 +1,4 @@
-"""What every command has in Python: own items as asked for, fit values, what its result rests on, and notes.
-
-A plain value that its annotation does not allow is refused by name.
-"""
+"""What every command has in Python: own items as asked for, what its result rests on, and notes."""
 
 from __future__ import annotations
 
@@ -9,10 +6,9 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, wraps
-from types import SimpleNamespace, UnionType
-from typing import Any, Literal, NamedTuple, ParamSpec, Union, get_args, get_origin, get_type_hints
+from types import SimpleNamespace
+from typing import Any, NamedTuple, ParamSpec, get_type_hints
 
-import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import starts_of_groups
@@ -37,17 +33,11 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
     """
     signature = inspect.signature(function)
 
-    @cache
-    def plain_hints() -> dict[str, Any]:
-        hints, others = get_type_hints(function, include_extras=True), {*tables_of(function), "measures"}
-        return {name: hint for name, hint in hints.items() if name not in others}
-
     @wraps(function)
     def called(*args: _P.args, **kwargs: _P.kwargs) -> Found:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         values = given.arguments
-        refuse_unfit(function.__name__, plain_hints(), values)
         refuse_apart(function, values)
         if values.get("measures", ()) != ():
             values["measures"] = measure_names(values["measures"])
@@ -179,28 +169,6 @@ def marked(hint: Any, kind: type) -> Any:
     return next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, kind)), None)
 
 
-def takes(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what each parameter of a function takes, in the words of its annotation."""
-    words = {name: str(each.annotation) for name, each in inspect.signature(function).parameters.items()}
-    own = inspect.unwrap(function)
-    is_command = own.__module__.startswith(f"{__package__}.")
-    for name, hint in get_type_hints(own, include_extras=True).items() if is_command else ():
-        if (table := marked(hint, Table)) is not None:
-            words[name] = table.takes or _kind_in_words(get_args(hint)[0])
-        elif hasattr(hint, "__metadata__"):
-            words[name] = str(get_args(hint)[0]).rpartition(".")[2]
-    return words
-
-
-def _kind_in_words(kind: Any) -> str:
-    """Return a type as its annotation spells it."""
-    if get_origin(kind) in (Union, UnionType):  # None last
-        return " | ".join(map(_kind_in_words, get_args(kind)))
-    if of := get_args(kind):
-        return f"{get_origin(kind).__name__}[{', '.join(map(_kind_in_words, of))}]"
-    return {pd.DataFrame: "pd.DataFrame", type(None): "None"}.get(kind) or str(kind.__name__)
-
-
 def column_of(queries: pd.DataFrame | None, name: pd.Series | str | None) -> pd.Series | None:
     """Return a column of the queries, by query id; one that is given by query id already as it is."""
     if not isinstance(name, str):
@@ -293,60 +261,3 @@ def pairs_by_votes(n_pairs: Sequence[int]) -> str:
     more = sum(n_pairs[4:])
     last = [f"{more:,} with 4 or more"] if more else []
     return ", ".join([n_of(sum(n_pairs), "pair"), *parts, *last])
-
-
-_KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
-    int: ((int, np.integer), "a whole number"),
-    float: ((int, float, np.integer, np.floating), "a number"),
-    bool: ((bool, np.bool_), "True or False"),
-    str: ((str,), "text"),
-}
-
-
-def refuse_unfit(where: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for a value that is not what its annotation allows.
-
-    Args:
-        where: what is called, for the message.
-        hints: annotations by name; one that allows other than plain values and lists of them is passed over.
-        values: by name.
-
-    Examples:
-        >>> refuse_unfit("pool", {"depth": int | None}, {"depth": "ten"})
-        Traceback (most recent call last):
-        fire_toolkit.errors.UsageError: pool: depth is 'ten', expected a whole number or None
-    """
-    for name, hint in hints.items():
-        bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint
-        kinds = (bare,) if get_origin(bare) in (Literal, Sequence) else get_args(bare) or (bare,)
-        if name not in values or not all(map(_is_plain, kinds)):
-            continue
-        if not any(_fits(values[name], kind) for kind in kinds):
-            words = " or ".join(map(_words, kinds))
-            raise UsageError(f"{where}: {name} is {repr(values[name])[:60]}, expected {words}")
-
-
-def _is_plain(kind: Any) -> bool:
-    if get_origin(kind) is Sequence:
-        return _is_plain(get_args(kind)[0])
-    return get_origin(kind) is Literal or kind in (*_KINDS, type(None))
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    if kind is type(None):
-        return value is None
-    if get_origin(kind) is Literal:
-        return isinstance(value, str) and value in get_args(kind)
-    if get_origin(kind) is Sequence:
-        return isinstance(value, list | tuple) and all(_fits(each, get_args(kind)[0]) for each in value)
-    return isinstance(value, _KINDS[kind][0]) and (kind is bool or not isinstance(value, bool | np.bool_))
-
-
-def _words(kind: Any) -> str:
-    if kind is type(None):
-        return "None"
-    if get_origin(kind) is Literal:
-        return " or ".join(map(repr, get_args(kind)))
-    if get_origin(kind) is Sequence:
-        return f"a list, each {_words(get_args(kind)[0])}"
-    return _KINDS[kind][1]

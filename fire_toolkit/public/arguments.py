@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.commands.command import takes as taken_by
+from fire_toolkit.commands.command import marked
+from fire_toolkit.commands.types import Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.public.shown import made_in_words, show_basis
@@ -51,7 +53,7 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         TableError: a frame made by hand cannot be that table.
     """
     signature = inspect.signature(function)
-    takes = taken_by(function)
+    takes, plain = _taken_by(function)
 
     @wraps(function)
     def with_checks(*args: Any, **kwargs: Any) -> Any:
@@ -61,6 +63,7 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             raise TypeError(f"{name}: {error}") from None
         for parameter, value in given.arguments.items():
             given.arguments[parameter] = _argument(value, takes[parameter], f"{name}: {parameter}")
+        refuse_unfit(name, plain, given.arguments)
         found = function(*given.args, **given.kwargs)
         parts = tuple(found) if isinstance(found, Result) and isinstance(found, tuple) else (found,)
         parts = tuple(found.tables.values()) if isinstance(found, Found) else parts
@@ -72,6 +75,31 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     with_checks.__module__, with_checks.__qualname__ = "fire_toolkit", name
     return with_checks
+
+
+def _taken_by(function: Callable[..., Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return what each parameter of a function takes, in words, and the types of a command's plain ones."""
+    words = {name: str(each.annotation) for name, each in inspect.signature(function).parameters.items()}
+    own, plain = inspect.unwrap(function), dict[str, Any]()
+    is_command = own.__module__.startswith("fire_toolkit.commands.")
+    for name, hint in get_type_hints(own, include_extras=True).items() if is_command else ():
+        table = marked(hint, Table)
+        if table is None and name != "measures":  # which may be measures themselves
+            plain[name] = hint
+        if table is not None:
+            words[name] = table.takes or _kind_in_words(get_args(hint)[0])
+        elif hasattr(hint, "__metadata__"):
+            words[name] = str(get_args(hint)[0]).rpartition(".")[2]
+    return words, plain
+
+
+def _kind_in_words(kind: Any) -> str:
+    """Return a type as its annotation spells it."""
+    if get_origin(kind) in (Union, UnionType):  # None last
+        return " | ".join(map(_kind_in_words, get_args(kind)))
+    if of := get_args(kind):
+        return f"{get_origin(kind).__name__}[{', '.join(map(_kind_in_words, of))}]"
+    return {pd.DataFrame: "pd.DataFrame", type(None): "None"}.get(kind) or str(kind.__name__)
 
 
 def _argument(value: Any, takes: str, where: str) -> Any:
@@ -185,3 +213,60 @@ def described(value: Any) -> str:
 
 def _a(noun: str) -> str:
     return f"an {noun}" if noun[0] in "aeiouAEIOU" else f"a {noun}"
+
+
+_KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
+    int: ((int, np.integer), "a whole number"),
+    float: ((int, float, np.integer, np.floating), "a number"),
+    bool: ((bool, np.bool_), "True or False"),
+    str: ((str,), "text"),
+}
+
+
+def refuse_unfit(where: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for a value that is not what its annotation allows.
+
+    Args:
+        where: what is called, for the message.
+        hints: annotations by name; one that allows other than plain values and lists of them is passed over.
+        values: by name.
+
+    Examples:
+        >>> refuse_unfit("pool", {"depth": int | None}, {"depth": "ten"})
+        Traceback (most recent call last):
+        fire_toolkit.errors.UsageError: pool: depth is 'ten', expected a whole number or None
+    """
+    for name, hint in hints.items():
+        bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint
+        kinds = (bare,) if get_origin(bare) in (Literal, Sequence) else get_args(bare) or (bare,)
+        if name not in values or not all(map(_is_plain, kinds)):
+            continue
+        if not any(_fits(values[name], kind) for kind in kinds):
+            words = " or ".join(map(_words, kinds))
+            raise UsageError(f"{where}: {name} is {repr(values[name])[:60]}, expected {words}")
+
+
+def _is_plain(kind: Any) -> bool:
+    if get_origin(kind) is Sequence:
+        return _is_plain(get_args(kind)[0])
+    return get_origin(kind) is Literal or kind in (*_KINDS, type(None))
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if kind is type(None):
+        return value is None
+    if get_origin(kind) is Literal:
+        return isinstance(value, str) and value in get_args(kind)
+    if get_origin(kind) is Sequence:
+        return isinstance(value, list | tuple) and all(_fits(each, get_args(kind)[0]) for each in value)
+    return isinstance(value, _KINDS[kind][0]) and (kind is bool or not isinstance(value, bool | np.bool_))
+
+
+def _words(kind: Any) -> str:
+    if kind is type(None):
+        return "None"
+    if get_origin(kind) is Literal:
+        return " or ".join(map(repr, get_args(kind)))
+    if get_origin(kind) is Sequence:
+        return f"a list, each {_words(get_args(kind)[0])}"
+    return _KINDS[kind][1]
