@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fire_toolkit.cli.common import as_files, current_workspace, n_of, say, say_next, say_notes
-from fire_toolkit.cli.given import Given, as_text
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.plain import named_columns
 from fire_toolkit.collections.assembly import turned
 from fire_toolkit.commands.types import Option
@@ -17,6 +17,7 @@ from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.collections.tables import ROLES
 from fire_toolkit.formats.releases import own_item_rule_at
 from fire_toolkit.formats.tables.table_files import read_items
+from fire_toolkit.formats.written import as_text
 from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.workspace.manifests import MANIFEST, manifest_at
 from fire_toolkit.workspace.rounds import handed_out, has_campaign

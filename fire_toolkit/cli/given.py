@@ -185,6 +185,7 @@ class Given:
         Raises:
             FireError: a file would overwrite one that was read, or one that this stage did not write.
         """
+        from fire_toolkit.formats.written import as_text
         from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
 
         is_folder = out.name not in contents
@@ -294,29 +295,3 @@ def name_in_manifest(path: Path) -> str:
     if workspace and absolute.is_relative_to(workspace.root):
         return absolute.relative_to(workspace.root).as_posix()
     return path.as_posix()
-
-
-def as_text(name: str, content: pd.DataFrame | dict[str, Any] | str | bytes) -> str | bytes:
-    """Return a file's text, made of a table, or of a plot's spec, as the file's name says."""
-    if isinstance(content, str | bytes):
-        return content
-    from fire_toolkit.formats.plot_files import plot_bytes, width_of
-    from fire_toolkit.formats.runs.trec import trec_qrels_text
-    from fire_toolkit.formats.tables.delimited import delimited_bytes
-    from fire_toolkit.tables import Qrels, Run
-
-    if isinstance(content, dict):
-        return plot_bytes(content, Path(name).suffix, width=width_of(name))
-    if name.endswith("evidence.parquet"):
-        from fire_toolkit.formats.tables.table_text import parquet_bytes
-
-        return parquet_bytes(content)
-    if name.endswith(".parquet"):
-        from fire_toolkit.formats.runs.native import run_bytes
-
-        return run_bytes(Run(content))
-    if not name.endswith((".csv", ".tsv")):
-        if "relevance" not in content:
-            raise UsageError(f"{name}: expected a name that ends in .csv or .tsv for this table")
-        return trec_qrels_text(Qrels(content))
-    return delimited_bytes(content, delimiter="\t" if name.endswith(".tsv") else ",")
