@@ -115,8 +115,7 @@ def add_run(
         for file in both:
             own.use(file)
         reports.append(_write(folder, result, own, request, both))
-        _tell(path, result, as_json=as_json)
-        _note_strange_docs(result, own)
+        _tell(path, result, own, as_json=as_json)
     if as_json:
         Given({"as_json": True}).summarise({"runs": reports}, "")
     say_following("pool", f"{folder}/*.parquet --out pool")  # alike where there is a pool
@@ -179,7 +178,8 @@ def _write(
     return {"run_id": run_id, "out": out.as_posix(), **result.report}
 
 
-def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
+def _tell(path: Path, result: Ingested, inputs: Given, *, as_json: bool) -> None:
+    """Say what a file held, and which docs are no items of the collection: they are not relevant."""
     report = result.report
     line = f"{path}: {report['format']} ({report['evidence']})"
     if "orientation" in report:
@@ -201,22 +201,17 @@ def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
             counted.append(f"{n_of(report[name], thing)} {words}")
     if not as_json:
         say("; ".join(counted))
-
-
-def _note_strange_docs(result: Ingested, inputs: Given) -> None:
-    """Note which docs of a run are no items of the collection: whatever they show, they are not relevant."""
-    path = inputs.path("items", exists=True)
-    if path is None or path.stat().st_size > _MOST_ITEMS_BYTES:
+    items = inputs.path("items", exists=True)
+    if items is None or items.stat().st_size > _MOST_ITEMS_BYTES:
         return
-    known = read_delimited(checked(path), required=["doc_id"], only=["doc_id"])["doc_id"]
+    known = read_delimited(checked(items), required=["doc_id"], only=["doc_id"])["doc_id"]
     docs = result.run["doc_id"].cat.categories
-    strange = docs[~docs.isin(known)]
-    if len(strange):
+    if len(strange := docs[~docs.isin(known)]):
         keys = set(map(id_key, known))
         n_alike = sum(id_key(doc) in keys for doc in strange)
         alike = f"; {n_alike:,} differ from an item only in case, zeros or composed letters"
         say(
-            f"note: {n_of(len(strange), 'doc')} of {len(docs):,} are no items of {path} and count as not "
+            f"note: {n_of(len(strange), 'doc')} of {len(docs):,} are no items of {items} and count as not "
             f"relevant ({', '.join(strange[:3])}){alike if n_alike else ''}: check the run's ids"
         )
 

@@ -214,7 +214,13 @@ class _Rounds:
         if (overlap := overlap_file(file)).is_file():
             self.inputs.use(overlap)
         number = int(asked["round"].max()) if len(asked) else 1
-        asked = self._without_judged(asked, number)
+        judged, there = made_file("judgments/judgments.csv"), {entry.number for entry in self.begun}
+        if judged is not None and number not in there:  # judged since the tasks were made
+            pairs = read_judged_pairs(judged)
+            is_judged = pair_rows(asked, pairs[pairs["round"] >= number]) >= 0
+            asked = Tasks(asked[~is_judged].reset_index(drop=True))
+            if n := int(is_judged.sum()):
+                say(f"note: {n_of(n, 'task')} left out: their pairs were judged since the tasks were made")
         again = asked_before(asked, [entry for entry in self.begun if entry.number != number])
         if again:
             raise UsageError(
@@ -229,9 +235,9 @@ class _Rounds:
             answers = check_qrels(qrels[qrels["relevance"] >= 0])
             pairs = check_pool(answers[PAIR])
             known = shown_tasks(self.inputs, pairs, self.rules, by_hand=False, overlap=0)
-        there = begun_here()
-        before = handed_to(there) if there and there.rounds[-1].carrier == self.carrier else []
-        loads = loads_of(self.annotators or before) or active_annotators(there)
+        campaign = begun_here()
+        before = handed_to(campaign) if campaign and campaign.rounds[-1].carrier == self.carrier else []
+        loads = loads_of(self.annotators or before) or active_annotators(campaign)
         refuse_retired(loads, number)
         n_captions: Any = 1  # of an item on a page, as `tasks` drew them; a plug-in's carrier has one
         if self.carrier in (BY_PAGE, BY_SERVER) and not self.rules.is_of_queries:
@@ -248,17 +254,6 @@ class _Rounds:
             seed=int(setting_or_default(None, "tasks", "seed")),
         )
         return dataclasses.replace(drawn, carrier=self.carrier)
-
-    def _without_judged(self, asked: Tasks, number: int) -> Tasks:
-        """Return the tasks of a round that has not begun without pairs judged since they were made."""
-        judged = made_file("judgments/judgments.csv")
-        if judged is None or number in {entry.number for entry in self.begun}:
-            return asked
-        pairs = read_judged_pairs(judged)
-        is_judged = pair_rows(asked, pairs[pairs["round"] >= number]) >= 0
-        if n_judged := int(is_judged.sum()):
-            say(f"note: {n_of(n_judged, 'task')} left out: their pairs were judged since the tasks were made")
-        return Tasks(asked[~is_judged].reset_index(drop=True))
 
 
 def _by_server(

@@ -19,7 +19,6 @@ from fire_toolkit.campaign.task_files import task_keys
 from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
-    Begun,
     begun_here,
     carried_at,
     full_pull_due,
@@ -218,30 +217,32 @@ def standing_of(
                 has_unread=has_unread_page(store),
                 is_read=(workspace.root / "judgments" / "judgments.csv").is_file(),
             )
+
+    def to_ask() -> Mapping[str, int]:
+        """Return how many pairs `next-round` would ask of somebody, by stratum."""
+        files = (workspace.root / "judgments" / "judgments.csv", workspace.root / "labels" / "labels.csv")
+        if begun is None or not begun.askable or not all(path.is_file() for path in files):
+            return {}
+        from fire_toolkit.cli.again import Again  # heavy
+        from fire_toolkit.cli.asking_readers import without_excluded
+
+        given = Given(dict.fromkeys(("judgments", "labels", "qrels", "guideline")))
+        vars(given)["judgments"] = without_excluded(given, is_said=False)  # `next-round` says who is excluded
+        again = Again(given, given.next_number, begun, sorted(begun.askable))
+        design = open_by_design(
+            record_design(workspace.root, None, is_kept=False), given.judgments, given.grades
+        )
+        planned = again.planned(ask=("dispute", "escalated"), by_design=design, is_said=False)
+        return {str(name): int(n) for name, n in planned.pool["stratum"].value_counts(sort=False).items()}
+
     return Standing(
         stages,
         partial(command_of, workspace=workspace),
         asking,
-        to_ask=lambda: _to_ask(workspace.root, begun),
+        to_ask=to_ask,
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
         is_of_queries=is_of_queries,
     )
-
-
-def _to_ask(root: Path, begun: Begun | None) -> Mapping[str, int]:
-    """Return how many pairs `next-round` would ask of somebody, by stratum."""
-    files = root / "judgments" / "judgments.csv", root / "labels" / "labels.csv"
-    if begun is None or not begun.askable or not all(path.is_file() for path in files):
-        return {}
-    from fire_toolkit.cli.again import Again  # heavy
-    from fire_toolkit.cli.asking_readers import without_excluded
-
-    given = Given(dict.fromkeys(("judgments", "labels", "qrels", "guideline")))
-    vars(given)["judgments"] = without_excluded(given, is_said=False)  # `next-round` says who is excluded
-    again = Again(given, given.next_number, begun, sorted(begun.askable))
-    design = open_by_design(record_design(root, None, is_kept=False), given.judgments, given.grades)
-    planned = again.planned(ask=("dispute", "escalated"), by_design=design, is_said=False)
-    return {str(name): int(n) for name, n in planned.pool["stratum"].value_counts(sort=False).items()}
 
 
 def say_following(command: str = "", arguments: str = "") -> None:

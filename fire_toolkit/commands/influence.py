@@ -16,7 +16,6 @@ from fire_toolkit.evidence.qrels import Augmented, augment_qrels, highest_grade,
 from fire_toolkit.inference import score_changes
 from fire_toolkit.measures.defaults import INFLUENCE
 from fire_toolkit.resolution.resolve import grades_or_usual, resolve
-from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.resolution.without import LabelsWithout, labels_without_each
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Judgments, Labels, Qrels, asked_judgments
@@ -80,7 +79,11 @@ def influence(
     known = grades_or_usual(judgments, grades)
     asked = asked_judgments(judgments)
     labels = resolve(asked, grades=known, rule=rule, adjudicators=adjudicators, count_unassigned=True).labels
-    original, join = _originals_and_join(qrels, known, original_grade, policy)
+    highest = int(max((each for each in known.values() if each is not None), default=1))
+    if original_grade is None and highest > 1 and highest_grade(qrels) <= 1:
+        original_grade = highest
+    original = lift_originals(qrels, grade=original_grade)  # as they count beside the labels
+    join = partial(augment_qrels, policy=policy, original_grade=original_grade)
     augmented = join(original, labels).qrels
     each_without = labels_without_each(asked, labels, grades=known, rule=rule, adjudicators=adjudicators)
     without = list(each_without)
@@ -93,17 +96,6 @@ def influence(
     kept = [f"{adjudicators[0]} is the only adjudicator and is not left out"] if is_kept else []
     more = [n_of(len(asked), "judgment"), f"labels by rule {rule}, joined under policy {policy}"]
     return Found(tables, [*kept, *found.notes], more, shown=show)
-
-
-def _originals_and_join(
-    original: Qrels, grades: Grades, grade: int | None, policy: str
-) -> tuple[Qrels, Callable[[Qrels, Labels], Augmented]]:
-    """Return the original qrels with the grade that their positives have beside the labels, and `augment`."""
-    highest = int(max((each for each in grades.values() if each is not None), default=1))
-    if grade is None and highest > 1 and highest_grade(original) <= 1:
-        grade = highest
-    lifted = lift_originals(original, grade=grade)
-    return lifted, partial(augment_qrels, policy=policy, original_grade=grade)
 
 
 def _changed_qrels(
