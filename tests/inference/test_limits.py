@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fire_toolkit.inference.distributions import t_of
 from fire_toolkit.inference.drawn_pairs import (
     LEAST_PAIRS,
     DrawnPairs,
@@ -48,15 +49,17 @@ def test_limits_solve_their_equation() -> None:
 
 def test_limits_of_a_difference_and_a_share_solve_the_equation_of_their_score_test() -> None:
     """By the likelihood of two Poisson counts, a of weight 10 and b of 4, along a · 1 − b · odds = gap."""
-    a, b = Count(20, 50, 10), Count(5, 24, 4)
+    a, b = Count(20, 50, 10, freedom=8), Count(5, 24, 4, freedom=12)
     shares = [(share / (1 - share), 5 * share / (1 - share) - 20) for share in limits_of_share(a, b)]
     for odds, gap in [*((1.0, limit - 15) for limit in limits_of_difference(a, b)), *shares]:
+        parts = np.array([500, 96 * (1 if odds == 1 else 70 / 29) ** 2])  # their variances, as estimated
+        t = t_of(parts.sum() ** 2 / (parts**2 / [8, 12]).sum())
         of_b = np.linspace(max(0, -gap / odds) + 1e-4, 200, 2_000_000)
         of_a = odds * of_b + gap
         likely = (50 * np.log(of_a) - of_a) / 10 + (24 * np.log(of_b) - of_b) / 4
         best = likely.argmax()
         variance = 10 * of_a[best] + odds**2 * 4 * of_b[best]
-        assert (50 - odds * 24 - gap) ** 2 == pytest.approx(Z**2 * variance, rel=1e-3)
+        assert (50 - odds * 24 - gap) ** 2 == pytest.approx(t**2 * variance, rel=1e-3)
 
 
 def test_limits_of_a_difference_from_what_is_known_are_those_of_the_other_alone() -> None:

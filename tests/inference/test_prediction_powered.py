@@ -36,9 +36,14 @@ def test_the_best_trust_is_the_one_of_least_variance() -> None:
     others = [replace(pairs, trust=trust).total(WEIGHT > 0).estimate.se for trust in np.linspace(0, 1, 101)]
     best, without = pairs.best_trust(WEIGHT)
     assert best == pytest.approx(np.argmin(others) / 100, abs=0.005)
-    # each pair's residual is by the λ and the mean of the others, so the error is above that of any given λ
-    assert pairs.total(WEIGHT > 0).estimate.se > replace(pairs, trust=best).total(WEIGHT > 0).estimate.se
-    assert ((without >= 0) & (without <= 1)).all()
+    # each pair's residual is by the λ and the mean of the others; 3 of 4 and 3 of 5 were drawn
+    parts = (WEIGHT * np.stack([TRUTH, score]))[:, [0, 1, 2, 4, 5, 6]].reshape(2, 2, 3)
+    y, x = (parts - parts.mean(axis=2, keepdims=True)).reshape(2, 6)
+    factor = np.repeat([4 * 1 / 6, 5 * 2 / 6], 3)
+    sums = [(factor * x * each).sum() - factor * x * each for each in (y, x)]
+    assert without == pytest.approx(np.clip(sums[0] / sums[1], 0, 1))
+    squared = (factor * (y - without * x) ** 2 * 3 / 2).sum()
+    assert pairs.total(WEIGHT > 0).estimate.se ** 2 == pytest.approx(squared)
     upside_down = replace(pairs, guess=1 - TRUTH * 0.9)
     assert upside_down.best_trust(np.ones(9))[0] == 0
 
