@@ -28,13 +28,10 @@ _IS_THERE = (
 _UP_TO = "select coalesce(max(answer), 0), coalesce(max(task), 0) from counted_up_to"
 _LAST = "select coalesce((select max(number) from answers), 0), coalesce((select max(rowid) from given), 0)"
 # Of answers with a row that came after some row: the one row that there is, or that which counts of several.
-_OF_SEVERAL = "(select annotation from answers group by annotation having count(*) > 1)"
 _NEW = (
-    "insert into stale select number, 0 from answers where number > :answer "
-    f"and annotation not in {_OF_SEVERAL}",
-    "insert into stale select (select number from answers own where own.annotation = new.annotation "
-    f"order by {BEST} limit 1), 1 from (select distinct annotation from answers where number > :answer "
-    f"and annotation in {_OF_SEVERAL}) new",
+    "insert into stale select iif(count(*) = 1, max(number), (select number from answers other "
+    f"where other.annotation = own.annotation order by {BEST} limit 1)), count(*) > 1 from answers own where "
+    ":answer = 0 or annotation in (select annotation from answers where number > :answer) group by annotation"
 )
 _REPLACED = (
     "delete from counted where number in (select other.number from stale join answers own using (number) "
@@ -85,7 +82,7 @@ def _count(db: sqlite3.Connection, place: str) -> None:
         db.execute("delete from counted")
         answer = task = 0
     up_to = {"answer": answer, "task": task}
-    for statement in (*_NEW, _REPLACED, *[_GIVEN] * bool(answer and task < last_task)):
+    for statement in (_NEW, _REPLACED, *[_GIVEN] * bool(answer and task < last_task)):
         db.execute(statement, up_to)
     for statement in _COUNT:
         db.execute(statement)
@@ -99,8 +96,7 @@ def check_counted(database: Database) -> None:
     """
     count_answers(database)
     with database.aside() as db:
-        for statement in _NEW:
-            db.execute(statement, {"answer": 0})
+        db.execute(_NEW, {"answer": 0})
         (is_wrong,) = db.execute(_MISCOUNTED).fetchone()
         db.execute("delete from stale")
     if is_wrong:

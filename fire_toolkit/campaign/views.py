@@ -181,9 +181,11 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     """
     store.count()
     store.refuse_unread()
-    query = f"select {_SAID}, {_AUTHOR}, {{}} from {_COUNTED} where pair_id <> '' and {_WHY} {{}} ''"
-    votes = _answers(store, query.format("round, kind", "="))
-    others = _answers(store, query.format(f"controls, {_WHY} as reason", "<>"))
+    query = f"select {_SAID}, {_AUTHOR}, round, kind, controls, {_WHY} as reason from {_COUNTED}"
+    found = _answers(store, f"{query} where pair_id <> ''")
+    is_vote = found["reason"] == ""
+    votes, others = Answers(found if is_vote.all() else found[is_vote]), Answers(found[~is_vote])
+    del found
     result = judgments_of_votes(votes, others, guideline=guideline)
     parts = (result.dropped, _earlier_versions(store), _of_no_pair(store))
     dropped = pd.concat(parts, ignore_index=True)

@@ -40,6 +40,8 @@ class LazyCommands(Mapping[str, click.Command]):
             return self._made[name]
         if name != "add-run":  # which ranks vectors; on the small matrices of resampling threads wait
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        # Arrow's own allocators give memory back at once, so that its pages are cleared again and again
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
         word = name.replace("-", "_")
         word += "_" if iskeyword(word) else ""
         is_of_tables = find_spec(f"{_FUNCTIONS}.{word}") is not None
