@@ -24,9 +24,7 @@ from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio import local_server
 from fire_toolkit.labelstudio.connection import Connection, read_connection
 from fire_toolkit.labelstudio.local_server import (
-    LOCK,
     server_environment,
-    server_process,
     start_server,
     stop_server,
 )
@@ -60,7 +58,7 @@ def start(folder: Path, behaviour: str = "good", public_url: str = "") -> Connec
 
 
 def pid_of(folder: Path) -> int:
-    process = server_process(folder)
+    process = local_server.server_process(folder)
     assert process is not None
     return process.pid
 
@@ -96,7 +94,7 @@ def test_the_server_outlives_the_command_that_started_it(folder: Path, first_por
 def test_a_killed_server_is_started_again_with_its_secrets_port_and_public_address(folder: Path) -> None:
     first, pid = start(folder, public_url="https://labels.example.org"), pid_of(folder)
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not is_locked(folder / LOCK))
+    wait_until(lambda: not is_locked(folder / local_server.LOCK))
     assert start(folder) == first
     assert pid_of(folder) != pid
 
@@ -189,7 +187,7 @@ def test_a_slow_server_is_stopped_or_waited_for(folder: Path, monkeypatch: pytes
         pid = pid_of(folder)
         if is_stopped:
             assert stop_server(folder)
-            assert not is_locked(folder / LOCK)
+            assert not is_locked(folder / local_server.LOCK)
     (folder.parents[2] / "label-studio-slow.go").touch()
     start(folder, "slow")
     assert pid_of(folder) == pid
@@ -213,7 +211,7 @@ def test_a_running_server_is_given_no_other_settings_and_stop_ends_just_that_ser
     start(other)
     try:
         assert stop_server(folder)
-        assert (is_locked(folder / LOCK), is_locked(other / LOCK)) == (False, True)
+        assert (is_locked(folder / local_server.LOCK), is_locked(other / local_server.LOCK)) == (False, True)
     finally:
         stop_server(other)
 
@@ -231,7 +229,7 @@ def test_who_holds_the_lock_and_is_no_server_is_left_alone(folder: Path) -> None
 def test_a_server_that_ignores_the_request_is_forced(folder: Path) -> None:
     start(folder, "stubborn")
     assert stop_server(folder)
-    assert not is_locked(folder / LOCK)
+    assert not is_locked(folder / local_server.LOCK)
 
 
 def run(*arguments: str, **environ: str) -> Result:
