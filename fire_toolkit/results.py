@@ -111,17 +111,6 @@ class Found(Result):
     words: str = ""
     next: Next | str = ""
 
-    def __post_init__(self) -> None:
-        """Name the tables of files."""
-        if self.files and not self.tables:
-            parts = {tuple(name.rpartition("/")): file for name, file in self.files.items()}
-            tables = {
-                folder or name.partition(".")[0]: file
-                for (folder, _, name), file in parts.items()
-                if hasattr(file, "columns")
-            }
-            object.__setattr__(self, "tables", tables)
-
     def named_files(self, name: str) -> dict[str, Any]:
         """Return the files where the first is called `name`.
 

@@ -49,7 +49,15 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
         result = function(*given.args, **given.kwargs)
         values = {name: each for name, each in values.items() if name in counting(function, values)}
         basis = rests_on(values, more=result.more, rules=own.in_words(), n_added=own.n_added)
-        return replace(result, basis=basis)
+        tables = result.tables
+        if not tables:  # those of the files, by their names
+            parts = {tuple(name.rpartition("/")): file for name, file in result.files.items()}
+            tables = {
+                folder or name.partition(".")[0]: file
+                for (folder, _, name), file in parts.items()
+                if isinstance(file, pd.DataFrame)
+            }
+        return replace(result, basis=basis, tables=tables)
 
     return called
 
