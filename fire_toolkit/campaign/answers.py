@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NewType, NoReturn
+from typing import Any, NewType
 
 import msgspec
 import pandas as pd
@@ -178,7 +178,9 @@ def _entries(task: Task, known: Mapping[str, tuple[str, str]]) -> list[_Given]:
     if type(number) is int and not LEAST <= number < MAX_ID:
         raise Fault(TOO_LONG)
     if task.annotations is UNSET:
-        _refuse_other_form(task)
+        words = ": no annotations: these are tasks to be judged, not an export of answers"
+        other = f": neither data nor annotations; if this is a JSON_MIN export: {LOST}"
+        raise Fault(other if task.data is UNSET else words)
     if type(content) is not Data:
         raise Fault(": data is nothing, expected an object")
     pair = known.get(content.pair_id) if content.query_id is UNSET and type(content.pair_id) is str else None
@@ -187,12 +189,6 @@ def _entries(task: Task, known: Mapping[str, tuple[str, str]]) -> list[_Given]:
     given: list[_Given] = [(pair, asked, project, entry) for entry in task.annotations or ()]
     drafts = [Draft(id=draft) if isinstance(draft, int) else draft for draft in task.drafts or ()]
     return given + [(pair, asked, None, draft) for draft in drafts] if drafts else given
-
-
-def _refuse_other_form(task: Task) -> NoReturn:
-    if task.data is not UNSET:
-        raise Fault(": no annotations: these are tasks to be judged, not an export of answers")
-    raise Fault(f": neither data nor annotations; if this is a JSON_MIN export: {LOST}")
 
 
 def _pair(content: Data) -> tuple[str, str]:

@@ -157,22 +157,16 @@ def _rows_of_targets(
         mixed = [[(u.source, to, pair, kinds[u.source, pair]) for pair in u.pairs] for u in moved]
         n_votes = sum(map(len, mixed))
         if to not in there:
-            training, controls = (_unseen(assignments, kind, to, hands) for kind in _NO_VOTES)
-            n_controls = min(len(controls), math.ceil(n_votes * _controls_per_vote(assignments)))
+            in_order = assignments.sort_values(["position", "annotator_id"])
+            of_kinds = (in_order.loc[in_order["kind"] == kind, "pair_id"] for kind in _NO_VOTES)
+            training, controls = (
+                [pair for pair in dict.fromkeys(own) if (to, pair) not in hands.seen] for own in of_kinds
+            )
+            n_all_votes = max((~assignments["kind"].isin(_NO_VOTES)).sum(), 1)
+            per_vote = float((assignments["kind"] == CONTROL).sum() / n_all_votes)
+            n_controls = min(len(controls), math.ceil(n_votes * per_vote))
             chosen = [controls[place] for place in rng.permutation(len(controls))[:n_controls]]
             rows += [("", to, pair, TRAINING) for pair in training]
             mixed += [[("", to, pair, CONTROL)] for pair in chosen]
         rows += [row for place in rng.permutation(len(mixed)) for row in mixed[place]]
     return rows
-
-
-def _unseen(assignments: Assignments, kind: str, to: str, hands: _Hands) -> list[str]:
-    """Return the pairs of that kind in a round, in their order, as far as `to` has not seen them."""
-    rows = assignments[assignments["kind"] == kind].sort_values(["position", "annotator_id"])
-    return [pair for pair in dict.fromkeys(rows["pair_id"]) if (to, pair) not in hands.seen]
-
-
-def _controls_per_vote(assignments: Assignments) -> float:
-    """Return how many controls an annotator has for each task that is a vote."""
-    n_votes = (~assignments["kind"].isin(_NO_VOTES)).sum()
-    return float((assignments["kind"] == CONTROL).sum() / max(n_votes, 1))

@@ -101,7 +101,9 @@ def assign_tasks(
             f"{len(doubled)} pairs need two annotators, and {next(iter(weights))!r} is the only one; "
             "add an annotator, or make the tasks with overlap 0"
         )
-    trained = [] if training is None else _in_order(training)
+    trained: list[str] = []
+    if training is not None:
+        trained = list(dict.fromkeys(training.sort_values(["batch", "position"])["pair_id"]))
     known = [] if controls is None else sorted(set(controls["pair_id"]) - set(trained))
     _refuse_overlap(trained, first)
     loads = dict.fromkeys(weights, 0)
@@ -237,11 +239,6 @@ def _batches(tasks: Tasks) -> tuple[list[str], list[str]]:
     if alone:
         raise JoinError(f"{len(alone)} doubled pairs are not in batch 1 ({', '.join(alone[:3])})")
     return first, doubled
-
-
-def _in_order(training: Tasks) -> list[str]:
-    ordered = training.sort_values(["batch", "position"])
-    return list(dict.fromkeys(ordered["pair_id"]))
 
 
 def _refuse_overlap(trained: list[str], first: list[str]) -> None:

@@ -135,20 +135,20 @@ def kept_files(
     changed = [
         name for name, text in earlier.items() if texts.get(name, None if name in both else text) != text
     ]
-    may_change = is_on_server and all(_same_pairs(earlier[name], texts.get(name)) for name in changed)
+    tasks = (
+        [parse_json(text.decode(), "tasks") for text in (earlier[name], texts.get(name) or b"[]")]
+        for name in (changed if is_on_server else ())
+    )
+    may_change = is_on_server and all(
+        [task["data"][PAIR_ID] for task in before] == [task["data"][PAIR_ID] for task in after]
+        for before, after in tasks
+    )
     if changed and not may_change:
         raise UsageError(
             f"{file.with_name(changed[0])}: already exists, would change, and people may have its tasks; if "
             f"nobody has, delete {file} and run this again; or write elsewhere with --out"
         )
     return {**earlier, **texts} if file.is_file() else dict(texts), bool(changed)
-
-
-def _same_pairs(earlier: bytes, now: bytes | None) -> bool:
-    """Whether two files of tasks ask the same pairs in the same order."""
-    tasks = (parse_json(text.decode(), "tasks") for text in (earlier, now or b"[]"))
-    before, after = ([task["data"][PAIR_ID] for task in each] for each in tasks)
-    return bool(before == after)
 
 
 def _entries(path: Path) -> list[Any]:

@@ -38,8 +38,10 @@ def _lines(tasks: pd.DataFrame, guideline: Guideline) -> bytes:
     columns = shown_columns(guideline).items()
     spelled = {key: field_texts(tasks[name], marked=_quoted) for key, name in columns}
     parts = [part for name, column in spelled.items() for part in (f", {_json(name)}: ", column)]
-    later = tasks["round"].map({n: _later(n) for n in tasks["round"].unique()}).astype("str")
-    parts = ['{"data": {', str(parts[0])[2:], *parts[1:], "}", field_texts(later), "},"]
+    later = tasks["round"].map(
+        {n: f", {_json(META)}: {_json({ROUND: int(n)})}" if n > 1 else "" for n in tasks["round"].unique()}
+    )
+    parts = ['{"data": {', str(parts[0])[2:], *parts[1:], "}", field_texts(later.astype("str")), "},"]
     *blocks, last = joined_lines(parts)
     return b"".join([b"[\n", *blocks, last.removesuffix(b",\n"), b"\n]\n"])
 
@@ -48,10 +50,6 @@ def shown_columns(guideline: Guideline) -> dict[str, str]:
     """Return the column of tasks behind each key of a task's data."""
     columns = {CAPTION: "text", REFERENCE: REFERENCE_URL, guideline.media_key: "media_url"}
     return {key: columns[key] for key in guideline.data_keys} | {PAIR_ID: "pair_id"}
-
-
-def _later(number: int) -> str:
-    return f", {_json(META)}: {_json({ROUND: int(number)})}" if number > 1 else ""
 
 
 def _json(content: object) -> str:

@@ -321,19 +321,16 @@ def _references(query_ids: pd.Series[str], queries: Queries, items: Items | None
 def _clips(items: Items) -> pd.Series[str]:
     """Return by doc id where each item is to be seen, with the part of it that counts."""
     columns = (items[name] for name in ("media_url", "start_s", "end_s"))
-    urls = [_clip(url, start_s, end_s) for url, start_s, end_s in zip(*columns, strict=True)]
+    urls = []
+    for url, start_s, end_s in zip(*columns, strict=True):
+        start, has_end = 0.0 if np.isnan(start_s) else start_s, not np.isnan(end_s)
+        if has_end and end_s <= start:
+            raise TableError(f"items: {url} plays from {start:g} to {end_s:g} s; correct the times")
+        is_address = "://" not in url or url.startswith(("http://", "https://"))
+        is_part = (start or has_end) and "#" not in url and is_address
+        part = f"#t={_seconds(start)}{f',{_seconds(end_s)}' if has_end else ''}" if is_part else ""
+        urls.append(f"{url}{part}")
     return pd.Series(urls, index=items["doc_id"], dtype="str")
-
-
-def _clip(media_url: str, start_s: float, end_s: float) -> str:
-    start = 0.0 if np.isnan(start_s) else start_s
-    has_end = not np.isnan(end_s)
-    if has_end and end_s <= start:
-        raise TableError(f"items: {media_url} plays from {start:g} to {end_s:g} s; correct the times")
-    is_address = "://" not in media_url or media_url.startswith(("http://", "https://"))
-    if not (start or has_end) or "#" in media_url or not is_address:
-        return media_url
-    return f"{media_url}#t={_seconds(start)}{f',{_seconds(end_s)}' if has_end else ''}"
 
 
 def _seconds(moment: float) -> str:

@@ -132,8 +132,13 @@ class Folder:
         text, seen_at = read_text(path), kept.now()
         if text.lstrip()[:1] in ("[", "{"):
             rows = with_owners(_export_rows(text, path, guideline, seen_at), queues, path, known=self._names)
-            return [_with_round(row) for row in rows]
-        if not _is_sheet(text):
+            for row in rows:  # what its task names, where no queue says it
+                if not row["queue"] and row["round"] not in ("", "1"):
+                    content = json.loads(row["answer"]) | {ROUND: int(row["round"])}
+                    row["answer"] = answer_text(content)
+            return rows
+        header = text.lstrip("\ufeff").split("\n", 1)[0]
+        if LABEL not in [name.strip().strip('"') for name in header.split(delimiter_of(header))]:
             parse_export(text, where=str(path))  # says what is wrong
         rows = with_owners(read_sheet(path, guideline, seen_at=seen_at), queues, path, known={})
         known = kept.versions(row["annotation"] for row in rows)
@@ -164,15 +169,3 @@ def _tasks(content: object, where: str) -> list[dict[str, Any]]:
             "JSON (JSON_MIN and CSV lose skips and who answered)"
         )
     return content
-
-
-def _with_round(row: Row) -> Row:
-    """Return a row whose answer says the round that its task named, where no queue says it."""
-    if row["queue"] or row["round"] in ("", "1"):
-        return row
-    return {**row, "answer": answer_text(json.loads(row["answer"]) | {ROUND: int(row["round"])})}
-
-
-def _is_sheet(text: str) -> bool:
-    header = text.lstrip("\ufeff").split("\n", 1)[0]
-    return LABEL in [name.strip().strip('"') for name in header.split(delimiter_of(header))]
