@@ -106,7 +106,8 @@ def unanswered_pairs(store: Store, judged: pd.DataFrame, retired: Collection[str
         "group by pair_id order by min(rowid)"
     )
     found = store.database.select(query, [*_NO_VOTES * 3, json.dumps(sorted(retired))])
-    return _without(_pairs([pair for (pair,) in found]), judged)
+    pairs = _pairs([pair for (pair,) in found])
+    return pairs[pair_rows(pairs, judged) < 0].reset_index(drop=True)
 
 
 def reported_items(store: Store) -> pd.DataFrame:
@@ -155,10 +156,6 @@ def _pairs(keys: Sequence[str]) -> pd.DataFrame:
     known = split_pair_ids(keys)
     ids = [known.get(key) or split_pair_id(key) for key in keys]
     return pd.DataFrame(ids, columns=PAIR, dtype="str")
-
-
-def _without(pairs: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    return pairs[pair_rows(pairs, others) < 0].reset_index(drop=True)
 
 
 def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:

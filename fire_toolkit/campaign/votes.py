@@ -116,7 +116,13 @@ def judgments_of_votes(votes: Answers, others: Answers, *, guideline: Guideline)
     others: the answers that are no votes, with the reason. Of votes that are alike the last one counts.
     """
     n_alone = int((votes["doc_id"] == ALONE).sum() + (others["doc_id"] == ALONE).sum())
-    _refuse_other_kind(len(votes) + len(others), n_alone, guideline)
+    n_wrong = len(votes) + len(others) - n_alone if guideline.is_of_queries else n_alone
+    if n_wrong:
+        own, found = ("captions alone", "pairs")[:: 1 if guideline.is_of_queries else -1]
+        raise FormatError(
+            f"{n_wrong:,} answers are on {found}, and guideline {guideline.name} asks about {own}; import "
+            "them in the workspace that made their tasks"
+        )
     in_order, _ = _by_age(votes, np.ones(len(votes), dtype=bool), ["query_id", "doc_id", "annotator_id"])
     dropped = dropped_answers(others)
     names = [name for name in (*JUDGMENTS.names, *_MORE) if name != "guideline"]
@@ -132,17 +138,6 @@ def judgments_of_votes(votes: Answers, others: Answers, *, guideline: Guideline)
     if len(both) > 1:
         both = both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True)
     return ImportResult(judgments, check_dropped(both), notes_of_votes(judgments, dropped, guideline))
-
-
-def _refuse_other_kind(n_answers: int, n_alone: int, guideline: Guideline) -> None:
-    """Refuse answers on captions alone under a guideline of pairs, and the other way round."""
-    n_wrong = n_answers - n_alone if guideline.is_of_queries else n_alone
-    if n_wrong:
-        own, found = ("captions alone", "pairs")[:: 1 if guideline.is_of_queries else -1]
-        raise FormatError(
-            f"{n_wrong:,} answers are on {found}, and guideline {guideline.name} asks about {own}; import "
-            "them in the workspace that made their tasks"
-        )
 
 
 # Entries that are the same annotation: ids alone are used again after a deletion.
