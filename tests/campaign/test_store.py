@@ -102,18 +102,16 @@ def test_another_content_at_the_same_time_is_a_version_that_counts(path: Path, s
     assert labels(latest_answers(path)) == ["irrelevant"]
 
 
-@pytest.mark.parametrize("label", ["relevant", "relevant\x1f"])
-def test_what_an_answer_says_is_read_whatever_characters_are_in_it(path: Path, label: str) -> None:
-    add(path, row("a1", label=label), row("a2", pair_id="q|d2", label="relevant"))
+def test_what_an_answer_says_is_read_whatever_characters_are_in_it(path: Path) -> None:
+    add(path, row("a1", label="x\x1fy"), row("a2", pair_id="q|d2"))
     with Store(path) as store:
         store.count()
-        assert _answers(store, f"select {_SAID} from {_COUNTED}")["label"].tolist() == [label, "relevant"]
+        assert _answers(store, f"select {_SAID} from {_COUNTED}")["label"].tolist() == ["x\x1fy", "relevant"]
 
 
 def test_many_answers_at_once_into_a_new_record_are_found_by_their_key_and_told_apart(path: Path) -> None:
     many = [row(f"a{number}") for number in range(20_001)]
-    again = row("a7", updated_at=day(2))
-    assert add(path, *many, many[3], again) == ({ANSWERED: 20_001, EDITED: 1}, [])
+    assert add(path, *many, many[3], row("a7", updated_at=day(2))) == ({ANSWERED: 20_001, EDITED: 1}, [])
     with Store(path) as store:
         plan = store.table("explain query plan select * from answers where annotation = 'a7'")["detail"]
         assert "answers_by_annotation" in plan.item()
