@@ -14,14 +14,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.beginning import DESIGN_FILE, check_policy, extended_design
 from fire_toolkit.campaign.carrier import Carried
-from fire_toolkit.campaign.records import (
-    BY_HAND,
-    BY_SERVER,
-    FOLDER,
-    Campaign,
-    Rounds,
-    read_retired,
-)
+from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, FOLDER, Campaign, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import first_asked, people_asked, people_of_carrier
 from fire_toolkit.cli.common import current_workspace, n_of, named_file, needed_workspace, say
@@ -42,11 +35,7 @@ from fire_toolkit.labelstudio.connection import (
 from fire_toolkit.labelstudio.places import read_places
 from fire_toolkit.labelstudio.register import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
-from fire_toolkit.resolution.design import (
-    decide_classes,
-    open_pairs,
-    votes_in_order,
-)
+from fire_toolkit.resolution.design import decide_classes, open_pairs, votes_in_order
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.database import STORE

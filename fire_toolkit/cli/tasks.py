@@ -9,13 +9,7 @@ from typing import Annotated, Any, Literal
 
 import click
 
-from fire_toolkit.campaign.asking import (
-    in_free_round,
-    never_asked,
-    not_judged,
-    refuse_unseen,
-    round_of_pairs,
-)
+from fire_toolkit.campaign.asking import in_free_round, never_asked, not_judged, refuse_unseen, round_of_pairs
 from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.campaign.records import BY_HAND, Round, refuse_other_round

@@ -15,17 +15,8 @@ from fire_toolkit.evidence.qrels import augment_qrels, change_counts, originals_
 from fire_toolkit.evidence.qrels import highest_grade as top_grade
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.bounds import describe_bounds, score_bounds, why_unbounded
-from fire_toolkit.inference.correction import (
-    Correction,
-    correct_for_errors,
-    join_with_votes,
-    with_estimates,
-)
-from fire_toolkit.inference.estimates import (
-    ESTIMATE_COLUMNS,
-    MISSING_COLUMNS,
-    estimator,
-)
+from fire_toolkit.inference.correction import Correction, correct_for_errors, join_with_votes, with_estimates
+from fire_toolkit.inference.estimates import ESTIMATE_COLUMNS, MISSING_COLUMNS, estimator
 from fire_toolkit.inference.intervals import (
     change_interval,
     code_clusters,

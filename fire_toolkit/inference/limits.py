@@ -14,7 +14,7 @@ import numpy as np
 from fire_toolkit.arrays import Floats, Ints, mean, wilson_interval, wilson_limits
 from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, Z, t_of, upper_tail
 
-UNSEEN = 0.07  # of one positive, which a sample may have missed
+UNSEEN = 0.09  # of one positive, which a sample may have missed
 _STEPS = 45
 _LONGEST = 60.0  # how far the tilt is followed: down to weights of e^-60
 _TRACE = 1e-9  # queries that an end of the range counts for, where none was seen there
@@ -135,7 +135,7 @@ def score_limits(
     They are the two θ with (estimate − θ)² = t² · w · θ · (1 − θ/most): the variance is that of the θ in
     question, not of the estimate, so that it is not 0 where nothing was found. w is the variance at the
     estimate over estimate · (1 − estimate/most), which for equal weights is the weight of one positive. The
-    sample may hold no positive of the weight that matters, so .07 of a positive of the usual weight is added
+    sample may hold no positive of the weight that matters, so .09 of a positive of the usual weight is added
     to both; where nothing was found w is that weight.
 
     Args:

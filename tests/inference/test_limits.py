@@ -32,14 +32,14 @@ Z = 1.959963984540054
 @pytest.mark.parametrize(("n_positive", "n"), [(0, 10), (3, 10), (7, 10), (10, 10), (1, 400)])
 def test_a_share_of_n_has_wilsons_limits(n_positive: int, n: int) -> None:
     share = n_positive / n
-    # where all are alike the weight is what makes them wide: one of n, less the .07 that is added elsewhere
+    # where all are alike the weight is what makes them wide: one of n, less the .09 that is added elsewhere
     weight = 1 / n if share in (0, 1) else 0.0
     assert score_limits(share, share * (1 - share) / n, weight=weight) == pytest.approx(wilson(n_positive, n))
 
 
 def test_limits_solve_their_equation() -> None:
     found = score_limits(30.0, 200.0, weight=8.0, most=400.0)
-    spread = (200 + 0.07 * 8**2) / (30 * (1 - 30 / 400) + 0.07 * 8)
+    spread = (200 + 0.09 * 8**2) / (30 * (1 - 30 / 400) + 0.09 * 8)
     roots = np.roots([1 + Z**2 * spread / 400, -(60 + Z**2 * spread), 900])
     assert sorted(roots) == pytest.approx(found)
     # Student's t with two degrees of freedom is 4.3027 in tables

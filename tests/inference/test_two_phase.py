@@ -43,9 +43,9 @@ def test_estimates_are_those_computed_by_hand() -> None:
     first = found.of(0)
     variances = [0.5 * 40 * (0.25 / 0.95) ** 2 / 40**2, 0.5 * 7.5 / (39 / 40) ** 2 / 40**2]
     assert [found.of(run).se ** 2 for run in (0, 1)] == pytest.approx(variances)
-    # 20 of 40 scores are changed, and two more; (.5 − θ)² = t² w θ (1 − θ), w with .07 of half a query
-    room = 0.25 + 0.07 * 0.5 / 80
-    spread = 2.024394**2 * (variances[0] * 22 / 20 + 0.07 * (0.5 / 80) ** 2) / room
+    # 20 of 40 scores are changed, and two more; (.5 − θ)² = t² w θ (1 − θ), w with .09 of half a query
+    room = 0.25 + 0.09 * 0.5 / 80
+    spread = 2.024394**2 * (variances[0] * 22 / 20 + 0.09 * (0.5 / 80) ** 2) / room
     limits = np.roots([1 + spread, -(1 + spread), 0.25])
     assert sorted(limits) == pytest.approx([first.low, first.high])
 

@@ -23,11 +23,7 @@ from fire_toolkit.cli import main
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio import local_server
 from fire_toolkit.labelstudio.connection import Connection, read_connection
-from fire_toolkit.labelstudio.local_server import (
-    server_environment,
-    start_server,
-    stop_server,
-)
+from fire_toolkit.labelstudio.local_server import server_environment, start_server, stop_server
 from fire_toolkit.workspace.locks import hold_lock, is_locked
 
 
