@@ -47,12 +47,15 @@ def packed_table(database: Database, query: str) -> pd.DataFrame | None:
             f"floats({place})" if name == _SECONDS else f"cast(group_concat({place}, '{_BETWEEN}') as blob)"
             for name, place in zip(names, places, strict=True)
         ]
-        whole = f"with own({', '.join(places)}) as ({query}) select count(*), {', '.join(taken)} from own"
+        texts = [place for name, place in zip(names, places, strict=True) if name != _SECONDS]
+        missing = " + ".join(f"count(*) - count({place})" for place in texts)
+        shown = ", ".join(["count(*)", missing, *taken])
+        whole = f"with own({', '.join(places)}) as ({query}) select {shown} from own"
         found = list(db.execute(whole).fetchone())
     n_rows, *parts = found
     if not n_rows:
         return None if n_rows is None else pd.DataFrame(columns=names, dtype="str")
-    if None in parts:
+    if parts.pop(0):  # group_concat leaves it out, and another that falls into two would take its place
         return None
     columns = {
         name: np.frombuffer(part) if name == _SECONDS else _split(part)

@@ -23,6 +23,7 @@ from records import day, latest_answers, record_of, rows_of
 from examples import examples, some
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RESTORED
 from fire_toolkit.campaign.merging import merge_record
+from fire_toolkit.campaign.packed import packed_table
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.views import _COUNTED, _SAID, _answers, record_to_judgments, seen_by_all
@@ -107,6 +108,7 @@ def test_what_an_answer_says_is_read_whatever_characters_are_in_it(path: Path) -
     with Store(path) as store:
         store.count()
         assert _answers(store, f"select {_SAID} from {_COUNTED}")["label"].tolist() == ["x\x1fy", "relevant"]
+        assert packed_table(store.database, "values ('x\x1fy'), (null)") is None
 
 
 def test_many_answers_at_once_into_a_new_record_are_found_by_their_key_and_told_apart(path: Path) -> None:
