@@ -138,7 +138,7 @@ def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int) -> Estimate:
     Examples:
         >>> found = missing_share(np.repeat([1, 2], 20), np.repeat([1, 4], 20), n_queries=400)
         >>> [round(value, 3) for value in found[:3]]
-        [0.402, 0.353, 0.453]
+        [0.402, 0.353, 0.454]
     """
     n, total = len(n_deep), float(n_deep.sum())
     if n < LEAST_QUERIES:
