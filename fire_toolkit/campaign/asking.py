@@ -103,10 +103,10 @@ def refuse_unseen(made: Tasks, queries: Queries, items: Items | None, rules: Gui
                 f"the queries have a reference, which {rules.name} does not show: choose a guideline that "
                 "does, as with --guideline composed-image-relevance-v1; or give --queries without that column"
             )
-    urls = {*made["media_url"]}
+    urls = {*made["media_url"].unique()}
     kind = _USUAL[rules.item_kind][0].removesuffix("s")
     shown = f"{rules.name} shows {'an' if kind == 'image' else 'a'} {kind}: choose a guideline that shows"
-    if urls and items is not None and "text" in items and urls <= spellings(made["doc_id"]):
+    if urls and items is not None and "text" in items and urls <= spellings(made["doc_id"].unique()):
         raise UsageError(
             f"the items are texts, and {shown} texts, as with --guideline passage-relevance-v1; or give "
             "--items with media_url"

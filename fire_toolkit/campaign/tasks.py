@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from decimal import ROUND_HALF_UP, Decimal
+from hashlib import sha256
 from urllib.parse import quote
 
 import numpy as np
@@ -84,10 +84,6 @@ def split_pair_id(token: str) -> tuple[str, str]:
     )
 
 
-def _check(payload: bytes) -> bytes:
-    return hashlib.sha256(payload).digest()[:_CHECK_BYTES]
-
-
 def pair_ids(query_ids: Sequence[str], doc_ids: Sequence[str]) -> list[str]:
     """Return the key of each pair as `pair_id` makes it; keys of one length are masked and spelled at once.
 
@@ -105,7 +101,7 @@ def pair_ids(query_ids: Sequence[str], doc_ids: Sequence[str]) -> list[str]:
 
 def _keys_of_length(payloads: Sequence[bytes], length: int) -> list[str]:
     n_rows = len(payloads)
-    checks = list(map(_check, payloads))
+    checks = [sha256(payload).digest()[:_CHECK_BYTES] for payload in payloads]
     text = np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(n_rows, length)
     check = np.frombuffer(b"".join(checks), dtype=np.uint8).reshape(n_rows, _CHECK_BYTES)
     n_pad = -(_CHECK_BYTES + length) % 3
@@ -117,7 +113,6 @@ def _keys_of_length(payloads: Sequence[bytes], length: int) -> list[str]:
 
 def _streams(checks: Sequence[bytes], length: int) -> npt.NDArray[np.uint8]:
     """Return the key streams that the checks start: a row of `length` bytes for each."""
-    sha256 = hashlib.sha256
     counters = [block.to_bytes(4, "big") for block in range(-(-length // sha256().digest_size))]
     streams = [b"".join([sha256(check + counter).digest() for check in checks]) for counter in counters]
     rows = [np.frombuffer(part, dtype=np.uint8).reshape(len(checks), -1) for part in streams]
@@ -167,7 +162,7 @@ def _split_of_length(tokens: Sequence[str]) -> Iterator[tuple[str, tuple[str, st
     is_made = (mixed[:, n_bytes:] == 0).all(axis=1) & (is_between.sum(axis=1) == 1)
     is_made &= ~is_between[:, 0] & ~is_between[:, -1]
     for token, check, payload, is_sound in zip(tokens, checks, payloads, is_made.tolist(), strict=True):
-        if is_sound and _check(payload) == check:
+        if is_sound and sha256(payload).digest()[:_CHECK_BYTES] == check:
             with suppress(UnicodeDecodeError):
                 query_id, doc_id = payload.decode().split(_SEPARATOR)
                 yield token, (query_id, doc_id)
@@ -240,11 +235,10 @@ def make_tasks(
     pages = _pages(pairs["media_url"], rng.permutation(len(pairs)), n_captions, rng)
     n_doubled = int((Decimal(str(overlap)) * len(pages)).to_integral_value(ROUND_HALF_UP))
     doubled = np.array([row for page in pages[:n_doubled] for row in page], dtype=np.int64)
-    batches = [
-        pairs.iloc[order].assign(batch=number, position=np.arange(1, len(order) + 1))
-        for number, order in enumerate((order, doubled), start=1)
-    ]
-    return check_tasks(pd.concat(batches, ignore_index=True))
+    batch = np.repeat([1, 2], [len(order), len(doubled)])
+    position = np.concatenate([np.arange(1, len(rows) + 1) for rows in (order, doubled)])
+    rows = np.concatenate([order, doubled])
+    return check_tasks(pairs.iloc[rows].assign(batch=batch, position=position))
 
 
 def _pages(

@@ -24,6 +24,7 @@ from fire_toolkit.tables.columns import (
     arrow_text,
     bytes_of,
     codes_in_order,
+    codes_of,
     numbers_of,
     packed_codes,
     places_in_order,
@@ -183,7 +184,9 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     more = {name: values for name, values in given.items() if spec.extra and name not in columns}
     columns |= {name: each if len(table) else pd.Series([], dtype=each.dtype) for name, each in more.items()}
     order = () if spec.as_given else spec.order or spec.key
-    codes = {name: codes_in_order(columns[name]) for name in {*spec.key, *order}}
+    codes = {
+        name: (codes_in_order if name in order else codes_of)(columns[name]) for name in {*spec.key, *order}
+    }
     key = packed_codes([codes[name] for name in spec.key])
     is_in_order = bool((key[1:] > key[:-1]).all())  # of the key, which then stands once
     if not is_in_order and len(np.unique(key)) < len(key):
