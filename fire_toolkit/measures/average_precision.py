@@ -9,14 +9,7 @@ from fire_toolkit.measures.definition import measure
 from fire_toolkit.measures.reading import Seen, count_found, sum_precisions
 
 
-@measure(
-    "AP",
-    cutoff="optional",
-    is_linear=True,
-    bounds="share",
-    over_positives=True,
-    also_called=("mAP", "map_cut", "average_precision"),
-)
+@measure("AP[@k]", "linear, share, over positives", also_called=("mAP", "map_cut", "average_precision"))
 def average_precision(seen: Seen, *, k: int | None = None) -> Floats:
     """The precision at the rank of each positive found, summed, over all positives |G|.
 
@@ -28,9 +21,7 @@ def average_precision(seen: Seen, *, k: int | None = None) -> Floats:
     return share(sum_precisions(seen, k), seen.ranking.n_positives)
 
 
-@measure(
-    "gm_map", aggregate="geometric mean", bounds="share", over_positives=True, also_called=("GMAP", "gm_ap")
-)
+@measure("gm_map", "share, over positives", aggregate="geometric mean", also_called=("GMAP", "gm_ap"))
 def geometric_mean_precision(seen: Seen) -> Floats:
     """AP, averaged over queries by the geometric mean, which low values weigh on most.
 
@@ -41,15 +32,7 @@ def geometric_mean_precision(seen: Seen) -> Floats:
     return share(sum_precisions(seen), seen.ranking.n_positives)
 
 
-@measure(
-    "AP",
-    cutoff="required",
-    is_linear=True,
-    variant="min",
-    bounds="share_of_top",
-    over_positives=True,
-    also_called=("mAP/min",),
-)
+@measure("AP@k/min", "linear, share of top, over positives", also_called=("mAP/min",))
 def average_precision_min(seen: Seen, *, k: int) -> Floats:
     """The precision at the rank of each positive in the top k, summed, over min(k, |G|).
 
@@ -60,7 +43,7 @@ def average_precision_min(seen: Seen, *, k: int) -> Floats:
     return share(sum_precisions(seen, k), np.minimum(seen.ranking.n_positives, k))
 
 
-@measure("AP_fire", cutoff="required")
+@measure("AP_fire@k")
 def average_precision_fire(seen: Seen, *, k: int) -> Floats:
     """The precision at the rank of each positive in the top k, averaged over those positives.
 
@@ -71,7 +54,7 @@ def average_precision_fire(seen: Seen, *, k: int) -> Floats:
     return share(sum_precisions(seen, k), count_found(seen, k))
 
 
-@measure("mAP@R", is_linear=True, over_positives=True, also_called=("AP@R",))
+@measure("mAP@R", "linear, over positives", also_called=("AP@R",))
 def average_precision_at_r(seen: Seen) -> Floats:
     """The precision at the rank of each positive in the top |G|, summed, over |G|.
 

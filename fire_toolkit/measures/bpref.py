@@ -11,10 +11,8 @@ from fire_toolkit.measures.definition import measure
 
 @measure(
     "bpref",
-    of_top=True,
+    "of top, skips unjudged, over positives",
     no_bounds="passes over unjudged docs, and has another value once they are judged",
-    skips_unjudged=True,
-    over_positives=True,
 )
 def bpref(ranking: JudgedRanking) -> Floats:
     """For each positive found, the share of the first R judged non-relevant docs that stand below it, summed,

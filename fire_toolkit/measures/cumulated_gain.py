@@ -27,7 +27,7 @@ def log_from_second(rank: npt.NDArray[Any]) -> Floats:
     return np.asarray(np.log2(np.maximum(rank, 2.0)))
 
 
-@measure("CG", cutoff="optional", is_linear=True, unit="gain", of_top=True, bounds="monotone", is_graded=True)
+@measure("CG[@k]", "linear, of top, monotone, graded", unit="gain")
 def cumulated_gain(seen: Seen, *, k: int | None = None) -> Floats:
     """The sum of the grades in the top k, or of everything retrieved.
 
@@ -37,15 +37,7 @@ def cumulated_gain(seen: Seen, *, k: int | None = None) -> Floats:
     return sum_gains(seen, no_discount, seen.ranking.n_retrieved if k is None else k)
 
 
-@measure(
-    "nCG",
-    cutoff="optional",
-    is_linear=True,
-    of_top=True,
-    bounds="share_of_top",
-    over_positives=True,
-    is_graded=True,
-)
+@measure("nCG[@k]", "linear, of top, share of top, over positives, graded")
 def normalised_gain(seen: Seen, *, k: int | None = None) -> Floats:
     """CG divided by the CG of the ideal ranking.
 
@@ -57,7 +49,7 @@ def normalised_gain(seen: Seen, *, k: int | None = None) -> Floats:
     return share(gain, seen.ranking.ideal.gain(no_discount, k))
 
 
-@measure("DCG", cutoff="optional", is_linear=True, unit="gain", bounds="monotone", is_graded=True)
+@measure("DCG[@k]", "linear, monotone, graded", unit="gain")
 def discounted_gain(seen: Seen, *, k: int | None = None) -> Floats:
     """The grades found, each divided by log2(rank + 1), summed.
 
@@ -67,15 +59,7 @@ def discounted_gain(seen: Seen, *, k: int | None = None) -> Floats:
     return sum_gains(seen, log_of_next, k)
 
 
-@measure(
-    "nDCG",
-    cutoff="optional",
-    is_linear=True,
-    bounds="share_of_top",
-    over_positives=True,
-    is_graded=True,
-    also_called=("ndcg_cut",),
-)
+@measure("nDCG[@k]", "linear, share of top, over positives, graded", also_called=("ndcg_cut",))
 def ndcg(seen: Seen, *, k: int | None = None) -> Floats:
     """The grades found, each divided by log2(rank + 1), summed and divided by the largest such sum.
 
@@ -86,7 +70,7 @@ def ndcg(seen: Seen, *, k: int | None = None) -> Floats:
     return share(sum_gains(seen, log_of_next, k), seen.ranking.ideal.gain(log_of_next, k))
 
 
-@measure("DCG_J", cutoff="optional", is_linear=True, unit="gain", bounds="monotone", is_graded=True)
+@measure("DCG_J[@k]", "linear, monotone, graded", unit="gain")
 def discounted_gain_j(seen: Seen, *, k: int | None = None) -> Floats:
     """The grades found, those from rank 2 divided by log2(rank), summed.
 
@@ -96,9 +80,7 @@ def discounted_gain_j(seen: Seen, *, k: int | None = None) -> Floats:
     return sum_gains(seen, log_from_second, k)
 
 
-@measure(
-    "nDCG_J", cutoff="optional", is_linear=True, bounds="share_of_top", over_positives=True, is_graded=True
-)
+@measure("nDCG_J[@k]", "linear, share of top, over positives, graded")
 def ndcg_j(seen: Seen, *, k: int | None = None) -> Floats:
     """DCG_J divided by the DCG_J of the ideal ranking.
 
@@ -109,7 +91,7 @@ def ndcg_j(seen: Seen, *, k: int | None = None) -> Floats:
     return share(sum_gains(seen, log_from_second, k), seen.ranking.ideal.gain(log_from_second, k))
 
 
-@measure("Rndcg", is_linear=True, over_positives=True, is_graded=True)
+@measure("Rndcg", "linear, over positives, graded")
 def ndcg_at_levels(seen: Seen) -> Floats:
     """nDCG, averaged over the ranks at which the ideal ranking passes to a lower grade and over the end of
     the list.

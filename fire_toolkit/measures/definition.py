@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -20,6 +20,7 @@ Unit = Literal["share", "rank", "gain", "count"]
 Aggregate = Literal["mean", "median", "sum", "geometric mean"]
 Bounds = Literal["monotone", "recall", "share", "share_of_top", "none"]
 Cutoff = Literal["none", "optional", "required"]
+_NEGATIONS = {"smaller_is_better": "larger_is_better", "no_score": "is_score"}
 _LEAST = 0.00001  # what a geometric mean takes a smaller value as, as trec_eval does
 
 
@@ -136,15 +137,31 @@ class Definition(Shown):
         return {name: getattr(self, name) for name in ("name", "summary", "source", "convention", "unit")}
 
 
-def measure(name: str, **fields: Any) -> Callable[[Callable[..., Floats]], Definition]:
+def measure(pattern: str, traits: str = "", **fields: Any) -> Callable[[Callable[..., Floats]], Definition]:
     """Return what makes a measure of its function, whose docstring says the rest.
 
     Args:
-        name: of the measure.
+        pattern: its name as typed: `C@k`, `AP[@k]` where the cutoff can be left out, `AP@k/min`.
+        traits: its kind of `bounds`, and what else holds of it, by the fields of `Definition`: `linear` is
+            is_linear; `smaller is better` and `no score` say that larger_is_better and is_score do not.
         fields: further ones of `Definition`.
 
     The docstring is the summary, then a paragraph that begins with `Source:` and one with `Convention:`.
     """
+    named, _, variant = pattern.partition("/")
+    name = named.removesuffix("[@k]").removesuffix("@k")
+    fields |= {
+        "variant": variant,
+        "cutoff": {"": "none", "@k": "required"}.get(named[len(name) :], "optional"),
+    }
+    for trait in filter(None, traits.split(", ")):
+        word = trait.replace(" ", "_")
+        if word in get_args(Bounds):
+            fields["bounds"] = word
+        elif word in _NEGATIONS:
+            fields[_NEGATIONS[word]] = False
+        else:
+            fields[word if word in Definition.__dataclass_fields__ else f"is_{word}"] = True
 
     def defined(function: Callable[..., Floats]) -> Definition:
         parts = re.split(r"\n\s*(?:Source|Convention): ", inspect.cleandoc(function.__doc__ or ""))

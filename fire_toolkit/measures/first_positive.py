@@ -9,15 +9,7 @@ from fire_toolkit.measures.definition import measure
 from fire_toolkit.measures.reading import Seen, has_found, rank_of_first, reciprocal_of_first
 
 
-@measure(
-    "C",
-    cutoff="required",
-    is_linear=True,
-    bounds="monotone",
-    is_binary=True,
-    by_first_positive=True,
-    also_called=("Correct",),
-)
+@measure("C@k", "linear, monotone, binary, by first positive", also_called=("Correct",))
 def success(seen: Seen, *, k: int) -> Floats:
     """1 if a positive stands in the top k, else 0.
 
@@ -32,15 +24,7 @@ hit = replace(success, name="hit", summary="C@k under another name.", also_calle
 trec_success = replace(success, name="Success", summary="C@k as trec_eval names it.", also_called=())
 
 
-@measure(
-    "NN",
-    is_linear=True,
-    reads=1,
-    bounds="monotone",
-    is_binary=True,
-    by_first_positive=True,
-    also_called=("nearest_neighbor",),
-)
+@measure("NN", "linear, monotone, binary, by first positive", reads=1, also_called=("nearest_neighbor",))
 def nearest_neighbour(seen: Seen) -> Floats:
     """1 if the first doc is a positive, else 0: C@1 under the name of shape retrieval.
 
@@ -50,14 +34,7 @@ def nearest_neighbour(seen: Seen) -> Floats:
     return has_found(seen, 1)
 
 
-@measure(
-    "RR",
-    cutoff="optional",
-    is_linear=True,
-    bounds="monotone",
-    by_first_positive=True,
-    also_called=("MRR", "recip_rank"),
-)
+@measure("RR[@k]", "linear, monotone, by first positive", also_called=("MRR", "recip_rank"))
 def reciprocal_rank(seen: Seen, *, k: int | None = None) -> Floats:
     """One divided by the rank of the first positive; its mean is known as MRR.
 
@@ -69,11 +46,9 @@ def reciprocal_rank(seen: Seen, *, k: int | None = None) -> Floats:
 
 @measure(
     "MedR",
+    "smaller is better, monotone, by first positive",
     unit="rank",
-    larger_is_better=False,
     aggregate="median",
-    bounds="monotone",
-    by_first_positive=True,
     also_called=("median_rank", "MdR", "MedianR"),
 )
 def median_rank(seen: Seen) -> Floats:
@@ -88,11 +63,8 @@ def median_rank(seen: Seen) -> Floats:
 
 @measure(
     "MnR",
-    is_linear=True,
+    "linear, smaller is better, monotone, by first positive",
     unit="rank",
-    larger_is_better=False,
-    bounds="monotone",
-    by_first_positive=True,
     also_called=("mean_rank", "MeanR"),
 )
 def mean_rank(seen: Seen) -> Floats:

@@ -11,9 +11,8 @@ _EPSILON = 0.00001
 
 @measure(
     "infAP",
+    "skips unjudged, over positives",
     no_bounds="passes over unjudged docs, and has another value once they are judged",
-    skips_unjudged=True,
-    over_positives=True,
 )
 def inferred_average_precision(ranking: JudgedRanking) -> Floats:
     """Average precision, the precision above each positive estimated from the judged part of the pool.

@@ -37,7 +37,7 @@ def _mean_of_eleven(ranking: JudgedRanking, whole: Callable[[Floats], Floats]) -
     return np.asarray(np.sum(points, axis=0) / len(points))
 
 
-@measure("IPrec", parameters=(RECALL,), over_positives=True, also_called=("iprec_at_recall", "IP"))
+@measure("IPrec", "over positives", parameters=(RECALL,), also_called=("iprec_at_recall", "IP"))
 def interpolated_precision(ranking: JudgedRanking, *, recall: float) -> Floats:
     """The largest precision at any rank where at least that share of the positives was found.
 
@@ -48,7 +48,7 @@ def interpolated_precision(ranking: JudgedRanking, *, recall: float) -> Floats:
     return _largest(ranking, recall, rounded)
 
 
-@measure("IPrec", variant="v9", parameters=(RECALL,), over_positives=True)
+@measure("IPrec/v9", "over positives", parameters=(RECALL,))
 def interpolated_precision_v9(ranking: JudgedRanking, *, recall: float) -> Floats:
     """The largest precision at any rank where at least that share of the positives was found.
 
@@ -59,7 +59,7 @@ def interpolated_precision_v9(ranking: JudgedRanking, *, recall: float) -> Float
     return _largest(ranking, recall, nearly_raised)
 
 
-@measure("11pt_avg", over_positives=True, also_called=("11-pt_avg",))
+@measure("11pt_avg", "over positives", also_called=("11-pt_avg",))
 def eleven_points(ranking: JudgedRanking) -> Floats:
     """The mean of IPrec at recall 0, 0.1, ..., 1.
 
@@ -69,7 +69,7 @@ def eleven_points(ranking: JudgedRanking) -> Floats:
     return _mean_of_eleven(ranking, rounded)
 
 
-@measure("11pt_avg", variant="v9", over_positives=True)
+@measure("11pt_avg/v9", "over positives")
 def eleven_points_v9(ranking: JudgedRanking) -> Floats:
     """The mean of IPrec/v9 at recall 0, 0.1, ..., 1.
 

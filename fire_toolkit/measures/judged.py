@@ -14,14 +14,7 @@ def _judged_share(seen: Seen, k: int) -> Floats:
     return share(n_judged, np.minimum(seen.ranking.n_retrieved, k))
 
 
-@measure(
-    "Judged",
-    cutoff="required",
-    is_linear=True,
-    of_top=True,
-    no_bounds="measures how much is judged and is not a score",
-    is_score=False,
-)
+@measure("Judged@k", "linear, of top, no score", no_bounds="measures how much is judged and is not a score")
 def judged(seen: Seen, *, k: int) -> Floats:
     """The share of the docs in the top k that have a judgment.
 
@@ -34,13 +27,9 @@ def judged(seen: Seen, *, k: int) -> Floats:
 
 
 @measure(
-    "unjudged",
-    cutoff="required",
-    is_linear=True,
-    larger_is_better=False,
-    of_top=True,
+    "unjudged@k",
+    "linear, smaller is better, of top, no score",
     no_bounds="measures how much is judged and is not a score",
-    is_score=False,
     also_called=("hole",),
 )
 def unjudged(seen: Seen, *, k: int) -> Floats:

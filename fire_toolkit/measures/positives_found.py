@@ -30,14 +30,7 @@ def _harmonic_mean(seen: Seen, k: int | None = None, beta: float = 1.0) -> Float
     return np.where(ranking.n_positives > 0, f, 0.0)
 
 
-@measure(
-    "P",
-    cutoff="required",
-    is_linear=True,
-    bounds="monotone",
-    is_precision=True,
-    also_called=("Precision", "Prec"),
-)
+@measure("P@k", "linear, monotone, precision", also_called=("Precision", "Prec"))
 def precision(seen: Seen, *, k: int) -> Floats:
     """The number of positives in the top k, divided by k.
 
@@ -47,9 +40,7 @@ def precision(seen: Seen, *, k: int) -> Floats:
     return count_found(seen, k) / k
 
 
-@measure(
-    "R", cutoff="required", is_linear=True, bounds="recall", over_positives=True, also_called=("Recall",)
-)
+@measure("R@k", "linear, recall, over positives", also_called=("Recall",))
 def recall(seen: Seen, *, k: int) -> Floats:
     """The share of all positives of the query that stand in the top k.
 
@@ -61,13 +52,9 @@ def recall(seen: Seen, *, k: int) -> Floats:
 
 
 @measure(
-    "F",
-    cutoff="optional",
-    is_linear=True,
+    "F[@k]",
+    "linear, of top, recall, over positives",
     parameters=(Parameter("beta", example=2.0, default=1.0),),
-    of_top=True,
-    bounds="recall",
-    over_positives=True,
     also_called=("F1", "F-measure"),
 )
 def f_measure(seen: Seen, *, k: int | None = None, beta: float = 1.0) -> Floats:
@@ -80,9 +67,7 @@ def f_measure(seen: Seen, *, k: int | None = None, beta: float = 1.0) -> Floats:
     return _harmonic_mean(seen, k, beta)
 
 
-@measure(
-    "E", is_linear=True, reads=32, bounds="recall", over_positives=True, also_called=("E-measure", "E@32")
-)
+@measure("E", "linear, recall, over positives", reads=32, also_called=("E-measure", "E@32"))
 def e_measure(seen: Seen) -> Floats:
     """The harmonic mean of precision and recall of the first 32 docs: F@32.
 
@@ -93,7 +78,7 @@ def e_measure(seen: Seen) -> Floats:
     return _harmonic_mean(seen, 32)
 
 
-@measure("set_P", is_linear=True, of_top=True, bounds="monotone")
+@measure("set_P", "linear, of top, monotone")
 def set_precision(seen: Seen) -> Floats:
     """The share of the docs retrieved that are positives.
 
@@ -104,7 +89,7 @@ def set_precision(seen: Seen) -> Floats:
     return _share_of_retrieved(seen)
 
 
-@measure("set_recall", is_linear=True, of_top=True, bounds="recall", over_positives=True)
+@measure("set_recall", "linear, of top, recall, over positives")
 def set_recall(seen: Seen) -> Floats:
     """The share of the query's positives among the docs retrieved.
 
@@ -114,7 +99,7 @@ def set_recall(seen: Seen) -> Floats:
     return _share_found(seen)
 
 
-@measure("set_F", is_linear=True, of_top=True, bounds="recall", over_positives=True)
+@measure("set_F", "linear, of top, recall, over positives")
 def set_f(seen: Seen) -> Floats:
     """The harmonic mean of set_P and set_recall: F of everything retrieved.
 
@@ -124,7 +109,7 @@ def set_f(seen: Seen) -> Floats:
     return _harmonic_mean(seen)
 
 
-@measure("set_map", is_linear=True, of_top=True, bounds="recall", over_positives=True)
+@measure("set_map", "linear, of top, recall, over positives")
 def set_map(seen: Seen) -> Floats:
     """set_P times set_recall.
 
@@ -134,7 +119,7 @@ def set_map(seen: Seen) -> Floats:
     return _share_of_retrieved(seen) * _share_found(seen)
 
 
-@measure("set_relative_P", is_linear=True, of_top=True, bounds="recall")
+@measure("set_relative_P", "linear, of top, recall")
 def set_relative_precision(seen: Seen) -> Floats:
     """The number of positives retrieved, over the most that could be: the smaller of |G| and the number
     retrieved.
@@ -146,7 +131,7 @@ def set_relative_precision(seen: Seen) -> Floats:
     return share(_number_found(seen), np.minimum(ranking.n_retrieved, ranking.n_positives))
 
 
-@measure("num_rel_ret", is_linear=True, unit="count", aggregate="sum", of_top=True, bounds="monotone")
+@measure("num_rel_ret", "linear, of top, monotone", unit="count", aggregate="sum")
 def number_found(seen: Seen) -> Floats:
     """The number of positives retrieved.
 

@@ -11,7 +11,7 @@ from fire_toolkit.measures.reading import Seen, sum_judged, sum_positives
 PERSISTENCE = Parameter("p", example=0.8, low=0.0, high=1.0)
 
 
-@measure("RBP", is_linear=True, parameters=(PERSISTENCE,), bounds="monotone")
+@measure("RBP", "linear, monotone", parameters=(PERSISTENCE,))
 def rank_biased_precision(seen: Seen, *, p: float) -> Floats:
     """(1 − p) Σ p^(rank − 1) over the positives found.
 
@@ -24,11 +24,9 @@ def rank_biased_precision(seen: Seen, *, p: float) -> Floats:
 
 @measure(
     "RBP_residual",
-    is_linear=True,
+    "linear, smaller is better, no score",
     parameters=(PERSISTENCE,),
-    larger_is_better=False,
     no_bounds="is itself how far RBP could rise; take the bounds of RBP",
-    is_score=False,
 )
 def rank_biased_residual(seen: Seen, *, p: float) -> Floats:
     """The weight that RBP gives to unjudged docs and to all places past the end of the list.

@@ -142,7 +142,7 @@ def xinfap(ranking: JudgedRanking) -> Floats:
     return _inferred_average_precision(ranking)
 
 
-@measure("xinfAP", variant="nist", reads=LONGEST, no_bounds=_NO_BOUNDS)
+@measure("xinfAP/nist", reads=LONGEST, no_bounds=_NO_BOUNDS)
 def xinfap_nist(ranking: JudgedRanking) -> Floats:
     """xinfAP of the first 1,000 docs, multiplied by R̂ / 1000 where the inferred number of positives R̂
     exceeds 1,000.
@@ -156,7 +156,7 @@ def xinfap_nist(ranking: JudgedRanking) -> Floats:
     return np.asarray(_inferred_average_precision(top) * scale)
 
 
-@measure("infNDCG", reads=LONGEST, of_top=True, no_bounds=_NO_BOUNDS, is_graded=True)
+@measure("infNDCG", "of top, graded", reads=LONGEST, no_bounds=_NO_BOUNDS)
 def infndcg(ranking: JudgedRanking) -> Floats:
     """nDCG of the first 1,000 docs, estimated from a pool in strata of which each was judged in whole or by a
     random sample.
@@ -179,7 +179,7 @@ def infndcg(ranking: JudgedRanking) -> Floats:
     return share(_estimated_gain(ranking, pool), ideal)
 
 
-@measure("infNDCG", variant="nist", reads=LONGEST, of_top=True, no_bounds=_NO_BOUNDS, is_graded=True)
+@measure("infNDCG/nist", "of top, graded", reads=LONGEST, no_bounds=_NO_BOUNDS)
 def infndcg_nist(ranking: JudgedRanking) -> Floats:
     """nDCG of the first 1,000 docs, estimated from a pool in strata of which each was judged in whole or by a
     random sample.
@@ -198,7 +198,7 @@ def infndcg_nist(ranking: JudgedRanking) -> Floats:
     return share(_estimated_gain(ranking, pool), ideal)
 
 
-@measure("iP", cutoff="required", of_top=True, no_bounds=_NO_BOUNDS, also_called=("infP",))
+@measure("iP@k", "of top", no_bounds=_NO_BOUNDS, also_called=("infP",))
 def inferred_precision(ranking: JudgedRanking, *, k: int) -> Floats:
     """The number of positives in the top k, estimated from a pool in strata, divided by k.
 
@@ -209,7 +209,7 @@ def inferred_precision(ranking: JudgedRanking, *, k: int) -> Floats:
     return _expected_positives(ranking, k) / k
 
 
-@measure("inum_rel", is_linear=True, unit="count", aggregate="sum", of_top=True, no_bounds=_NO_BOUNDS)
+@measure("inum_rel", "linear, of top", unit="count", aggregate="sum", no_bounds=_NO_BOUNDS)
 def inferred_number(seen: Seen) -> Floats:
     """The number of positives in the pool, estimated from its judged part.
 
@@ -220,7 +220,7 @@ def inferred_number(seen: Seen) -> Floats:
     return _estimated_positives(seen.ranking)
 
 
-@measure("inum_rel_ret", unit="count", aggregate="sum", reads=LONGEST, of_top=True, no_bounds=_NO_BOUNDS)
+@measure("inum_rel_ret", "of top", unit="count", aggregate="sum", reads=LONGEST, no_bounds=_NO_BOUNDS)
 def inferred_number_retrieved(ranking: JudgedRanking) -> Floats:
     """The number of positives among the first 1,000 docs, estimated from the judged part of the pool.
 

@@ -13,7 +13,7 @@ def _recall_at(seen: Seen, multiple: int) -> Floats:
     return share(count_found(seen, multiple * n_positives), n_positives)
 
 
-@measure("Rprec", is_linear=True, over_positives=True, also_called=("R-precision", "RP"))
+@measure("Rprec", "linear, over positives", also_called=("R-precision", "RP"))
 def r_precision(seen: Seen) -> Floats:
     """The share of positives in the top R, where R is the number of positives of the query.
 
@@ -23,7 +23,7 @@ def r_precision(seen: Seen) -> Floats:
     return _recall_at(seen, 1)
 
 
-@measure("FT", is_linear=True, over_positives=True, also_called=("first_tier",))
+@measure("FT", "linear, over positives", also_called=("first_tier",))
 def first_tier(seen: Seen) -> Floats:
     """The first tier: the share of the query's positives that stand in the top |G|.
 
@@ -34,7 +34,7 @@ def first_tier(seen: Seen) -> Floats:
     return _recall_at(seen, 1)
 
 
-@measure("ST", is_linear=True, over_positives=True, also_called=("second_tier",))
+@measure("ST", "linear, over positives", also_called=("second_tier",))
 def second_tier(seen: Seen) -> Floats:
     """The second tier: the share of the query's positives that stand in the top 2|G|.
 
