@@ -46,8 +46,7 @@ from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection, read_connection
-from fire_toolkit.labelstudio.places import read_places
-from fire_toolkit.labelstudio.projects import project_settings
+from fire_toolkit.labelstudio.places import project_settings, read_places
 from fire_toolkit.labelstudio.pull import LOOK_BACK_S, pull_answers
 from fire_toolkit.labelstudio.push import Push, make_queues
 from fire_toolkit.tables import Tasks, check_pool, check_qrels, check_queries

@@ -33,8 +33,11 @@ from page_site import make_workspace, run, serving  # noqa: E402
 from fire_toolkit.demo.film import encode_clip, render_clip  # noqa: E402
 from fire_toolkit.demo.scene import make_clips  # noqa: E402
 from fire_toolkit.formats.tables.guideline_files import read_guideline  # noqa: E402
-from fire_toolkit.guidelines.label_config import parse_label_config  # noqa: E402
-from fire_toolkit.guidelines.several import caption_entry, several_config  # noqa: E402
+from fire_toolkit.guidelines.label_config import (  # noqa: E402
+    caption_entry,
+    parse_label_config,
+    several_config,
+)
 from fire_toolkit.labelstudio.local_server import stop_server  # noqa: E402
 
 FIRST_PAGE = """<View>

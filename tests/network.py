@@ -9,8 +9,8 @@ import pytest
 from fake_api import TOKEN, URL, FakeServer
 
 from fire_toolkit.cli import campaigns
-from fire_toolkit.labelstudio import api, showing
-from fire_toolkit.media import check, links
+from fire_toolkit.labelstudio import api, doctor
+from fire_toolkit.media import links
 
 
 def answer_links(patched: pytest.MonkeyPatch, answer: Callable[[httpx.Request], httpx.Response]) -> None:
@@ -22,7 +22,7 @@ def answer_links(patched: pytest.MonkeyPatch, answer: Callable[[httpx.Request], 
         client._transport, client._mounts = httpx.MockTransport(answer), {}
         return client
 
-    for module in (links, check, showing):
+    for module in (links, doctor):
         patched.setattr(module, "open_links", opened)
 
 

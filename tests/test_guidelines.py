@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from examples import cases
 from fire_toolkit.errors import TableError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.guidelines.grades import DEFAULT_GRADES, DEFAULT_NAME, choose_grades
 from fire_toolkit.guidelines.label_config import parse_label_config
-from fire_toolkit.guidelines.model import Guideline, check_guideline
+from fire_toolkit.guidelines.model import (
+    DEFAULT_GRADES,
+    DEFAULT_NAME,
+    Guideline,
+    check_guideline,
+    choose_grades,
+)
 from fire_toolkit.workspace.config import SETTINGS
 
 DEFAULT = read_guideline("caption-relevance-v1")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.guidelines.grades import choose_grades
+from fire_toolkit.guidelines.model import choose_grades
 from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.tables import Judgments
 

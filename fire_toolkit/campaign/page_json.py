@@ -14,7 +14,7 @@ from typing import Any
 
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.guidelines.several import CAPTIONS
+from fire_toolkit.guidelines.label_config import CAPTIONS
 
 PART = "page_part"
 PAGE = "page:"

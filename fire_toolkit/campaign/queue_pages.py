@@ -14,9 +14,8 @@ from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, shown_columns
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.files import text_sha256
-from fire_toolkit.guidelines.label_config import parse_label_config
+from fire_toolkit.guidelines.label_config import CAPTIONS, TEXT, caption_entry, parse_label_config
 from fire_toolkit.guidelines.model import CAPTION, Guideline
-from fire_toolkit.guidelines.several import CAPTIONS, TEXT, caption_entry
 
 
 @dataclass(frozen=True)

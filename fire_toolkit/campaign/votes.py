@@ -20,8 +20,7 @@ from fire_toolkit.campaign.answers import (
     read_export,
 )
 from fire_toolkit.errors import FormatError
-from fire_toolkit.guidelines.grades import choose_grades
-from fire_toolkit.guidelines.model import RELEVANCE, Guideline
+from fire_toolkit.guidelines.model import RELEVANCE, Guideline, choose_grades
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped

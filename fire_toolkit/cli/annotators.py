@@ -29,8 +29,7 @@ from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
-from fire_toolkit.labelstudio.accounts import Accounts
-from fire_toolkit.labelstudio.register import ACTIVE, OWNER, Annotator, read_register
+from fire_toolkit.labelstudio.accounts import ACTIVE, OWNER, Accounts, Annotator, read_register
 from fire_toolkit.results import drawn_text
 
 

@@ -32,8 +32,7 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import place_of, read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats, read_query_design
-from fire_toolkit.guidelines.grades import choose_grades
-from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.guidelines.model import Grades, Guideline, choose_grades
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables import (
     Judgments,

@@ -25,6 +25,7 @@ from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import COLUMNS, read_design
 from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.labelstudio.accounts import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
     URL_VARIABLE,
@@ -33,7 +34,6 @@ from fire_toolkit.labelstudio.connection import (
     read_connection_file,
 )
 from fire_toolkit.labelstudio.places import read_places
-from fire_toolkit.labelstudio.register import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.resolution.design import decide_classes, open_pairs, votes_in_order
 from fire_toolkit.tables import Judgments

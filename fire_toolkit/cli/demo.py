@@ -14,9 +14,8 @@ from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli.common import give_command, n_of, say
 from fire_toolkit.commands.types import Option
 from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
-from fire_toolkit.demo.film import media_suffix
+from fire_toolkit.demo.film import figure_in_text, media_suffix, prepare_folder, write_world
 from fire_toolkit.demo.world import World, compare_with_truth, make_world
-from fire_toolkit.demo.writing import figure_in_text, prepare_folder, write_world
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run

@@ -17,7 +17,7 @@ from fire_toolkit.formats.tables.guideline_files import (
     new_guideline_files,
     read_guideline,
 )
-from fire_toolkit.guidelines.several import several_config, shows_several
+from fire_toolkit.guidelines.label_config import several_config, shows_several
 from fire_toolkit.machines.prompts import prompt_problems
 from fire_toolkit.workspace.manifests import write_files
 

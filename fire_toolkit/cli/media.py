@@ -41,7 +41,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.matching.own_items import own_items_of
-from fire_toolkit.media.check import TRANSCODE, check_media
+from fire_toolkit.media.links import TRANSCODE, check_media
 from fire_toolkit.media.places import (
     LOOPBACK_HOSTS,
     PORT,

@@ -22,7 +22,7 @@ from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
-from fire_toolkit.pages.links import PLACE, end_links, make_links, read_links
+from fire_toolkit.pages.office import PLACE, end_links, make_links, read_links
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.locks import hold_lock
 

@@ -30,7 +30,7 @@ from fire_toolkit.formats.tables.table_files import (
     read_pool,
     read_pool_sources,
 )
-from fire_toolkit.guidelines.grades import choose_grades
+from fire_toolkit.guidelines.model import choose_grades
 from fire_toolkit.machines.scores import scores_of_answers
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.tables import MachineJudgments, Pool, PoolSources, check_pool

@@ -31,7 +31,7 @@ from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.register import pseudonyms, read_register
+from fire_toolkit.labelstudio.accounts import pseudonyms, read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.pages.carrier import OwnPage
 from fire_toolkit.pages.written import is_answer_file, take_files

@@ -27,8 +27,8 @@ from fire_toolkit.files import sha256_of
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.doctor import needs_cors, open_items
 from fire_toolkit.labelstudio.push import Plan
-from fire_toolkit.labelstudio.showing import needs_cors, open_items
 from fire_toolkit.media.links import reach_media
 from fire_toolkit.media.places import is_address, is_showable
 from fire_toolkit.results import drawn_text

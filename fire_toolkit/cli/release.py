@@ -49,15 +49,14 @@ from fire_toolkit.formats.tables.table_files import (
     read_pool_sources,
     read_query_design,
 )
+from fire_toolkit.labelstudio.accounts import NO_MAIL, read_register
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE
-from fire_toolkit.labelstudio.register import NO_MAIL, read_register
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at, read_secret
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import VERSION, blinded, check_answers, draft
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
 from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of, with_pseudonyms
-from fire_toolkit.release.people import make_pseudonyms, refuse_people
-from fire_toolkit.release.published import Published, publish
+from fire_toolkit.release.published import Published, make_pseudonyms, publish, refuse_people
 from fire_toolkit.release.rankings import rankings_of
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import check_changes, check_disputes

@@ -20,7 +20,7 @@ from fire_toolkit.formats.releases import (
 from fire_toolkit.formats.tables.table_text import LONG, table_text
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
 from fire_toolkit.release.check import check_release, qrels_in
-from fire_toolkit.release.people import MUST, Finding
+from fire_toolkit.release.published import MUST, Finding
 from fire_toolkit.results import drawn_text
 from fire_toolkit.words import n_of
 

@@ -17,8 +17,7 @@ from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.table import UNITS, AgreementSummary, agreement, agreement_summary
 from fire_toolkit.commands.command import command, pairs_by_votes
 from fire_toolkit.commands.types import GuidelineOf, Option, Table
-from fire_toolkit.guidelines.grades import choose_grades
-from fire_toolkit.guidelines.model import fitting_level
+from fire_toolkit.guidelines.model import choose_grades, fitting_level
 from fire_toolkit.resolution.judgments import typed_judgments
 from fire_toolkit.resolution.votes import INCLUSION, Grades
 from fire_toolkit.results import Found, Next

@@ -11,8 +11,7 @@ import pandas as pd
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import LabelsOf, PoolIfAny, Table
 from fire_toolkit.errors import UsageError
-from fire_toolkit.guidelines.grades import choose_grades
-from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.guidelines.model import Grades, choose_grades
 from fire_toolkit.machines.check import check_judge
 from fire_toolkit.results import Found, Next, drawn_text
 from fire_toolkit.tables import Judgments, MachineJudgments, PoolSources

@@ -31,9 +31,16 @@ from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures.defaults import FIRST, PAPER
 from fire_toolkit.pooling.draws import draw_ids
 from fire_toolkit.reporting.against import Since
-from fire_toolkit.reporting.figures import FIGURES, WIDTHS, Figure, figures_of, figures_of_page
 from fire_toolkit.reporting.methods import blanks_of, drawn_paragraphs, methods_paragraphs
-from fire_toolkit.reporting.page import headline_of, render_page
+from fire_toolkit.reporting.page import (
+    FIGURES,
+    WIDTHS,
+    Figure,
+    figures_of,
+    figures_of_page,
+    headline_of,
+    render_page,
+)
 from fire_toolkit.reporting.paper import (
     all_and_new,
     by_length,

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.demo.captions import write_captions
-from fire_toolkit.demo.scene import DURATION_S, Clip, Condition, make_clips, margin
+from fire_toolkit.demo.scene import DURATION_S, Clip, Condition, make_clips, margin, write_captions
 from fire_toolkit.errors import UsageError
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import (

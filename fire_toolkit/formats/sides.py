@@ -16,8 +16,7 @@ from fire_toolkit.formats.releases import is_release, release_version, scores_in
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of, read_guideline
 from fire_toolkit.formats.tables.table_files import read_queries
-from fire_toolkit.guidelines.grades import choose_grades
-from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.guidelines.model import Guideline, choose_grades
 from fire_toolkit.tables import Judgments
 from fire_toolkit.workspace.config import CONFIG, Workspace, read_workspace
 from fire_toolkit.workspace.manifests import checked, writer_of

@@ -14,9 +14,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.gallery.doubts import findings
-from fire_toolkit.gallery.pairs import STATES, TOP, Shown
-from fire_toolkit.gallery.votes import Votes
+from fire_toolkit.gallery.pairs import STATES, TOP, Shown, Votes, findings
 
 SHARD = 2_000
 

@@ -1,18 +1,29 @@
-"""The pairs that a gallery shows: the top docs of each run, and every positive, with what became of each."""
+"""The pairs of a gallery: the runs' tops and every positive, their votes, and which to look at again."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.evidence.qrels import augment_qrels
-from fire_toolkit.tables import Disputes, Labels, Qrels, Queries, Run, check_labels
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.tables import (
+    Disputes,
+    Judgments,
+    Labels,
+    Qrels,
+    Queries,
+    Run,
+    asked_judgments,
+    check_labels,
+)
+from fire_toolkit.tables.columns import PAIR, codes_in_order, pair_rows
 
 STATES = ("unjudged", "irrelevant", "new", "confirmed", "rejected", "original", "disputed", "shared")
 UNJUDGED, IRRELEVANT, NEW, CONFIRMED, REJECTED, ORIGINAL, DISPUTED, SHARED = range(len(STATES))
@@ -181,3 +192,120 @@ def _of(table: pd.DataFrame, name: str, row: Ints) -> Floats:
     if name not in table:
         return np.full(len(row), np.nan)
     return np.append(table[name].to_numpy(dtype=np.float64, na_value=np.nan), np.nan)[row]
+
+
+_COLUMNS = ["pair", "who", "label", "flags", "comment"]
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """The votes on shown pairs.
+
+    table: each vote, by pair, then in the order in which they were given: pair (its place), who (the number
+    of the annotator, from 1), label, flags and comment, empty where there are none; n_for, n_against: how
+    many of each pair are positive and negative.
+    """
+
+    table: pd.DataFrame
+    n_for: Ints
+    n_against: Ints
+
+    @property
+    def is_split(self) -> Bools:
+        """Whether the votes on each pair differ."""
+        return (self.n_for > 0) & (self.n_against > 0)
+
+
+def votes_on(
+    shown: Shown, judgments: Judgments | None, *, grades: Grades, numbers: Mapping[str, int]
+) -> Votes:
+    """Return the votes on shown pairs.
+
+    Args:
+        shown: the pairs.
+        judgments: answers not asked of their annotator are left out; None: votes are not known one by one.
+        grades: label → relevance, None where the label is not a vote.
+        numbers: annotator → number in the gallery.
+
+    Returns:
+        `Votes`; without judgments none, with n_for and n_against by the labels.
+    """
+    if judgments is None:
+        is_for = np.isin(shown.state, [NEW, CONFIRMED])
+        agree, n_votes = (np.nan_to_num(each).astype(np.int64) for each in (shown.n_agree, shown.n_votes))
+        other = np.maximum(n_votes - agree, 0)
+        nothing = pd.DataFrame({name: [] for name in _COLUMNS})
+        return Votes(nothing, np.where(is_for, agree, other), np.where(is_for, other, agree))
+    asked = asked_judgments(judgments)
+    who = asked["annotator_id"].map(numbers).astype("int64")
+    table = asked.assign(pair=pair_rows(asked, shown.pairs), who=who)
+    table = table.reindex(columns=[*_COLUMNS, "created_at"])[table["pair"] >= 0].fillna("")
+    when = codes_in_order(table["created_at"].astype("str"))
+    table = table.iloc[np.lexsort((table["who"], when, table["pair"]))]
+    is_for = table["label"].map({label: grade >= 1 for label, grade in grades.items() if grade is not None})
+    counts = [
+        np.bincount(table["pair"][is_for.eq(side)], minlength=len(shown.query)) for side in (True, False)
+    ]
+    return Votes(table, *counts)
+
+
+MOST = 500
+LOW_SUPPORT = 0.9
+
+
+class Finding(NamedTuple):
+    """Pairs worth a look, the most first: why, their places among those shown, and how many there are."""
+
+    why: str
+    pairs: Ints
+    n: int
+
+
+def findings(shown: Shown, votes: Votes, *, most: int = MOST) -> list[Finding]:
+    """Return false negatives, then labels to look at again by reason; reasons without a pair are left out.
+
+    False negatives are new positives, the most convincing first: by votes against, whether several are for
+    it, the number of runs that have the doc in their top 3, votes for, its best rank, query and doc.
+
+    Labels to look at again stand under the first reason that holds: original positives that were rejected,
+    the fewest votes against first; not relevant by one vote though every run lists the doc; decided by one
+    vote of several; relevant by one vote, a doc that one run lists or none; less sure by a model of
+    annotators than `LOW_SUPPORT`.
+    """
+    state, n_runs, n_all, best = shown.state, shown.n_runs(), len(shown.runs), shown.best_rank
+    n_votes, support = votes.n_for + votes.n_against, np.nan_to_num(shown.support, nan=1.0)
+    is_labelled, is_single = np.isin(state, [IRRELEVANT, NEW, REJECTED]), (n_votes == 1) & (n_all > 1)
+    is_close = (n_votes > 2) & (abs(votes.n_for - votes.n_against) == 1)
+    # Each reason with what it holds of, and what its pairs are ordered by, the last first.
+    reasons: list[tuple[str, Bools, tuple[Any, ...]]] = [
+        (
+            "judged relevant, but not a positive of the benchmark",
+            state == NEW,
+            (best, -votes.n_for, -shown.n_runs(TOP), votes.n_for < 2, votes.n_against),
+        ),
+        (
+            "a positive of the benchmark that was judged not relevant",
+            state == REJECTED,
+            (-n_runs, -votes.n_for, votes.n_against),
+        ),
+        (
+            "not relevant by one vote alone, though every run lists it",
+            (state == IRRELEVANT) & is_single & (n_runs == n_all),
+            (best,),
+        ),
+        ("decided by one vote of several", is_labelled & is_close, (-n_runs, n_votes)),
+        (
+            "relevant by one vote alone, and no second run lists it",
+            (state == NEW) & is_single & (n_runs < 2),
+            (-best, n_runs),
+        ),
+        (f"less than {LOW_SUPPORT:.0%} sure by the model of annotators", support < LOW_SUPPORT, (support,)),
+    ]
+    found: list[Finding] = []
+    is_taken = np.zeros(len(state), dtype=bool)
+    for why, is_so, order in reasons:
+        pairs = np.flatnonzero(is_so & ~is_taken)
+        is_taken |= is_so & bool(found)  # a false negative may be looked at again
+        places = np.lexsort([pairs, *(key[pairs] for key in order)])
+        found.append(Finding(why, pairs[places][:most], len(pairs)))
+    return [found[0], *(each for each in found[1:] if each.n)]

@@ -1,12 +1,19 @@
-"""Label Studio's labeling config (XML) as a `LabelConfig`, and its hash."""
+"""Label Studio's labeling config (XML) as a `LabelConfig`, its hash, and the page of several captions.
+
+That page is made from a guideline's page of one pair: each caption has controls of its own (`relevance_0`,
+`flags_0`, …) in Label Studio's Repeater; several.xml has them. The captions and the keys of their answers
+come with the task, so that a page may have any number of captions.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import xml.etree.ElementTree as ET
+from importlib.resources import files as resources
+from itertools import zip_longest
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.guidelines.model import Choices, LabelConfig
+from fire_toolkit.guidelines.model import CAPTION, FLAGS, RELEVANCE, Choices, LabelConfig
 
 
 def parse_label_config(xml: str, *, where: str = "label_config.xml") -> LabelConfig:
@@ -89,3 +96,85 @@ def _choices(element: ET.Element, where: str) -> Choices:
         required=element.get("required") == "true",
         hotkeys=hotkeys,
     )
+
+
+CAPTIONS, TEXT, ANSWERS = "captions", "text", "answers"
+_KEYS = ("1234567890", "qwertyuiop", "asdfghjklz")  # a row of the keyboard for each answer, then with Shift
+_ITEMS = ("Video", "Image", "HyperText", "Text")
+IN_PLACE_OF_KEYS = (
+    "A page here has several captions of one item. Judge each by itself, as if it stood alone. The keys are "
+    "not those named below: each answer has its own beside it."
+)
+_PAGE, _STYLE = (
+    (resources("fire_toolkit.guidelines") / f"several.{kind}").read_text("utf-8") for kind in ("xml", "css")
+)
+
+
+def several_config(label_config: str) -> str:
+    """Return the page on which several captions of one item are judged, each by itself.
+
+    Args:
+        label_config: a guideline's page of one pair. Its question, item, answers, flags and the rules in its
+            `details` are taken over; a comment is not asked for, since it would belong to no caption. Of keys
+            its `details` say nothing, for they are others here.
+
+    Returns:
+        The same text for the same page.
+
+    Raises:
+        FormatError: as `parse_label_config`.
+        ValueError: a page that shows captions alone.
+    """
+    page = parse_label_config(label_config)
+    if not _items(page):
+        raise ValueError("a page without an item has no several captions of one")
+    view = ET.fromstring(_PAGE)
+    style, question, shown, captions, words = view
+    view.remove(words)
+    style.text = _STYLE
+    for header in page.headers:
+        ET.SubElement(question, "Header", value=header, size="5")
+    for element in ET.fromstring(label_config).iter():
+        if element.get("name") in _items(page) and element.get("toName") is None:
+            ET.SubElement(shown, "View", className="item").append(element)
+            for details in element.iter("details"):
+                rules = [p.text or "" for p in details.iter("p")]
+                kept = [rule for rule in rules if rule.partition(":")[0] in page.choices[RELEVANCE].hotkeys]
+                for paragraph in details.findall("p"):
+                    details.remove(paragraph)
+                for text in (words[0].text, *kept, words[1].text):
+                    ET.SubElement(details, "p").text = text
+    for choices in captions.iter("Choices"):
+        choices.set("toName", page.choices[RELEVANCE].to_name)
+    (row,) = captions[0]
+    if FLAGS not in page.choices:
+        row.remove(row[-1])
+    ET.indent(view)
+    return ET.tostring(view, encoding="unicode", short_empty_elements=False) + "\n"
+
+
+def _items(page: LabelConfig) -> list[str]:
+    return [name for name, (tag, _) in page.objects.items() if tag in _ITEMS and name != CAPTION]
+
+
+def shows_several(label_config: str) -> bool:
+    """Whether a page of one pair can be made one of several captions: it shows an item."""
+    return bool(_items(parse_label_config(label_config)))
+
+
+def caption_entry(page: LabelConfig, row: int) -> dict[str, list[dict[str, str]]]:
+    """Return the answers and flags of the caption in a row (from 0) with their keys, as its page takes them.
+
+    Args:
+        page: the guideline's page of one pair, whose answers and flags these are, in its order.
+        row: the caption's place. Each answer and then each flag has a row of the keyboard, from the fourth on
+            with Shift, and each of ten captions a place in it; what is beyond has no key of ours.
+    """
+    answers, flags = (list(page.choices[n].hotkeys) if n in page.choices else [] for n in (RELEVANCE, FLAGS))
+    keys = [shift + line[row : row + 1] for shift in ("", "shift+") for line in _KEYS if row < len(line)]
+    names = [*answers, *flags]
+    keyed = [
+        {"value": name} | ({"hotkey": key} if key else {})
+        for name, key in zip_longest(names, keys[: len(names)], fillvalue="")
+    ]
+    return {ANSWERS: keyed[: len(answers)]} | ({FLAGS: keyed[len(answers) :]} if flags else {})

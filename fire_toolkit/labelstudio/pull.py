@@ -19,6 +19,7 @@ from fire_toolkit.labelstudio.places import (
     OnServer,
     Place,
     born_at,
+    check_config,
     find_doubled,
     keep_places,
     lost_words,
@@ -26,7 +27,6 @@ from fire_toolkit.labelstudio.places import (
     places_of,
     read_places,
 )
-from fire_toolkit.labelstudio.projects import check_config
 from fire_toolkit.resolution.judgments import utc_time
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.

@@ -16,8 +16,7 @@ from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Project, Task
 from fire_toolkit.labelstudio.calls import CallFailed
-from fire_toolkit.labelstudio.places import Place
-from fire_toolkit.labelstudio.projects import GUARDED, check_config, own_projects, project_settings
+from fire_toolkit.labelstudio.places import GUARDED, Place, check_config, own_projects, project_settings
 
 BATCH_SIZE = 1000
 _TRIES = 5

@@ -18,7 +18,7 @@ from fire_toolkit.agreement.statistic import divide
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.guidelines.grades import refuse_unknown_labels
+from fire_toolkit.guidelines.model import refuse_unknown_labels
 from fire_toolkit.inference.resampling import draw_units
 from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.tables import (

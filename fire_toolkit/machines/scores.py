@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.guidelines.grades import refuse_unknown_labels
-from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.guidelines.model import Grades, refuse_unknown_labels
 from fire_toolkit.tables import Labels, MachineJudgments
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.further import OK

@@ -2,8 +2,8 @@
 
 An annotation page says nothing when a video does not play: these parts find it out before people do.
 
-Read `places` first (where an item is), then `check`, which asks `probe` (what a file is, and whether browsers
-play it) and `links` (whether an address answers as a page needs it). `transcode` makes files that play.
-`server` serves a collection's files to Label Studio's pages alone, on the small server of `serving`; `shown`
-says how pages made of files show their media.
+Read `places` first (where an item is, and how pages made of files show it), then `links`, which checks items:
+what a file is, and whether browsers play it (`probe`), and whether an address answers as a page needs it.
+`transcode` makes files that play. `server` serves a collection's files to Label Studio's pages alone, on the
+small server of `serving`.
 """

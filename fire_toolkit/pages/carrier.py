@@ -9,7 +9,7 @@ from fire_toolkit.campaign.carrier import Carried, Delivered, Fetched, Report, n
 from fire_toolkit.campaign.records import QueueName, write_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.pages.answers import fold_records
-from fire_toolkit.pages.links import end_links, read_links
+from fire_toolkit.pages.office import end_links, read_links
 
 
 class OwnPage:

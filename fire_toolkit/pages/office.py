@@ -1,23 +1,86 @@
-"""The campaign behind the page: who may come in, what each is asked, and what was answered."""
+"""The campaign behind the page: who may come in, what each is asked, and what was answered.
+
+An annotator's link has a token of 128 bits in its fragment, which browsers send to nobody. The page exchanges
+it once for a session, a cookie that scripts cannot read; the hash of that session is what is kept, so neither
+link nor session can be read from the workspace.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.records import BY_PAGE, Campaign, Round, read_retired, read_rounds, record_stamp
+from fire_toolkit.campaign.records import (
+    BY_PAGE,
+    FOLDER,
+    Campaign,
+    Round,
+    read_retired,
+    read_rounds,
+    record_stamp,
+)
 from fire_toolkit.campaign.store import Record, Store, time_now
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.files import text_sha256
+from fire_toolkit.files import read_text, text_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.media.places import is_address
 from fire_toolkit.pages.answers import ANSWER, CONSENT, checked_answer, checked_text, open_answers
 from fire_toolkit.pages.desk import Desk, Setting
-from fire_toolkit.pages.links import PLACE, read_links, session_hash, session_of
 from fire_toolkit.pages.written import shown_guideline
 from fire_toolkit.resolution.judgments import just_after
+from fire_toolkit.syntax import parse_json
+from fire_toolkit.workspace.manifests import write_files
+
+_TOKEN_BYTES = 16
+PLACE = Path(FOLDER) / "page"
+_FILE = PLACE / "links.json"
+
+
+def session_of(token: str) -> str:
+    """Return the session that a link's token is exchanged for."""
+    return hashlib.sha256(b"session of " + token.encode("utf-8", "replace")).hexdigest()
+
+
+def session_hash(session: str) -> str:
+    """Return what is kept of a session."""
+    return hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()
+
+
+def read_links(root: Path) -> dict[str, str]:
+    """Return the hash of each annotator's session; empty if no link was made.
+
+    Raises:
+        FormatError: the file is damaged.
+    """
+    path = root / _FILE
+    content: Any = parse_json(read_text(path), str(path)) if path.is_file() else {}
+    if not isinstance(content, dict) or not all(isinstance(value, str) for value in content.values()):
+        raise FormatError(f"{path}: damaged; delete it and `fire-toolkit page serve` makes new links")
+    return content
+
+
+def make_links(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return a new token for each annotator; links that they had before end."""
+    tokens = {name: secrets.token_urlsafe(_TOKEN_BYTES) for name in names}
+    hashes = {name: session_hash(session_of(token)) for name, token in tokens.items()}
+    _write(root, read_links(root) | hashes)
+    return tokens
+
+
+def end_links(root: Path, names: Iterable[str]) -> None:
+    """End annotators' links."""
+    gone = set(names)
+    _write(root, {name: value for name, value in read_links(root).items() if name not in gone})
+
+
+def _write(root: Path, hashes: dict[str, str]) -> None:
+    write_files({root / _FILE: (json.dumps(dict(sorted(hashes.items())), indent=1) + "\n").encode()})
+
 
 _LAST = 5  # answers to look at
 _OTHER_LINK = "Another link was opened in this browser. Open your own link again to go on under your name."

@@ -16,7 +16,7 @@ import pandas as pd
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.release.layout import CROISSANT, words_in
-from fire_toolkit.release.people import MUST, SHOULD, Finding, find_private
+from fire_toolkit.release.published import MUST, SHOULD, Finding, find_private
 from fire_toolkit.release.rankings import differing, out_of_order, scores_again, tops_in
 from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.blanks import spelling_of

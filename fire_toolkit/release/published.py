@@ -1,16 +1,202 @@
-"""What a release publishes of a workspace's tables, by the licences and the consent that it has."""
+"""What a release publishes: tables by licence and consent, pseudonyms, and what no file may hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hmac
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.release.people import published_judgments
+from fire_toolkit.errors import FireError
+from fire_toolkit.release.answers import spoken_name
+from fire_toolkit.release.layout import words_in
 from fire_toolkit.release.rankings import Rankings
 from fire_toolkit.tables import Items, Judgments, Qrels, Queries
 from fire_toolkit.tables.columns import PAIR
+
+# The columns of judgments that are published; a comment only by consent. Any other stays at home.
+PUBLISHED = (
+    *("query_id", "doc_id", "annotator_id", "label", "created_at", "duration_s", "flags", "comment"),
+    *("origin", "round", "kind", "guideline", "occasion", "inclusion_probability", "stratum"),
+)
+# Where people are named in words; in ids and captions a name can be a word like any other.
+_PROSE = (".md", ".cff", ".toml", ".py", "LICENSE", "croissant.json", "comments")
+# The benchmark's own texts may say anything; what of them is published is the licence's matter.
+_CAPTIONS = ("queries.jsonl", "corpus.jsonl")
+_LONG_ENOUGH = 3  # characters of a name that is looked for in documents
+
+
+MUST, SHOULD = "must", "should"
+
+
+class Kind(NamedTuple):
+    """What must not stand in a file: what it is called, its pattern, and texts of which a match has one."""
+
+    what: str
+    pattern: re.Pattern[str]
+    signs: Sequence[str]
+
+
+PRIVATE = [
+    Kind(what, re.compile(own["pattern"]), own["signs"]) for what, own in words_in("private.toml").items()
+]
+_EMAIL, _PATH, _TOKENS = PRIVATE
+
+
+def make_pseudonyms(annotators: Iterable[str], *, key: bytes, version: str) -> dict[str, str]:
+    """Return annotator → pseudonym, `annotator-1` to `annotator-n`, in an order that the key draws.
+
+    Another version draws another order, so that a pseudonym of one release says nothing in the next.
+    Nobody without the key can tell who is who from the names.
+
+    Examples:
+        >>> sorted(make_pseudonyms(["bob", "ann"], key=b"k", version="1.0").values())
+        ['annotator-1', 'annotator-2']
+    """
+
+    def drawn(name: str) -> bytes:
+        return hmac.digest(key, f"{version}\0{name}".encode(), "sha256")
+
+    return {name: f"annotator-{n}" for n, name in enumerate(sorted(set(annotators), key=drawn), start=1)}
+
+
+def published_judgments(
+    judgments: Judgments, names: Mapping[str, str], *, with_comments: bool
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return judgments as they are published, and the names of the columns that stay at home.
+
+    Args:
+        judgments: with annotator_id as the workspace has it.
+        names: the pseudonym of each annotator.
+        with_comments: whether annotators consented to their comments being published.
+
+    Returns:
+        The columns of `PUBLISHED` that are there, annotators by their pseudonyms, created_at as a date
+        without a time; by query_id, doc_id and annotator_id.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": ["q"], "doc_id": ["d"], "annotator_id": ["ann"], "label": ["relevant"],
+        ...     "created_at": ["2026-03-02T09:23:56Z"], "comment": ["I am Ann"], "page": ["secret"]}))
+        >>> table, dropped = published_judgments(judgments, {"ann": "annotator-1"}, with_comments=False)
+        >>> table.iloc[0][["annotator_id", "created_at"]].tolist(), dropped
+        (['annotator-1', '2026-03-02'], ['comment', 'page'])
+    """
+    kept = [name for name in PUBLISHED if name in judgments and (name != "comment" or with_comments)]
+    table = judgments[kept].assign(annotator_id=judgments["annotator_id"].map(names).astype("str"))
+    if "created_at" in table:
+        table["created_at"] = (
+            table["created_at"].astype("str").str.slice(0, 10).where(table["created_at"].notna())
+        )
+    order = ["query_id", "doc_id", "annotator_id"]
+    return (
+        table.sort_values(order, kind="stable", ignore_index=True),
+        [str(name) for name in judgments.columns if name not in kept and judgments[name].notna().any()],
+    )
+
+
+class Finding(NamedTuple):
+    """What is wrong in a file: its name, the line (0: the whole file), and what it is.
+
+    level: `must` be mended where a loader fails, a number is wrong or somebody is exposed; else `should`.
+    """
+
+    file: str
+    line: int
+    what: str
+    level: str = MUST
+
+    def __str__(self) -> str:
+        return f"{self.file}{f':{self.line}' if self.line else ''}: {self.what}"
+
+
+def find_private(
+    texts: Mapping[str, str],
+    *,
+    names: Sequence[str] = (),
+    secrets: Sequence[str] = (),
+    allowed: Sequence[str] = (),
+) -> Iterator[Finding]:
+    """Yield each e-mail, token, absolute path, registered name or secret in files; what it is stays unsaid.
+
+    Args:
+        texts: content by file name.
+        names: of people; found as whole words in documents and comments.
+        secrets: found anywhere, as they are.
+        allowed: texts whose e-mails are meant to be there, such as the creators' contact.
+
+    Examples:
+        >>> print(*find_private({"a.md": "by bob\\nb@example.org"}, names=["bob"]), sep="\\n")
+        a.md:1: a person's name
+        a.md:2: an e-mail address
+    """
+    general = [_TOKENS]
+    if secrets:
+        general.append(Kind("a secret of the workspace", _any_of(secrets), secrets))
+    named = re.compile(rf"(?<![\w-]){_any_of(names).pattern}(?![\w-])", re.IGNORECASE)
+    for file, text in texts.items():
+        kinds = general + ([] if file in _CAPTIONS else [_EMAIL, _PATH])
+        if names and file.endswith(_PROSE):
+            kinds.append(Kind("a person's name", named, ("",)))
+        seen = {
+            (text.count("\n", 0, match.start()) + 1, kind.what)
+            for kind in kinds
+            if any(sign in text for sign in kind.signs)
+            for match in kind.pattern.finditer(text)
+            if kind is not _EMAIL or not any(match[0] in text for text in allowed)
+        }
+        yield from (Finding(file, line, what) for line, what in sorted(seen))
+
+
+def _any_of(words: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(map(re.escape, sorted(set(words), key=len, reverse=True)))})")
+
+
+def refuse_people(
+    contents: Mapping[str, bytes],
+    comments: Iterable[str],
+    *,
+    people: Iterable[str],
+    passwords: Iterable[str],
+    addresses: Iterable[str],
+    answers: Mapping[str, Any],
+    allowed: Collection[str] = (),
+    is_anonymous: bool = False,
+) -> None:
+    """Refuse a release that would name somebody, or hold a secret, in any of its files.
+
+    Args:
+        contents: file name → bytes.
+        comments: what annotators wrote, of each judgment that is published.
+        people: names of annotators.
+        passwords: secrets of the workspace. addresses: e-mails of annotators.
+        answers: [release] of fire.toml, whose contact may be named, and whose creators may.
+        allowed: names of annotators that documents may hold.
+        is_anonymous: whether the creators count as people not to be named.
+
+    Raises:
+        FireError: with the first places.
+    """
+    contact = answers["contact"]
+    names = [name for name in {*people} - {*allowed} if len(name) >= _LONG_ENOUGH and not name.isdigit()]
+    hidden = [*passwords, *(each for each in addresses if each not in contact.lower())]
+    if is_anonymous:
+        creators = ((name, spoken_name(name), name.split(",")[0]) for name in answers["creators"])
+        names += [part for parts in creators for part in parts]
+        hidden += [contact, answers["url"], answers["files_url"]]
+    texts = {name: content.decode() for name, content in contents.items() if not name.endswith(".parquet")}
+    texts["judgments.csv, comments"] = "\n".join(["", *comments])
+    secrets = [word for word in hidden if word]
+    found = list(find_private(texts, names=names, secrets=secrets, allowed=() if is_anonymous else [contact]))
+    if found:
+        shown = "; ".join(map(str, found[:5])) + (f"; {len(found) - 5:,} more" if len(found) > 5 else "")
+        raise FireError(
+            f"nothing was released, for it would publish {shown}; take it out of what it came from"
+        )
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,140 @@
-"""The report as one HTML file: a study and its figures, which a template puts into words."""
+"""The report as one HTML file: a study and its figures, which a template puts into words.
+
+What of a study each figure draws stands here, what it shows is said in data/figures.toml.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.reporting.figures import Figure
+from fire_toolkit.agreement.annotators import annotator_profiles
+from fire_toolkit.measures.defaults import FIRST, judged_at
+from fire_toolkit.reporting import plots
 from fire_toolkit.reporting.methods import methods_paragraphs
-from fire_toolkit.reporting.plots import VERDICTS, drawn_differences, plot_orders, points
-from fire_toolkit.reporting.study import Study
+from fire_toolkit.reporting.paper import by_length
+from fire_toolkit.reporting.plots import VERDICTS, Plot, drawn_differences, plot_orders, points
+from fire_toolkit.reporting.study import TOP, Study
 from fire_toolkit.reporting.templates import rendered
+from fire_toolkit.reporting.voted import flips_by_length, flips_by_run, sets_of_runs
 from fire_toolkit.results import Found
+from fire_toolkit.tables import first_round
+
+WIDTHS = (85, 180)  # millimetres of a column, and of a page, for which figures are made
+_SETS = 12  # sets of runs that are shown, those that found most first
+
+
+class Figure(NamedTuple):
+    """A plot, which holds its data, and a sentence that says what it shows."""
+
+    plot: Plot
+    text: str
+
+
+def figures_of_page(study: Study) -> dict[str, Figure]:
+    """Return the figures of the report, which has a table of annotators in the place of theirs."""
+    return figures_of(study, [name for name in FIGURES if name != "annotators"])
+
+
+def figures_of(study: Study, names: Iterable[str]) -> dict[str, Figure]:
+    """Return figures by their names in `FIGURES`, but for those for which the study holds too little."""
+    texts = tomllib.loads((files("fire_toolkit.reporting") / "data/figures.toml").read_text(encoding="utf-8"))
+    found = {}
+    for name in names:
+        plot = FIGURES[name](study)
+        if plot is not None and (rows := plot["data"]["values"]):
+            found[name] = Figure(plot, texts[name].replace("{measure}", str(rows[0].get("measure", ""))))
+    return found
+
+
+def _scores(study: Study) -> Plot | None:
+    scores = study.scores
+    is_shown = [name in study.compared and plots.points(name) == 100 for name in scores["measure"]]
+    return plots.plot_scores(scores[is_shown]) if any(is_shown) else None
+
+
+def _differences(study: Study) -> Plot | None:
+    if len(study.runs) < 2:
+        return None
+    return plots.plot_differences(study.differences[0], order=study.best_first)
+
+
+def _order(study: Study) -> Plot | None:
+    return plots.plot_orders(study.orders.scores) if len(study.runs) > 1 else None
+
+
+def _flips(study: Study) -> Plot | None:
+    if study.sources is None:
+        return None
+    return plots.draw("flips", flips_by_run(study.flipped, study.sources, study.told.gallery))
+
+
+def _flips_by_length(study: Study) -> Plot:
+    tables = [study.labels, study.background.disputes]
+    judged = pd.concat([each[["query_id"]] for each in tables if each is not None], ignore_index=True)
+    return plots.draw("flips", flips_by_length(study.flipped, judged, study.queries, study.told.gallery))
+
+
+def _found(study: Study) -> Plot | None:
+    if study.sources is None:
+        return None
+    table = sets_of_runs(study.flipped, study.sources)
+    return plots.draw("found", table[table["set"] <= _SETS])
+
+
+def _lengths(study: Study) -> Plot:
+    measures = study.compared if study.measures else (FIRST,)
+    tables = (study.joined, study.original, study.augmented, study.queries)
+    place = {run_id: at for at, run_id in enumerate(study.best_first)}
+    table = by_length(*tables, measures[:1])
+    return plots.plot_lengths(table.sort_values("run_id", key=lambda ids: ids.map(place), kind="stable"))
+
+
+def _overlap(study: Study, *, begin: str = "") -> Plot | None:
+    """Return the grid of the first measure of two lists whose name begins so."""
+    table = study.comparisons.table if len(study.runs) > 1 else pd.DataFrame({"measure": []})
+    names = [name for name in table["measure"] if name.startswith(begin)]
+    return plots.plot_overlap(table, measure=names[0], order=study.best_first) if names else None
+
+
+def _judged(study: Study) -> Plot:
+    measures = [judged_at(k) for k in range(1, TOP + 1)]
+    labelling = study.joined.label(study.augmented)
+    rows = [
+        {"run_id": run_id, "measure": measure.name, "value": measure.aggregate(values)}
+        for run_id in study.best_first
+        for measure, values in zip(measures, study.joined.values(run_id, labelling, measures).T, strict=True)
+    ]
+    return plots.plot_judged(pd.DataFrame(rows))
+
+
+def _annotators(study: Study) -> Plot | None:
+    if study.judgments is None:
+        return None
+    profiles = annotator_profiles(first_round(study.judgments), grades=study.grades)
+    names = profiles["annotator_id"].map(study.pseudonyms)
+    return plots.plot_annotators(profiles.assign(annotator_id=names))
+
+
+FIGURES: dict[str, Callable[[Study], Plot | None]] = {
+    "scores": _scores,
+    "differences": _differences,
+    "order": _order,
+    "flips": _flips,
+    "flips-length": _flips_by_length,
+    "found": _found,
+    "length": _lengths,
+    "overlap": _overlap,
+    "rbo": lambda study: _overlap(study, begin="RBO_ext"),
+    "judged": _judged,
+    "annotators": _annotators,
+}
+
 
 _TAIL = 0.025  # the chance of another order, up to which a 95% interval leaves 0 out
 _PAIR = ["measure", "run_a", "run_b"]

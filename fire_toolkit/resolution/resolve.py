@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import PluginError, UsageError
-from fire_toolkit.guidelines.grades import choose_grades
+from fire_toolkit.guidelines.model import choose_grades
 from fire_toolkit.resolution.controls import accuracy_on_controls
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.resolution.majority import majority

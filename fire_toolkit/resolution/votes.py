@@ -13,8 +13,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints, are_among
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.guidelines.grades import choose_grades, refuse_unknown_labels
-from fire_toolkit.guidelines.model import fitting_level
+from fire_toolkit.guidelines.model import choose_grades, fitting_level, refuse_unknown_labels
 from fire_toolkit.tables import SUPPORT, Judgments
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 

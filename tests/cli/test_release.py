@@ -23,7 +23,7 @@ from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, set_in
 from examples import load_script, some_rows
 from fire_toolkit.cli.asking_readers import judgments_from
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.labelstudio.register import Annotator, write_register
+from fire_toolkit.labelstudio.accounts import Annotator, write_register
 from fire_toolkit.labelstudio.secrets import prepare_folder
 
 Fire = Callable[..., Result]

@@ -11,7 +11,7 @@ from examples import cases
 from fire_toolkit.errors import FireError, TableError, UsageError
 from fire_toolkit.formats.tables import guideline_files
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
-from fire_toolkit.guidelines.grades import DEFAULT_NAME
+from fire_toolkit.guidelines.model import DEFAULT_NAME
 
 
 def shipped_folder(name: str = DEFAULT_NAME) -> Path:

@@ -11,7 +11,6 @@ from small_world import World
 
 from fire_toolkit import tables
 from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
-from fire_toolkit.gallery.doubts import findings
 from fire_toolkit.gallery.pairs import (
     HAS_NEW,
     HAS_REJECTED,
@@ -21,8 +20,9 @@ from fire_toolkit.gallery.pairs import (
     STATES,
     UNUSABLE,
     WINNER_LOST,
+    Votes,
+    findings,
 )
-from fire_toolkit.gallery.votes import Votes
 from fire_toolkit.matching.ranking import rank_run
 
 GRADES = {"no": 0, "yes": 1, "unsure": None}

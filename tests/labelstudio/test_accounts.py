@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError, ServerError, UsageError
-from fire_toolkit.labelstudio.accounts import Accounts
-from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.register import (
+from fire_toolkit.labelstudio.accounts import (
+    Accounts,
     Annotator,
     add_rows,
     match_accounts,
@@ -23,6 +22,7 @@ from fire_toolkit.labelstudio.register import (
     read_register,
     write_register,
 )
+from fire_toolkit.labelstudio.connection import Connection
 
 INVITATION = "invitation-token"
 PAGE = '<form><input type="hidden" name="csrfmiddlewaretoken" value="C"></form>'

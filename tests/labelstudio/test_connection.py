@@ -23,7 +23,7 @@ from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection, read_connection
 from fire_toolkit.labelstudio.doctor import Finding, examine
-from fire_toolkit.labelstudio.projects import project_mark
+from fire_toolkit.labelstudio.places import project_mark
 from fire_toolkit.labelstudio.secrets import read_secret
 from fire_toolkit.media.places import checked_url
 

@@ -23,9 +23,8 @@ from fire_toolkit.campaign.views import answered_pairs, record_to_judgments
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.folder.carrier import Folder
-from fire_toolkit.guidelines.label_config import parse_label_config
-from fire_toolkit.guidelines.several import several_config
-from fire_toolkit.labelstudio.projects import check_config
+from fire_toolkit.guidelines.label_config import parse_label_config, several_config
+from fire_toolkit.labelstudio.places import check_config
 from fire_toolkit.labelstudio.push import Push, make_queues
 
 LABELS = ("relevant", "irrelevant", "ambiguous")

@@ -31,7 +31,7 @@ from fire_toolkit.labelstudio import push as pushing
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.calls import CallFailed
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.projects import marked_queue, project_mark, project_settings
+from fire_toolkit.labelstudio.places import marked_queue, project_mark, project_settings
 from fire_toolkit.labelstudio.push import Plan
 
 ROUND = round_of(tasks_of(12, overlap=0.5))

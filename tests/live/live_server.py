@@ -14,10 +14,9 @@ from typing import Any
 import httpx
 import numpy as np
 
-from fire_toolkit.labelstudio.accounts import Accounts
+from fire_toolkit.labelstudio.accounts import Accounts, Annotator
 from fire_toolkit.labelstudio.connection import Connection, read_connection
 from fire_toolkit.labelstudio.local_server import VERSION, start_server
-from fire_toolkit.labelstudio.register import Annotator
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, prepare_folder
 
 DATABASE = "label_studio.sqlite3"

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from live_server import LiveServer
 
-from fire_toolkit.labelstudio.register import pseudonyms
+from fire_toolkit.labelstudio.accounts import pseudonyms
 
 CONFIG = '<View><Text name="t" value="$t"/><Choices name="c" toName="t"><Choice value="a"/></Choices></View>'
 ANSWER: dict[str, Any] = {

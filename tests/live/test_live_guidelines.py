@@ -11,8 +11,7 @@ from test_live_browser import ALL_SEEN, SUBMIT, choices, is_disabled, labeling, 
 from test_live_images import IMAGES
 
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.guidelines.label_config import parse_label_config
-from fire_toolkit.guidelines.several import caption_entry, several_config
+from fire_toolkit.guidelines.label_config import caption_entry, parse_label_config, several_config
 
 SIZES = ((800, 600), (1366, 625))
 ONE_LINE = HOSTILE.replace("\r\n", " ")

@@ -17,7 +17,7 @@ from test_live_browser import VIDEO, log_in
 from test_live_campaign import Site, _tasks, answer, site  # noqa: F401
 
 from fire_toolkit.campaign.tasks import pair_id
-from fire_toolkit.labelstudio.register import read_register
+from fire_toolkit.labelstudio.accounts import read_register
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = uuid.uuid4().hex[:4]

@@ -15,8 +15,8 @@ SIZE = (1240, 580)
 
 def world_here(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     """Make the demo's world, with plain backgrounds, in `place`, which becomes the current folder."""
+    from fire_toolkit.demo.film import write_world
     from fire_toolkit.demo.world import make_world
-    from fire_toolkit.demo.writing import write_world
 
     place.mkdir()
     monkeypatch.chdir(place)

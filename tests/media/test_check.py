@@ -12,8 +12,7 @@ from network import answer_links
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.media import links
-from fire_toolkit.media.check import COLUMNS, check_media
-from fire_toolkit.media.links import reach_media
+from fire_toolkit.media.links import COLUMNS, check_media, reach_media
 from fire_toolkit.media.places import file_at, is_address
 from fire_toolkit.tables import Items
 

@@ -18,7 +18,7 @@ from media_files import items_of
 from examples import some
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.media import serving
-from fire_toolkit.media.check import check_media
+from fire_toolkit.media.links import check_media
 from fire_toolkit.media.server import MediaServer, items_at, served_files, url_path
 
 PAGE = "http://127.0.0.1:8080"

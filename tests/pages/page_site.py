@@ -17,8 +17,7 @@ from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import Record, Store
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.desk import Setting
-from fire_toolkit.pages.links import make_links, session_of
-from fire_toolkit.pages.office import Office
+from fire_toolkit.pages.office import Office, make_links, session_of
 
 HOSTILE = "<img src=x onerror=alert(1)> {{7*7}} $caption ‮rtl 😀\r\nnew line"
 N_PAIRS = 8

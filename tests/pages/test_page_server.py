@@ -24,8 +24,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.media import serving as serving_in
 from fire_toolkit.pages.desk import Setting
-from fire_toolkit.pages.links import make_links
-from fire_toolkit.pages.office import Office
+from fire_toolkit.pages.office import Office, make_links
 from fire_toolkit.pages.server import PageServer, page_address
 
 

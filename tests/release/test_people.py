@@ -2,7 +2,7 @@
 
 import pytest
 
-from fire_toolkit.release.people import PRIVATE, find_private
+from fire_toolkit.release.published import PRIVATE, find_private
 
 FOUND = {
     "an e-mail address": ["a.b+c@mail.example.org", "x@y.zz"],

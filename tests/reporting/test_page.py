@@ -13,9 +13,8 @@ from small_world import World, make_run
 
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.background import Background
-from fire_toolkit.reporting.figures import Figure, figures_of_page
 from fire_toolkit.reporting.methods import MethodFacts
-from fire_toolkit.reporting.page import render_page
+from fire_toolkit.reporting.page import Figure, figures_of_page, render_page
 from fire_toolkit.reporting.plots import Plot
 from fire_toolkit.reporting.study import Study, Told
 from fire_toolkit.tables import check_judgments, check_pool_sources, check_queries
