@@ -22,7 +22,7 @@ from fire_toolkit.commands.types import (
     Table,
 )
 from fire_toolkit.inference import score_differences
-from fire_toolkit.inference.background import Background
+from fire_toolkit.inference.background import Background, pairs_of_sample
 from fire_toolkit.inference.correction import (
     correct_for_errors,
     is_by_design,
@@ -30,7 +30,6 @@ from fire_toolkit.inference.correction import (
     join_with_votes,
     with_corrected_differences,
 )
-from fire_toolkit.inference.designs import pairs_of_sample
 from fire_toolkit.inference.judged_pairs import Tell, join_runs, silent
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Bools, Floats, are_among
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.qrels import lift_originals, words_of_shared
 from fire_toolkit.inference.audit import AuditedLabels, labels_by_band, with_answers
-from fire_toolkit.inference.designs import Design
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign
 from fire_toolkit.tables.columns import PAIR
@@ -35,6 +36,52 @@ OF_OTHERS = (
 )
 
 Table = TypeVar("Table", bound=pd.DataFrame)
+
+
+class Design(NamedTuple):
+    """How the judged pairs were chosen.
+
+    pairs: those that were drawn or could be: query_id, doc_id, stratum (`shallow`: judged for every query;
+    `deep`: judged because the query was drawn; `from:to:rate`, `original`: of pairs drawn in strata; empty:
+    judged for another reason, which no estimate uses), inclusion_probability, and of strata is_drawn.
+    queries: which of them were judged deep; None where pairs were drawn. sample: of a machine judge, see
+    `check_machine_sample`; then no other is read. shared: runs that may share its backbone, with the reason.
+    """
+
+    pairs: pd.DataFrame
+    queries: QueryDesign | None
+    sample: pd.DataFrame | None = None
+    shared: Mapping[str, str] = MappingProxyType({})
+
+
+def pairs_of_sample(design: Design | None) -> list[pd.DataFrame]:
+    """Return the pairs that a design could draw, as runs and qrels are joined with them; none without one."""
+    if design is None or design.queries is not None:
+        return []
+    return [(design.pairs if design.sample is None else design.sample)[PAIR].assign(relevance=0)]
+
+
+def chances_of(joined: JudgedPairs, design: Design | None) -> Floats | None:
+    """Return with which probability each pair of a join was to be judged, 0 where the design did not ask it.
+
+    None where no people's sample was drawn.
+    """
+    if design is None or design.sample is not None:
+        return None
+    _, is_of_design, probability = drawn_pairs_of(joined, design)
+    return np.where(is_of_design, probability, 0.0)
+
+
+def drawn_pairs_of(joined: JudgedPairs, design: Design) -> tuple[Bools, Bools, Floats]:
+    """Return of each pair of a join whether it was judged for every query, at all, and with which chance."""
+    stratum = design.pairs["stratum"].fillna("").astype(str).to_numpy()
+    place, n_pairs = joined.find_rows(design.pairs), len(joined.pairs)
+    held = (stratum != "") & (place >= 0)
+    chance = pd.to_numeric(design.pairs["inclusion_probability"], errors="coerce").fillna(1.0)
+    probability = np.ones(n_pairs)
+    probability[place[held]] = chance.to_numpy(dtype=np.float64)[held]
+    is_shallow, is_of = (are_among(place[rows], n_pairs) for rows in (held & (stratum == "shallow"), held))
+    return is_shallow, is_of, probability
 
 
 class Unusable(NamedTuple):

@@ -124,7 +124,7 @@ def corrected_terms(
         original: the benchmark's qrels; their positives are taken as right.
         rates: of `votes_by_design`, whose labels have no `reason` against them; or of `with_answers`.
         measures: those that `why_uncorrected` has nothing against are corrected.
-        chances: of each pair, see `designs.chances_of`: in P@k those drawn weigh 1/π, and C@k that
+        chances: of each pair, see `background.chances_of`: in P@k those drawn weigh 1/π, and C@k that
             reads one is refused. None: no sample.
     """
     n_queries, of_original = len(joined.queries), rates.n_kinds

@@ -11,9 +11,8 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.inference.audit import AuditedLabels
-from fire_toolkit.inference.background import Background
+from fire_toolkit.inference.background import Background, chances_of, pairs_of_sample
 from fire_toolkit.inference.corrected import Corrected, corrected_terms, gaps_of, why_uncorrected
-from fire_toolkit.inference.designs import chances_of, pairs_of_sample
 from fire_toolkit.inference.differences import holm
 from fire_toolkit.inference.estimates import ESTIMATE_COLUMNS
 from fire_toolkit.inference.intervals import code_clusters

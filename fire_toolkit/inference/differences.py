@@ -11,7 +11,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.designs import Design, pairs_of_sample
+from fire_toolkit.inference.background import Design, pairs_of_sample
 from fire_toolkit.inference.estimates import ESTIMATE_COLUMNS, HORVITZ, TWO_PHASE, estimator
 from fire_toolkit.inference.intervals import change_interval, code_clusters, influences, note_few
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, Tell, join_runs, silent

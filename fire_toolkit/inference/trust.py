@@ -7,7 +7,7 @@ from math import ceil
 
 import pandas as pd
 
-from fire_toolkit.inference.designs import Design, pairs_of_sample
+from fire_toolkit.inference.background import Design, pairs_of_sample
 from fire_toolkit.inference.estimates import AS_LABELLED, MISSING_COLUMNS, REFUSED, Estimator, estimator
 from fire_toolkit.inference.judged_pairs import Runs, join_runs
 from fire_toolkit.inference.two_phase import LEAST_QUERIES

@@ -10,8 +10,7 @@ from small_world import run_in_order
 
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.evidence.qrels import augment_qrels
-from fire_toolkit.inference.background import Background
-from fire_toolkit.inference.designs import Design
+from fire_toolkit.inference.background import Background, Design
 from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.drawn_pairs import (
     UNDRAWN,

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.inference.background import Background
-from fire_toolkit.inference.designs import Design
+from fire_toolkit.inference.background import Background, Design
 from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
