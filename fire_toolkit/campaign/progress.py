@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import NamedTuple
 
 from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.guidelines.model import Guideline
+
+# Of the answers in each queue, apart those to tasks that are nobody's there: how many are done, skipped, of
+# training, escalated, controls and right, and their seconds.
+_ANSWERS = """
+with graded as materialized (select key as label, value as grade from json_each(?1))
+select round, annotator_id, kind is not null, sum(not is_skipped), sum(is_skipped), sum(kind is ?2),
+  sum(not is_skipped and graded.label is not null and grade is null),
+  sum(not is_skipped and relevance is not null and grade is not null),
+  sum(not is_skipped and grade is not null and (relevance >= 1) = (grade >= 1)),
+  json_group_array(seconds) filter (where not is_skipped)
+from standing left join controls using (round, query_id, doc_id)
+left join graded on graded.label = standing.label
+group by 1, 2, 3
+"""
 
 
 @dataclass(frozen=True)
@@ -57,77 +70,41 @@ def measure_progress(store: Store, *, guideline: Guideline) -> list[QueueProgres
         "select round, annotator_id, count(*), sum(kind = ?) from queues group by 1, 2 order by 1, 2",
         [TRAINING],
     )
-    query = (
-        "select round, annotator_id, kind is not null, kind is ?, label, relevance, is_skipped, count(*), "
-        "json_group_array(seconds) from standing left join controls using (round, query_id, doc_id) "
-        "group by 1, 2, 3, 4, 5, 6, 7"
-    )
-    answers: dict[tuple[int, str], list[_Alike]] = {}
-    everybody = list[_Alike]()
-    for number, name, has_task, *row in store.database.select(query, [TRAINING]):
-        alike = _Alike(*row)
-        everybody.append(alike)
-        answers.setdefault((number, name), []).extend([alike] * has_task)
-    pace = _median_seconds(everybody)
-    return [_queue_progress(sized, answers.get(sized[:2], []), guideline, pace) for sized in sizes]
+    answers: dict[tuple[int, str], tuple[Sequence[int], Sequence[float]]] = {}
+    everybody = list[float]()
+    for number, name, has_task, *counts, times in store.database.select(
+        _ANSWERS, [json.dumps(guideline.grades), TRAINING]
+    ):
+        seconds = _known(times)
+        everybody += seconds
+        answers |= {(number, name): (counts, seconds)} if has_task else {}
+    found = []
+    for number, name, n_tasks, n_training in sizes:
+        (n_done, n_skipped, n_trained, *judged), seconds = answers.get((number, name), ([0] * 6, ()))
+        n_left, pace = n_tasks - n_done - n_skipped, _median(seconds or everybody)
+        of_tasks = (n_tasks, n_done, n_skipped, n_left, n_training - n_trained)
+        n_escalated, *controls = judged
+        hours_left = n_left * pace / 3600 if n_left else 0.0
+        found.append(
+            QueueProgress(number, name, *of_tasks, n_escalated, _median(seconds), hours_left, *controls)
+        )
+    return found
 
 
-class _Alike(NamedTuple):
-    """Answers of a queue that differ in nothing but the pair; seconds: as JSON has them."""
-
-    is_training: int
-    label: str
-    relevance: int | None
-    is_skipped: int
-    n: int
-    seconds: str
+def _known(times: str) -> list[float]:
+    """Return the seconds that are known of those that JSON has."""
+    return [seconds for seconds in json.loads(times) if seconds is not None]
 
 
-def _median_seconds(answers: Iterable[_Alike]) -> float:
-    """Return the median time of the answers that are no skips; nan if none is known."""
-    return _median(each.seconds for each in answers if not each.is_skipped)
-
-
-def _median(texts: Iterable[str]) -> float:
-    known = [seconds for text in texts for seconds in json.loads(text) if seconds is not None]
-    return median(known) if known else math.nan
-
-
-def _queue_progress(
-    sized: tuple[int, str, int, int], answers: Sequence[_Alike], guideline: Guideline, everybody: float
-) -> QueueProgress:
-    """Return the progress of a queue.
-
-    sized: round, annotator, and how many tasks and training tasks she has; everybody: the median time of all
-    answers.
-    """
-    number, name, n_tasks, n_training = sized
-    votes, grades = [each for each in answers if not each.is_skipped], guideline.grades
-    known = [each for each in votes if each.relevance is not None and grades.get(each.label) is not None]
-    right = [each for each in known if (each.relevance >= 1) == (grades[each.label] >= 1)]  # type: ignore[operator]
-    n_left, seconds = n_tasks - sum(each.n for each in answers), _median_seconds(votes)
-    pace = everybody if math.isnan(seconds) else seconds
-    return QueueProgress(
-        round=number,
-        annotator_id=name,
-        n_tasks=n_tasks,
-        n_done=sum(each.n for each in votes),
-        n_skipped=sum(each.n for each in answers if each.is_skipped),
-        n_left=n_left,
-        n_training_left=n_training - sum(each.n for each in answers if each.is_training),
-        n_escalated=sum(each.n for each in votes if grades.get(each.label, 0) is None),
-        seconds=seconds,
-        hours_left=n_left * pace / 3600 if n_left else 0.0,
-        n_controls=sum(each.n for each in known),
-        n_right=sum(each.n for each in right),
-    )
+def _median(seconds: Sequence[float]) -> float:
+    return median(seconds) if seconds else math.nan
 
 
 def judgment_seconds(store: Store) -> float:
     """Return the median time of an answer, in seconds; nan if there is none."""
     store.count()
     query = "select json_group_array(seconds) from standing where not is_skipped"
-    return _median(text for (text,) in store.database.select(query))
+    return _median(_known(store.database.select(query)[0][0]))
 
 
 def total_progress(queues: Sequence[QueueProgress]) -> QueueProgress:
