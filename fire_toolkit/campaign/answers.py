@@ -219,20 +219,10 @@ def _table(given: Sequence[_Given]) -> Answers:
 
 
 def _columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
-    unique_ids = [entry.unique_id or "" for *_, entry in given]
-    is_plain = "".join(unique_ids).isascii()
     return answer_columns(given) | {
-        "annotator_id": [
-            _spelled(entry.completed_by)
-            if type(entry) is Annotation and type(entry.completed_by) is int
-            else _author(entry)
-            for *_, entry in given
-        ],
-        "unique_id": unique_ids if is_plain else list(map(_sound, unique_ids)),
-        "project": [
-            _spelled(entry.project) if type(entry.project) is int else _project(own, entry)
-            for *_, own, entry in given
-        ],
+        "annotator_id": [_author(entry) for *_, entry in given],
+        "unique_id": [_sound(entry.unique_id or "") for *_, entry in given],
+        "project": [_project(own, entry) for *_, own, entry in given],
     }
 
 
@@ -243,13 +233,10 @@ def answer_columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
     answered = dict(zip(said, map(list, zip(*map(_answered, entries), strict=True)), strict=bool(given)))
     created = _times([entry.created_at for entry in entries], "created_at")
     changed = _times([entry.updated_at for entry in entries], "updated_at")
-    numbers = [entry.id for entry in entries]
-    if {*map(type, numbers)} - {int}:
-        numbers = [_number(number, "id") for number in numbers]
     return {
         "query_id": [query_id for query_id, _ in pairs],
         "doc_id": [doc_id for _, doc_id in pairs],
-        "number": numbers,
+        "number": [_number(entry.id, "id") for entry in entries],
         **{name: answered.get(name, []) for name in said},
         "created_at": created,
         "changed_at": [last or made for last, made in zip(changed, created, strict=True)],
@@ -276,32 +263,19 @@ def _project(own: object, entry: Annotation | Draft) -> str:
 
 def _answered(entry: Annotation | Draft) -> tuple[str, str, str, str, str, str]:
     """Return label, why it is no vote, flags, comment, origin, and the names of all controls."""
-    results = entry.result or []
-    is_edited = entry.updated_by is not None and _is_edited(entry)
+    named: dict[Any, list[Result]] = {}
+    for result in entry.result or ():
+        named.setdefault(result.from_name, []).append(result)
+    labels = _chosen(named.get(RELEVANCE, ()), "choices")
     reason = DRAFT if type(entry) is Draft else SKIPPED if entry.was_cancelled else ""
-    if len(results) == 1 and results[0].from_name == RELEVANCE:
-        (only,) = results
-        chosen = only.value.get("choices") if type(only.value) is dict else None
-        if type(chosen) is list and len(chosen) == 1 and type(chosen[0]) is str and type(only.origin) is str:
-            return _of_one_label(chosen[0], reason, only.origin, is_edited)
-    label_results = _of(results, RELEVANCE)
-    labels = _chosen(label_results, "choices")
     reason = reason or ("" if len(labels) == 1 else SEVERAL_LABELS if labels else NO_LABEL)
     label = _sound(labels[0]) if len(labels) == 1 else ";".join(map(one_line, labels))
-    origin = origin_of(_text(label_results[0].origin, "origin") if label_results else "")
-    flags = [one_line(flag).replace(";", ",") for flag in _chosen(_of(results, FLAGS), "choices")]
-    comment = one_line(*_chosen(_of(results, COMMENT), "text"))
-    controls = dict.fromkeys(result.from_name or "" for result in results if result.from_name is not UNSET)
-    flags += [EDITED_BY_OTHER] if is_edited else []
+    origin = origin_of(_text(named[RELEVANCE][0].origin, "origin") if RELEVANCE in named else "")
+    flags = [one_line(flag).replace(";", ",") for flag in _chosen(named.get(FLAGS, ()), "choices")]
+    flags += [EDITED_BY_OTHER] if entry.updated_by is not None and _is_edited(entry) else []
+    comment = one_line(*_chosen(named.get(COMMENT, ()), "text"))
+    controls = dict.fromkeys(name or "" for name in named if name is not UNSET)
     return label, reason, ";".join(flags), comment, origin, ", ".join(map(_sound, controls))
-
-
-@lru_cache(1 << 8)
-def _of_one_label(
-    label: str, reason: str, origin: str, is_edited: bool
-) -> tuple[str, str, str, str, str, str]:
-    """Return what an answer says that has one label and nothing else; all that are equal share it."""
-    return _sound(label), reason, EDITED_BY_OTHER if is_edited else "", "", origin_of(origin), RELEVANCE
 
 
 def _is_edited(entry: Annotation | Draft) -> bool:
@@ -310,10 +284,6 @@ def _is_edited(entry: Annotation | Draft) -> bool:
         return False
     editor, author = _user(entry.updated_by), _author(entry)
     return bool(editor and author and author != editor)
-
-
-def _of(results: Sequence[Result], control: str) -> list[Result]:
-    return [result for result in results if result.from_name == control]
 
 
 def _chosen(results: Sequence[Result], key: str) -> tuple[str, ...]:
