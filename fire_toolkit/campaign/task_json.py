@@ -28,8 +28,11 @@ def task_lines(tasks: Tasks, guideline: Guideline) -> dict[int, bytes]:
     Raises:
         JoinError: as `tasks_to_json`.
     """
-    _check_guideline(tasks, guideline)
-    return {int(number): _lines(tasks[tasks["batch"] == number], guideline) for number in _batches(tasks)}
+    others = sorted(set(tasks["guideline"].unique()) - {guideline.name})
+    if others:
+        raise JoinError(f"tasks were made for guideline {', '.join(others)}, not for {guideline.name}")
+    batches = sorted({1, *map(int, tasks["batch"].unique())})
+    return {number: _lines(tasks[tasks["batch"] == number], guideline) for number in batches}
 
 
 def _lines(tasks: pd.DataFrame, guideline: Guideline) -> bytes:
@@ -64,16 +67,6 @@ def _quoted(texts: Texts) -> Texts:
     return compute.binary_join_element_wise(quote, texts, quote, nothing)
 
 
-def _batches(tasks: Tasks) -> list[int]:
-    return sorted({1, *map(int, tasks["batch"].unique())})
-
-
-def _check_guideline(tasks: Tasks, guideline: Guideline) -> None:
-    others = sorted(set(tasks["guideline"].unique()) - {guideline.name})
-    if others:
-        raise JoinError(f"tasks were made for guideline {', '.join(others)}, not for {guideline.name}")
-
-
 def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str, Any]]]:
     """Return the tasks of each batch as Label Studio imports them, in the order of their positions.
 
@@ -102,15 +95,7 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
         >>> sorted(made), len(made[1])
         ([1], 2)
     """
-    _check_guideline(tasks, guideline)
-    batches: dict[int, list[dict[str, Any]]] = {number: [] for number in _batches(tasks)}
-    keys = shown_columns(guideline)
-    columns = (tasks[name] for name in ("batch", "round", *keys.values()))
-    for number, asked, *texts in zip(*columns, strict=True):
-        content = dict(zip(keys, texts, strict=True))
-        later = {META: {ROUND: int(asked)}} if asked > 1 else {}
-        batches[int(number)].append({"data": content} | later)
-    return batches
+    return {number: json.loads(lines) for number, lines in task_lines(tasks, guideline).items()}
 
 
 def round_of(meta: object) -> int:
