@@ -70,7 +70,7 @@ def measure_progress(store: Store, *, guideline: Guideline) -> list[QueueProgres
         "select round, annotator_id, count(*), sum(kind = ?) from queues group by 1, 2 order by 1, 2",
         [TRAINING],
     )
-    answers: dict[tuple[int, str], tuple[Sequence[int], Sequence[float]]] = {}
+    answers: dict[tuple[int, str], tuple[list[int], list[float]]] = {}
     everybody = list[float]()
     for number, name, has_task, *counts, times in store.database.select(
         _ANSWERS, [json.dumps(guideline.grades), TRAINING]
@@ -80,7 +80,7 @@ def measure_progress(store: Store, *, guideline: Guideline) -> list[QueueProgres
         answers |= {(number, name): (counts, seconds)} if has_task else {}
     found = []
     for number, name, n_tasks, n_training in sizes:
-        (n_done, n_skipped, n_trained, *judged), seconds = answers.get((number, name), ([0] * 6, ()))
+        (n_done, n_skipped, n_trained, *judged), seconds = answers.get((number, name), ([0] * 6, []))
         n_left, pace = n_tasks - n_done - n_skipped, _median(seconds or everybody)
         of_tasks = (n_tasks, n_done, n_skipped, n_left, n_training - n_trained)
         n_escalated, *controls = judged
