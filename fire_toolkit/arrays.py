@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import frexp, fsum
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -159,21 +158,6 @@ def mean(values: Floats) -> float:
     doubt = values.size**2 * 2.0**-104 * sigma  # what adding the rests can have lost, and more
     low, high = exact + (remainder - doubt), exact + (remainder + doubt)
     return (low if low == high else fsum(values.tolist())) / values.size
-
-
-def wilson_interval(n_right: Floats, n: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Return Wilson's interval of a share (1927); nan where n is 0."""
-    return wilson_limits(n_right, n, NormalDist().inv_cdf((1 + confidence) / 2))
-
-
-def wilson_limits(n_right: Floats, n: Floats, critical: float) -> tuple[Floats, Floats]:
-    """Return the shares whose score lies within the critical value; nan where n is 0."""
-    z = critical
-    trials = np.where(n > 0, n, np.nan)
-    middle = (n_right + z**2 / 2) / (trials + z**2)
-    half = z / (trials + z**2) * np.sqrt(n_right * (trials - n_right) / trials + z**2 / 4)
-    high = np.where(n_right < n, middle + half, trials / trials)  # rounding leaves neither 0 nor 1
-    return np.where(n_right > 0, middle - half, 0 * trials), high
 
 
 def share(part: npt.NDArray[Any], whole: npt.NDArray[Any] | float) -> Floats:

@@ -4,6 +4,5 @@ Read `resolution/votes.py` first: the one table of votes, which everything here 
 statistic is sums over pairs, and what is made of their totals) and any of its files: `alpha`, `fleiss`,
 `gwet`, `specific`, and `cohen` (a mean over every two annotators); `registry.py` names them. `intervals.py`
 gives the value of a statistic and how certain it is; `table.py` does so for all judgments or for groups.
-`annotators.py` and `live.py` look at people, `pages.py` at what pages of several captions do to answers.
-`groups.py` and `drawn.py` serve the command.
+`annotators.py` looks at people, `pages.py` at what pages of several captions do to answers.
 """

@@ -1,18 +1,31 @@
-"""What each annotator does: alpha without them, and votes, time and agreement beside their peers'."""
+"""What each annotator does: alpha without them, agreement beside their peers, and what to look into."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.alpha import alphas, grade_counts, grade_labels, total_coincidences
+from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of, measure
+from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.statistic import NO_PAIR
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes
-from fire_toolkit.tables import Judgments, first_round
+from fire_toolkit.tables import Items, Judgments, first_round
 
 ONE_VALUE = "without this annotator every judgment on pairs with two judgments says the same"
+RESAMPLING = Resampling(n_resamples=2000)
+LEAST_AGREEMENT = 0.7
+MIN_PAIRS = 10
+LEAST_ALPHA = 0.667  # Krippendorff (2004): below it even tentative conclusions are not to be drawn
+_MIN_PAIRS_OF_ALPHA = 50
+_MIN_ALIKE = 20  # answers, all the same, before that is worth a look
+_BY_CHANCE = 0.01
+_FAST_SHARE = 0.5
 
 
 def leave_one_out(
@@ -142,3 +155,123 @@ def _means(votes: Votes, rows: Ints, values: Floats, at_least: int) -> Floats:
     n = _count(votes, rows)
     total = np.bincount(votes.annotator[rows], values, minlength=len(n))
     return np.asarray(np.where(n >= at_least, total / np.maximum(n, 1), np.nan))
+
+
+class LiveQuality(NamedTuple):
+    """What `live_quality` returns.
+
+    alpha: of the first answers so far; its note says where fewer than ten positives were judged twice;
+    prevalence: the share of positives among them; n_pairable: pairs with two of them; people: a row for each
+    annotator; alarms: columns annotator_id (`all` for the campaign), alarm (`alpha`, `fast`, `one_answer`,
+    `agreement`) and words.
+    """
+
+    alpha: Interval
+    prevalence: float
+    n_pairable: int
+    people: pd.DataFrame
+    alarms: pd.DataFrame
+
+
+def live_quality(
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    level: str | None = None,
+    lengths_s: pd.Series | None = None,
+    least_agreement: float = LEAST_AGREEMENT,
+) -> LiveQuality:
+    """Return the agreement of the first answers so far, and what can be said of who gave them.
+
+    Args:
+        judgments: one row for each annotator and pair; answers of later rounds are left out.
+        grades, level: as in `agreement`; so are the errors.
+        lengths_s: doc_id → length of the item, in seconds, where known.
+        least_agreement: agreement with peers below this is an alarm.
+
+    Returns:
+        alpha with its interval, captions drawn as wholes; people, by annotator_id: columns of
+        `annotator_profiles` (n_votes, n_without_vote, positive_rate, n_shared, shared_positive_rate,
+        peer_positive_rate, peer_agreement, duration_s_q50), shared_duration_s and peer_duration_s (medians on
+        the pairs that others judged too, own and others'), n_timed (answers whose time and item's length are
+        known) and n_faster (of these, how many took less than the item lasts).
+        Alarms: the whole interval of alpha, from 50 pairs on, lies below .667; more than half of 10 or more
+        timed answers were faster than their item; 20 or more votes all
+        the same, where that has a chance below .01 by the shares of all others' votes; agreement with peers
+        on 10 pairs or more below `least_agreement`. An alarm is a reason to look, not a verdict.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": [f"q{n}" for n in range(12) for _ in "uv"], "doc_id": "d",
+        ...     "annotator_id": ["u", "v"] * 12, "label": ["1", "0"] * 9 + ["0", "0"] * 3}))
+        >>> live_quality(judgments).alarms["words"].tolist()
+        ['agrees with others on 25% of 12 shared pairs', 'agrees with others on 25% of 12 shared pairs']
+    """
+    judgments = first_round(judgments)
+    votes = code_votes(judgments, grades=grades, level=level, cluster=alike(judgments))
+    alpha, n_pairable = interval_of(votes, "alpha", RESAMPLING), len(votes.counts)
+    people = annotator_profiles(judgments, grades=grades, min_pairs=MIN_PAIRS, all_rounds=True)
+    paces = _paces(judgments, votes.pair, lengths_s)
+    people = people.merge(paces, left_on="annotator_id", right_index=True, how="left")
+    rows = [*_alarms(people, votes, least_agreement)]
+    if n_pairable >= _MIN_PAIRS_OF_ALPHA and alpha.high < LEAST_ALPHA:
+        limit = f"alpha is at most {alpha.high:.2f} (95%), below {LEAST_ALPHA}"
+        rows.insert(0, ("all", "alpha", f"{limit}: little agreement beyond chance"))
+    alarms = pd.DataFrame(rows, columns=["annotator_id", "alarm", "words"], dtype="str")
+    return LiveQuality(alpha, measure(votes, "prevalence")[0], n_pairable, people, alarms)
+
+
+def item_seconds(items: Items) -> pd.Series | None:
+    """Return doc_id → seconds that the item lasts: end_s − start_s, or a column duration_s; None: unknown."""
+    if {"start_s", "end_s"} <= set(items.columns) and items["end_s"].notna().any():
+        seconds = items["end_s"] - items["start_s"]
+    elif "duration_s" in items.columns:
+        seconds = pd.to_numeric(items["duration_s"], errors="coerce")
+    else:
+        return None
+    return pd.Series(seconds.to_numpy(), index=items["doc_id"])
+
+
+def _paces(judgments: Judgments, pair: Ints, lengths_s: pd.Series | None) -> pd.DataFrame:
+    """Return for each annotator the columns of `live_quality` that are of seconds."""
+    timed = judgments.assign(pair=pair)[["pair", "annotator_id", "duration_s"]].dropna()
+    timed = timed[timed.duplicated("pair", keep=False)]
+    both = timed.merge(timed, on="pair", suffixes=("", "_peer"))
+    both = both[both["annotator_id"] != both["annotator_id_peer"]]
+    own = both.drop_duplicates(["annotator_id", "pair"]).groupby("annotator_id")["duration_s"]
+    peers = both.groupby("annotator_id")["duration_s_peer"]
+    known = pd.Series(dtype="float64") if lengths_s is None else lengths_s
+    lengths = judgments["doc_id"].map(known).astype("float64")
+    seconds = judgments["duration_s"].astype("float64")
+    if "page_s" in judgments.columns:  # an item is seen once for all captions of its page
+        seconds = judgments["page_s"].astype("float64").fillna(seconds)
+    is_timed = lengths.notna() & seconds.notna()
+    of_answers = pd.DataFrame({"n_timed": is_timed, "n_faster": is_timed & (seconds < lengths)})
+    counts = of_answers.groupby(judgments["annotator_id"]).sum().astype("int64")
+    medians = pd.DataFrame({"shared_duration_s": own.median(), "peer_duration_s": peers.median()})
+    return medians.reindex(counts.index).join(counts)
+
+
+def _alarms(people: pd.DataFrame, votes: Votes, least_agreement: float) -> Iterator[tuple[str, str, str]]:
+    """Yield annotator, alarm and words."""
+    n_labels = len(votes.labels)
+    cells = votes.annotator[votes.voting] * n_labels + votes.label[votes.voting]
+    counts = np.bincount(cells, minlength=len(people) * n_labels).reshape(-1, n_labels)
+    totals = counts.sum(axis=0)
+    row: dict[Any, Any]
+    for own, row in zip(counts, people.to_dict("records"), strict=True):
+        name = str(row["annotator_id"])
+        if row["n_timed"] >= MIN_PAIRS and row["n_faster"] > _FAST_SHARE * row["n_timed"]:
+            few = f"{row['n_faster']:,} of {row['n_timed']:,}"
+            yield name, "fast", f"{few} answers took less time than the item lasts"
+        n, n_others = int(own.sum()), int(totals.sum() - own.sum())
+        if n >= _MIN_ALIKE and (own > 0).sum() == 1 and n_others:
+            label = int(own.argmax())
+            share = (totals[label] - n + 1) / (n_others + 2)  # never quite 1 (Laplace)
+            if share**n < _BY_CHANCE:
+                said = f"all {n:,} votes are {votes.labels[label]!r}"
+                yield name, "one_answer", f"{said}; of the others' votes {100 * share:.0f}% are"
+        if row["n_shared"] >= MIN_PAIRS and row["peer_agreement"] < least_agreement:
+            words = f"{100 * row['peer_agreement']:.0f}% of {row['n_shared']:,} shared pairs"
+            yield name, "agreement", f"agrees with others on {words}"

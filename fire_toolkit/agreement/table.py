@@ -1,10 +1,11 @@
-"""Statistics of agreement over judgments, for all of them or by group, with intervals if asked for."""
+"""Statistics of agreement over judgments, for all of them or by group, and how they are drawn for people."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,14 +14,30 @@ import pandas as pd
 from fire_toolkit.agreement.intervals import Resampling, interval_of, measure
 from fire_toolkit.agreement.pages import alike, has_pages
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
+from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes, refuse_unknown_columns
-from fire_toolkit.results import Result
+from fire_toolkit.results import Result, drawn_text
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
+from fire_toolkit.tables.columns import PAIR
 
 UNITS = {"query_id": "captions", "doc_id": "items", "": "pairs"}  # what is drawn, by its column
 TOO_NARROW = "pairs are drawn one by one, and captions have {:.1f} each; --cluster query_id draws these whole"
 _NUMBERS = ("low", "high", "below_667", "below_800")
 _BESIDE = {**dict.fromkeys(_NUMBERS, "float64"), "n_resampled": "int64", "interval_note": "str"}
+KEYS = [*PAIR, "annotator_id"]
+LENGTHS = (5, 10, 15, 20)
+# What is one number for all rows stands in the words below the table.
+_SAID_BELOW = ("level", "n_units", "n_pairable", "n_annotators", "n_resampled")
+_NOTES = ("note", "interval_note")
+_HEADINGS = {
+    "statistic": "measure",
+    "n_units": "pairs",
+    "n_pairable": "judged twice+",
+    "n_annotators": "annotators",
+    "below_667": "P(< .667)",
+    "below_800": "P(< .8)",
+    "n_resampled": "resampled",
+}
 
 
 def agreement(
@@ -168,3 +185,91 @@ def _measured(
             rows.append(row)
     columns = AGREEMENT.dtypes | (_BESIDE if intervals else {})
     return Agreement(pd.DataFrame(rows, columns=list(columns)).astype(columns))
+
+
+def join_columns(judgments: Judgments, table: pd.DataFrame, *, by: str | None = None) -> Judgments:
+    """Return `judgments` with the columns of another table of queries, docs, pairs or annotators.
+
+    Args:
+        judgments: columns that they have stay as they are.
+        table: with some of query_id, doc_id, annotator_id, which join it, and columns to group by. From
+            a column text a column text_words is made: the number of words, in steps of five.
+        by: the column that will group. If it is of `table`, a pair may stand there several times, and
+            its judgments are then in several groups: of each run that pooled it, say.
+
+    Returns:
+        Rows by query_id, doc_id, annotator_id and the order of `table`; values without a partner are
+        missing.
+
+    Raises:
+        TableError: `table` has none of the ids, or nothing else.
+        JoinError: no judgment has a partner in `table`.
+        UsageError: `table` has several rows for a judgment and does not hold `by`.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": list("ab"), "annotator_id": "u", "label": "1"}))
+        >>> sources = pd.DataFrame({"query_id": "q", "doc_id": list("aab"), "run_id": ["x", "y", "x"]})
+        >>> join_columns(judgments, sources, by="run_id")[["doc_id", "run_id"]].values.tolist()
+        [['a', 'x'], ['a', 'y'], ['b', 'x']]
+    """
+    on = [name for name in KEYS if name in table.columns]
+    new = [name for name in table.columns if name not in judgments.columns]
+    if not on or not new:
+        raise TableError(
+            f"joined table has columns {', '.join(map(str, table.columns))}; expected some of "
+            f"{', '.join(KEYS)}, and a column that judgments do not have"
+        )
+    added = table[[*on, *new]].drop_duplicates()
+    if "text" in new:
+        steps = [f"{low + 1}-{high}" for low, high in pairwise((0, *LENGTHS))]
+        labels = [*steps, f"{LENGTHS[-1] + 1} or more"]
+        n_words = [len(text.split()) for text in added["text"]]
+        added = added.assign(text_words=pd.cut(n_words, bins=[-1, *LENGTHS, np.inf], labels=labels))
+    joined = judgments.merge(added, on=on, how="left", indicator="_partner")
+    if len(judgments) and not (joined["_partner"] == "both").any():
+        raise JoinError(f"no judgment has its {', '.join(on)} in the joined table; is it of these judgments?")
+    if len(joined) > len(judgments) and by not in added.columns:
+        raise UsageError(
+            f"joined table has several rows for one {', '.join(on)}, so its judgments would count several "
+            f"times; group by one of {', '.join(new)}"
+        )
+    return Judgments(joined.drop(columns="_partner"))
+
+
+def draw_agreement(measured: pd.DataFrame, form: str, *, by: str | None, is_summary: bool) -> str:
+    """Return rows of agreement as a table, without their notes.
+
+    by: the column that groups; is_summary: leave out the chances of alpha below its customary bounds, and
+    what was resampled.
+    """
+    left_out = ("below_667", "below_800", "n_resampled") if is_summary else ()
+    shown = measured.drop(columns=[*_NOTES, *left_out], errors="ignore")
+    if by is None:
+        one_number = [name for name in _SAID_BELOW if name in shown.columns and shown[name].nunique() == 1]
+        shown = shown.drop(columns=["group", *one_number])
+    if form != "table":
+        shown["statistic"] = [STATISTICS[name].title or name for name in shown["statistic"]]
+    if "low" in shown.columns:
+        limits = "{:.4f} to {:.4f}" if form == "table" else "[{:.3f}, {:.3f}]"
+        ends = zip(shown.pop("low"), shown.pop("high"), strict=True)
+        interval = [limits.format(low, high) if low == low else "not known" for low, high in ends]
+        shown.insert(list(shown.columns).index("value") + 1, "95%", interval)
+    rows = [
+        [f"{x:.4f}" if isinstance(x, float) else x if isinstance(x, str) else f"{x:,}" for x in row]
+        for row in shown.itertuples(index=False)
+    ]
+    return drawn_text(rows, [{"group": by, **_HEADINGS}.get(name) or name for name in shown.columns], form)
+
+
+def notes_of_rows(measured: pd.DataFrame) -> list[str]:
+    """Return each note on rows of agreement once, behind the rows that it is of where it is not of all."""
+    keys, notes = ["group", "statistic"], []
+    for column in (name for name in _NOTES if name in measured.columns):
+        for note, own in measured[measured[column] != ""].groupby(column, sort=False):
+            by = [key for key in keys if len(own) == measured[key].isin(own[key]).sum()][-1:] or keys
+            names = [" ".join(map(str, row)) for row in own[by].drop_duplicates().to_numpy()]
+            of_rows = ", ".join(name.removeprefix("all ") for name in names)
+            notes.append(str(note) if len(own) == len(measured) else f"{of_rows}: {note}")
+    return notes

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fire_toolkit.agreement.live import LiveQuality, item_seconds, live_quality
+from fire_toolkit.agreement.annotators import LiveQuality, item_seconds, live_quality
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
 from fire_toolkit.campaign.views import record_to_judgments, reported_items
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, private_folder

@@ -9,12 +9,18 @@ from typing import Annotated, Literal
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.drawn import draw_agreement, notes_of_rows
-from fire_toolkit.agreement.groups import join_columns
 from fire_toolkit.agreement.intervals import Resampling
 from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
-from fire_toolkit.agreement.table import UNITS, AgreementSummary, agreement, agreement_summary
+from fire_toolkit.agreement.table import (
+    UNITS,
+    AgreementSummary,
+    agreement,
+    agreement_summary,
+    draw_agreement,
+    join_columns,
+    notes_of_rows,
+)
 from fire_toolkit.commands.command import command, pairs_by_votes
 from fire_toolkit.commands.types import GuidelineOf, Option, Table
 from fire_toolkit.guidelines.model import choose_grades, fitting_level

@@ -15,8 +15,8 @@ from fire_toolkit.commands.types import GradesOf, Measures, Option, Original, Ow
 from fire_toolkit.evidence.qrels import Augmented, augment_qrels, highest_grade, lift_originals
 from fire_toolkit.inference import score_changes
 from fire_toolkit.measures.defaults import INFLUENCE
+from fire_toolkit.resolution.other_labels import LabelsWithout, labels_without_each
 from fire_toolkit.resolution.resolve import grades_or_usual, resolve
-from fire_toolkit.resolution.without import LabelsWithout, labels_without_each
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Judgments, Labels, Qrels, asked_judgments
 from fire_toolkit.tables.columns import are_in, pair_rows

@@ -16,7 +16,7 @@ from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, t_quantile
 from fire_toolkit.inference.intervals import by_t, units_of
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.label_errors import LabelRates, corrected_hits
-from fire_toolkit.inference.limits import Estimate
+from fire_toolkit.inference.limits import Estimate, solve_score
 from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels
@@ -86,12 +86,10 @@ class Corrected:
         variance = float(np.var(units, ddof=1)) / len(units) + float(self.beside @ self.beside)
         se = math.sqrt(variance)
         if self.added is not None:  # the roots p of (e − p)² = t²·((1 − p)(p + a)/n + v)
-            t, own = t_quantile(UPPER, freedom), (1 - estimate) * (estimate + self.added) / (n_queries - 1)
-            square = 1 + t**2 / n_queries
-            half = estimate + t**2 * (1 - self.added) / (2 * n_queries)
-            past = estimate**2 - t**2 * (self.added / n_queries + max(variance - own, 0.0))
-            reach = math.sqrt(max(half**2 - square * past, 0.0))
-            found = Estimate(estimate, (half - reach) / square, (half + reach) / square, se)
+            square, n = t_quantile(UPPER, freedom) ** 2, n_queries
+            beside = max(variance - (1 - estimate) * (estimate + self.added) / (n - 1), 0.0)
+            parts = square * (self.added / n + beside), square * (1 - self.added) / n, -square / n
+            found = Estimate(estimate, *solve_score(estimate, *parts), se)
         elif se < 1e-12:
             reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / len(units))
             p = 1.0 if abs(estimate) < 1e-12 else math.nan

@@ -146,7 +146,7 @@ def changes_of_scores(
     parsed, rows = parse_measures(measures), []
     sides = [joined.label(qrels) for qrels in (before, after)]
     for run_id in run_ids:
-        both = (_scored(joined, run_id, side, parsed) for side in sides)
+        both = (scored_by(joined, run_id, side, parsed) for side in sides)
         for measure, early, late in zip(parsed, *both, strict=True):
             found = change_interval(late.parts, early.parts, measure)
             scores = (early.score, late.score, late.score - early.score)
@@ -154,7 +154,7 @@ def changes_of_scores(
     return pd.DataFrame(rows, columns=["run_id", "measure", "before", "after", "change", "low", "high"])
 
 
-class _Scored(NamedTuple):
+class Scored(NamedTuple):
     """A run's score, or gain, by one measure, with what each query has and what part of it hangs on each."""
 
     score: float
@@ -162,19 +162,20 @@ class _Scored(NamedTuple):
     parts: Floats
 
 
-def _scored(joined: JudgedPairs, run_id: str, by: CodedQrels, measures: Sequence[Measure]) -> list[_Scored]:
+def scored_by(joined: JudgedPairs, run_id: str, by: CodedQrels, measures: Sequence[Measure]) -> list[Scored]:
+    """Return what a run has by each measure under a labelling."""
     columns = joined.values(run_id, by, measures).T
     return [
-        _Scored(m.aggregate(own), own, influences(own, m)) for m, own in zip(measures, columns, strict=True)
+        Scored(m.aggregate(own), own, influences(own, m)) for m, own in zip(measures, columns, strict=True)
     ]
 
 
 def _sides(
     joined: JudgedPairs, labellings: Mapping[str, CodedQrels], measures: Sequence[Measure]
-) -> dict[str, dict[str, list[_Scored]]]:
+) -> dict[str, dict[str, list[Scored]]]:
     """Return qrels → run → scores by each measure; `delta` holds the gains."""
     found = {
-        name: {run_id: _scored(joined, run_id, own, measures) for run_id in joined.places}
+        name: {run_id: scored_by(joined, run_id, own, measures) for run_id in joined.places}
         for name, own in labellings.items()
     }
     if "augmented" in found:
@@ -183,11 +184,11 @@ def _sides(
     return found
 
 
-def _gain(after: _Scored, before: _Scored, measure: Measure) -> _Scored:
+def _gain(after: Scored, before: Scored, measure: Measure) -> Scored:
     """Return the gain between two scores; that of a median is the median of the queries' gains."""
     values, parts = after.values - before.values, after.parts - before.parts
     is_median = measure.definition.aggregate == "median"
-    return _Scored(float(np.median(values)) if is_median else after.score - before.score, values, parts)
+    return Scored(float(np.median(values)) if is_median else after.score - before.score, values, parts)
 
 
 def _only_adds(labellings: Mapping[str, CodedQrels], measure: Measure) -> bool:
@@ -214,7 +215,7 @@ def holm(p_values: Sequence[float] | Floats) -> Floats:
     return corrected
 
 
-def _describe(a: _Scored, b: _Scored, measure: Measure) -> dict[str, Any]:
+def _describe(a: Scored, b: Scored, measure: Measure) -> dict[str, Any]:
     """Return values, difference and effect, and on how many queries a is better, worse and equal."""
     sign = 1 if measure.definition.larger_is_better else -1
     n = len(a.values)

@@ -17,13 +17,13 @@ from fire_toolkit.arrays import Bools, Floats, Ints, sum_by_query
 from fire_toolkit.errors import TableError
 from fire_toolkit.inference.limits import (
     Estimate,
+    Total,
     freedom_of_weight,
     limits_of_difference,
     limits_of_share,
     score_limits,
 )
 from fire_toolkit.inference.resampling import cluster_sums
-from fire_toolkit.inference.totals import Total
 
 KNOWN = -1  # the stratum of pairs whose relevance is known without a draw
 UNDRAWN = -1.0  # the label of a pair that could be drawn and was not

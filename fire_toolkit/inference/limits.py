@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, Ints, mean, wilson_interval, wilson_limits
-from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, Z, t_of, upper_tail
+from fire_toolkit.arrays import Floats, Ints, mean
+from fire_toolkit.inference.distributions import UPPER, Z, t_of, upper_tail
 
 UNSEEN = 0.09  # of one positive, which a sample may have missed
 _STEPS = 45
@@ -79,8 +81,7 @@ def wilson(n_positive: int, n: int) -> tuple[float, float]:
         >>> [round(limit, 4) for limit in wilson(7, 10)]
         [0.3968, 0.8922]
     """
-    low, high = wilson_interval(np.array([float(n_positive)]), np.array([float(n)]), CONFIDENCE)
-    return float(low[0]), float(high[0])
+    return _limits_of_trials(n_positive / n, n, Z)
 
 
 def share_interval(over: Floats, under: Floats, *, cluster: Ints | None = None) -> tuple[float, float]:
@@ -123,8 +124,19 @@ def share_interval(over: Floats, under: Floats, *, cluster: Ints | None = None) 
     spread = value * (1 - value)
     known = variance > _ROUNDING * spread
     n_effective = spread / variance if known else float(under.sum() ** 2 / (under**2).sum())
-    low, high = wilson_limits(np.array([value * n_effective]), np.array([n_effective]), critical)
-    return float(low[0]), float(high[0])
+    return _limits_of_trials(value, n_effective, critical)
+
+
+def _limits_of_trials(share: float, n: float, t: float) -> tuple[float, float]:
+    low, high = solve_score(share, 0.0, t**2 / n, -(t**2) / n)
+    return low, min(high, 1.0)
+
+
+def solve_score(estimate: float, constant: float, slope: float, curve: float) -> tuple[float, float]:
+    """Return the two θ with (estimate − θ)² = constant + slope · θ + curve · θ²."""
+    scale, middle = 1 - curve, estimate + slope / 2
+    reach = math.sqrt(max(middle**2 - scale * (estimate**2 - constant), 0.0))
+    return (middle - reach) / scale, (middle + reach) / scale
 
 
 def score_limits(
@@ -155,12 +167,8 @@ def score_limits(
         >>> [round(limit, 1) for limit in score_limits(0, 0, weight=9, most=math.inf)]
         [0.0, 34.6]
     """
-    t = t_of(freedom)
     inside = min(max(estimate, 0.0), most)
-    spread = t**2 * weight_of(inside, variance, weight, most)
-    scale, middle = 1 + spread / most, inside + spread / 2
-    reach = math.sqrt(max(middle**2 - scale * inside**2, 0.0))
-    return max(middle - reach, 0.0) / scale, min((middle + reach) / scale, most)
+    return Count(0.0, inside, weight_of(inside, variance, weight, most), most, freedom).limits
 
 
 def weight_of(inside: float, variance: float, weight: float, most: float) -> float:
@@ -202,6 +210,68 @@ class Count(NamedTuple):
     def variance(self, size: float) -> float:
         """Return the variance of the estimate of the rest, were this its size."""
         return self.weight * size * max(1 - size / self.most, 0.0)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The score limits of the total."""
+        spread = t_of(self.freedom) ** 2 * self.weight
+        low, high = solve_score(self.drawn, 0.0, spread, -spread / self.most)
+        return self.known + max(low, 0.0), self.known + min(high, self.most)
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """The estimated number of positives among some pairs.
+
+    values: (n_queries,) whose sum it is, and whose spread over queries holds the error of the draw too.
+    residuals: of each pair, whose squares sum to the variance over draws, these queries given; those of two
+    totals multiply to their covariance. found: what each pair drawn adds to it, in size. weight: for how many
+    pairs that were not drawn one that was stands, on the mean. known: how much of it needed no draw; most:
+    how much the rest can be; seen, largest: between which it lies whatever the pairs not drawn are. open:
+    what pairs that were drawn one by one and have no label would add, were all of them positive.
+    """
+
+    values: Floats
+    residuals: Floats
+    found: Floats
+    weight: float
+    known: float
+    most: float
+    seen: float
+    largest: float
+    open: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """The total itself."""
+        return float(self.values.sum())
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The total, with limits for these queries, which have a width also where no positive was drawn."""
+        low, high = self.count.limits
+        limits = max(low, self.seen), min(high, self.largest)
+        error = float(self.residuals @ self.residuals) ** 0.5
+        return Estimate(self.value, *limits, error, n_differing=self.n_found)
+
+    @cached_property
+    def count(self) -> Count:
+        """The total, for limits of a difference or a share."""
+        drawn, squares = min(max(self.value - self.known, 0.0), self.most), self.residuals**2
+        weight = weight_of(drawn, float(squares.sum()), self.weight, self.most)
+        freedom = freedom_of_weight(squares, self.found, UNSEEN * self.weight**2)
+        return Count(self.known, drawn, weight, self.most, freedom)
+
+    @property
+    def count_if_open(self) -> Count:
+        """The same, were all pairs without a label positive."""
+        return self.count._replace(known=self.known + self.open)
+
+    @property
+    def n_found(self) -> int:
+        """How many positives the draw brought, in effect: (Σ found)² / Σ found² (Kish 1965)."""
+        squares = float(self.found @ self.found)
+        return int(float(self.found.sum()) ** 2 / squares) if squares > 0 else 0
 
 
 def limits_of_difference(a: Count, b: Count) -> tuple[float, float]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.differences import scored_by
 from fire_toolkit.inference.distributions import chance_of_other_signs
-from fire_toolkit.inference.intervals import change_interval, code_clusters, influences
+from fire_toolkit.inference.intervals import change_interval, code_clusters
 from fire_toolkit.inference.judged_pairs import Runs, Tell, join_runs, silent
 from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.measures import Measure, parse_measures
@@ -72,33 +73,30 @@ def compare_orders(
         raise UsageError(f"found {len(joined.places)} run; expected two or more to order")
     labels_of = [joined.label(qrels) for qrels in labellings.values()]
     run_ids, names = list(joined.places), list(labellings)
-    values = [[joined.values(run_id, own, parsed).T for run_id in run_ids] for own in labels_of]
-    means = np.array([[m.aggregate(own[place]) for own in of_runs]
-                      for of_runs in values for place, m in enumerate(parsed)])  # fmt: skip
-    means, codes = means.reshape(len(names), len(parsed), -1), code_clusters(joined.queries, clusters)
-    agreement, swaps = [], []
+    codes = code_clusters(joined.queries, clusters)
+    scored = [[scored_by(joined, run_id, own, parsed) for run_id in run_ids] for own in labels_of]
+    agreement, swaps, scores = [], [], list[tuple[Any, ...]]()
     for m, measure in enumerate(parsed):
         tell(f"orders by {measure.name} ({m + 1} of {len(parsed)})")
         sign = 1.0 if measure.definition.larger_is_better else -1.0
-        sides = [
-            _Side(sign * means[n, m], [sign * influences(own[m], measure) for own in of_runs])
-            for n, of_runs in enumerate(values)
+        means = [sign * np.array([own[m].score for own in of_runs]) for of_runs in scored]
+        parts = [[sign * own[m].parts for own in of_runs] for of_runs in scored]
+        tests = [
+            [change_interval(*both, measure, clusters=codes).p for both in combinations(own, 2)]
+            for own in parts
         ]
-        tests = [_tests(side, measure, codes) for side in sides]
         for a, b in combinations(range(len(names)), 2):
             labels = {"measure": measure.name, "labelling_a": names[a], "labelling_b": names[b]}
-            found = _swaps(run_ids, (sides[a], sides[b]), (tests[a], tests[b]), codes)
+            found = _swaps(run_ids, (means[a], means[b]), (parts[a], parts[b]), (tests[a], tests[b]), codes)
             swaps += [row | labels for row in found]
-            own = sides[a].means, sides[b].means
-            taus = {"tau": kendall_tau(*own), "tau_p": kendall_p(*own)}
-            taus |= {"tau_ap": tau_ap(*own), "n_swaps": sum(row["swapped"] for row in found)}
+            taus = {"tau": kendall_tau(means[a], means[b]), "tau_p": kendall_p(means[a], means[b])}
+            taus |= {"tau_ap": tau_ap(means[a], means[b]), "n_swaps": sum(row["swapped"] for row in found)}
             agreement.append(labels | {"n_runs": len(run_ids)} | taus)
-    scores = [
-        (name, measure.name, *row)
-        for name, of_name in zip(names, means, strict=True)
-        for measure, each in zip(parsed, of_name, strict=True)
-        for row in zip(run_ids, each.tolist(), places(each, measure), strict=True)
-    ]
+    for name, of_runs in zip(names, scored, strict=True):
+        for m, measure in enumerate(parsed):
+            own = np.array([each[m].score for each in of_runs])
+            rows = zip(run_ids, own.tolist(), places(own, measure), strict=True)
+            scores += [(name, measure.name, *row) for row in rows]
     tables = {"agreement": pd.DataFrame(agreement, columns=AGREEMENT)}
     tables |= {"swaps": pd.DataFrame(swaps, columns=SWAPS), "scores": pd.DataFrame(scores, columns=SCORES)}
     notes = joined.note_depths(labels_of, parsed)
@@ -113,30 +111,18 @@ def places(values: Floats, measure: Measure) -> list[int]:
     return [1 + int(np.count_nonzero(sign * values > sign * own)) for own in values]
 
 
-class _Side(NamedTuple):
-    """What a labelling says of the runs by one measure: their scores, and what each query adds to them."""
-
-    means: Floats
-    parts: Sequence[Floats]
-
-
-def _tests(side: _Side, measure: Measure, clusters: Ints | None) -> list[float]:
-    """Return for each two runs the p of the test of their difference, two-sided."""
-    pairs = combinations(side.parts, 2)
-    return [change_interval(a, b, measure, clusters=clusters).p for a, b in pairs]
-
-
 def _swaps(
     run_ids: list[str],
-    sides: tuple[_Side, _Side],
+    means: tuple[Floats, Floats],
+    parts: tuple[list[Floats], list[Floats]],
     tests: tuple[list[float], list[float]],
     clusters: Ints | None,
 ) -> list[dict[str, Any]]:
     """Return a row for each two runs: how two labellings order them, and how they would on other queries."""
     rows: list[dict[str, Any]] = []
     for (i, j), *own in zip(combinations(range(len(run_ids)), 2), *tests, strict=True):
-        a, b = (float(side.means[i] - side.means[j]) for side in sides)
-        both = np.column_stack([side.parts[i] - side.parts[j] for side in sides])
+        a, b = (float(each[i] - each[j]) for each in means)
+        both = np.column_stack([each[i] - each[j] for each in parts])
         units = both if clusters is None else cluster_sums(both - both.mean(axis=0), clusters)[:, :-1]
         row = {"run_a": run_ids[i], "run_b": run_ids[j], "difference_a": a, "difference_b": b}
         row |= {"swapped": bool(a * b < 0), "p_swap": chance_of_other_signs((a, b), own, units)}

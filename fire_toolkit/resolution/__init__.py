@@ -2,7 +2,7 @@
 
 Read `votes.py` first: the one table of votes, which rules and statistics of agreement count. Then any rule
 (`fire`, `majority`, `unanimous`, `adjudicator`, `dawid_skene`: from votes to verdicts), `registry.py`, which
-names them, and `resolve.py`, which makes labels and disputes of verdicts; `controls.py` says how often these
-are right. `settle.py`, `without.py` and `query_labels.py` look at labels otherwise. `design.py` holds
-policies of second votes, `plan.py` what a round asks, `judgments.py` which answers become votes.
+names them, and `resolve.py`, which makes labels and disputes of verdicts and says how often these are right.
+`other_labels.py` and `query_labels.py` look at labels otherwise. `design.py` holds policies of second votes,
+`plan.py` what a round asks, `judgments.py` which answers become votes.
 """

@@ -1,25 +1,27 @@
-"""Judgments to one label a pair, and the pairs in dispute."""
+"""Judgments to one label a pair, and the pairs in dispute; how often that is right where it is known."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.guidelines.model import choose_grades
-from fire_toolkit.resolution.controls import accuracy_on_controls
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.votes import Grades, Model, Verdicts, Votes, code_votes, codes_among
 from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, check_disputes, check_labels
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 ESCALATED = "escalated"
 NO_MAJORITY = "no_majority"
+FOLDS = 5
 
 
 class Resolution(NamedTuple):
@@ -195,3 +197,39 @@ def _disputes(votes: Votes, judgments: Judgments, rows: Any, grades: Grades) -> 
     reason = np.where(votes.n_votes[rows] > 0, NO_MAJORITY, ESCALATED)
     table.insert(2, "reason", pd.Series(reason, dtype="str"))
     return check_disputes(table)
+
+
+def accuracy_on_controls(votes: Votes, decide: Callable[[Votes], Verdicts]) -> dict[str, int] | None:
+    """Return how often a rule and a majority are right on controls; None with fewer than two of them.
+
+    Some rules learn from controls, and all would be right on what they have been told. So the controls are
+    taken in five parts (every fifth pair; each one alone where there are fewer), and the labels of a part
+    are those that the rule gives without knowing it.
+
+    Returns:
+        n_controls (those that somebody voted on), n_labelled and n_right (of the rule), majority_labelled and
+        majority_right.
+    """
+    controls = np.flatnonzero((votes.truth >= 0) & (votes.n_votes > 0))
+    if len(controls) < 2:
+        return None
+    found = np.full(len(votes.pairs), -1, dtype=np.int64)
+    for fold in range(min(FOLDS, len(controls))):
+        hidden = controls[fold::FOLDS]
+        truth = np.where(are_among(hidden, len(found)), -1, votes.truth)
+        found[hidden] = decide(replace(votes, truth=truth)).label[hidden]
+    counts = {"n_controls": len(controls)}
+    for whose, label in (("n", found[controls]), ("majority", majority(votes).label[controls])):
+        counts[f"{whose}_labelled"] = int((label >= 0).sum())
+        counts[f"{whose}_right"] = int((label == votes.truth[controls]).sum())
+    return counts
+
+
+def answers_to_controls(
+    dropped: pd.DataFrame | None, controls: pd.DataFrame | None, grades: Grades
+) -> pd.DataFrame:
+    """Return the answers to controls among those that are no votes: they say how well annotators judge."""
+    if dropped is None or controls is None:
+        return pd.DataFrame()
+    answers = dropped[(dropped["reason"] == "control") & dropped["label"].isin(list(grades))]
+    return answers.drop(columns="reason").merge(controls[PAIR])

@@ -9,9 +9,7 @@ from brought import refused
 from small_judgments import alpha_interval, judged, krippendorff_alpha
 
 from examples import seeds
-from fire_toolkit.agreement.annotators import annotator_profiles, leave_one_out
-from fire_toolkit.agreement.live import RESAMPLING, live_quality
-from fire_toolkit.arrays import wilson_interval
+from fire_toolkit.agreement.annotators import RESAMPLING, annotator_profiles, leave_one_out, live_quality
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments, check_judgments
 
@@ -93,12 +91,6 @@ def test_too_few_shared_pairs_cannot_be_told_and_labels_without_grades_have_no_p
     table = annotator_profiles(answers(u="yn", v="yy"), min_pairs=1)
     assert table["positive_rate"].isna().all()
     assert list(table["peer_agreement"]) == [0.5, 0.5]
-
-
-def test_wilsons_interval_at_its_ends() -> None:
-    low, high = wilson_interval(np.array([0.0, 10.0, 0.0]), np.array([10.0, 10.0, 0.0]), 0.95)
-    np.testing.assert_allclose(low, [0, 0.7225, np.nan], atol=5e-5)
-    np.testing.assert_allclose(high, [0.2775, 1, np.nan], atol=5e-5)
 
 
 @pytest.mark.parametrize("table_of", [leave_one_out, annotator_profiles])

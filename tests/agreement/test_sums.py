@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 from small_judgments import agreement_intervals, alpha_interval, judged, on_pairs
 
-from fire_toolkit.agreement.groups import join_columns
 from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.table import agreement
+from fire_toolkit.agreement.table import agreement, join_columns
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.resolution.votes import code_votes
 from fire_toolkit.tables import Judgments, check_judgments, first_round

@@ -33,6 +33,7 @@ def test_limits_of_clopper_and_pearson_hold_the_tails_at_half_alpha() -> None:
 
 
 def test_limits_of_wilson_solve_the_score_equation() -> None:
+    assert (*wilson(0, 10), *wilson(10, 10)) == pytest.approx((0, 0.2775, 0.7225, 1), abs=5e-5)
     low, high = wilson(674, 1000)
     for limit in (low, high):
         z = (0.674 - limit) / math.sqrt(limit * (1 - limit) / 1000)

@@ -3,7 +3,7 @@ from small_world import World, made, qrels_of
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.evidence.qrels import augment_qrels, change_counts
-from fire_toolkit.inference.contributions import contributions
+from fire_toolkit.inference.leave_out import contributions
 from fire_toolkit.tables import check_labels, check_pool_sources
 
 FOUND = [("q", doc, run, 1) for run, docs in {"m": "abcf", "n": "adef"}.items() for doc in docs]

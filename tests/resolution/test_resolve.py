@@ -14,10 +14,10 @@ from small_world import make_qrels
 from examples import cases, examples
 from fire_toolkit import tables
 from fire_toolkit.errors import FireError, TableError, UsageError
+from fire_toolkit.resolution.other_labels import settle_disputes
 from fire_toolkit.resolution.plan import rejected_originals
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.resolve import Resolution, resolve
-from fire_toolkit.resolution.settle import settle_disputes
 from fire_toolkit.resolution.votes import Verdicts, Votes
 
 GRADED = {"x": 2, "y": 1, "z": 0, "esc": None}

@@ -1,4 +1,4 @@
-"""What labels would be had one of the annotators not been asked."""
+"""What labels would be: were disputes all relevant, or all not; had an annotator not been asked."""
 
 from __future__ import annotations
 
@@ -9,13 +9,49 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import are_among
-from fire_toolkit.resolution.resolve import resolve
+from fire_toolkit.errors import UsageError
+from fire_toolkit.resolution.resolve import NO_MAJORITY, resolve
 from fire_toolkit.resolution.votes import Grades
-from fire_toolkit.tables import Judgments, Labels
-from fire_toolkit.tables.columns import code_pairs, pair_rows
+from fire_toolkit.tables import LABELS, SUPPORT, Disputes, Judgments, Labels, check_labels
+from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 
 # Rules by which a pair's label rests on the votes for that pair alone.
 _PAIR_BY_PAIR = ("fire", "majority", "unanimous")
+
+
+def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: str) -> Labels:
+    """Return the labels, and every dispute among votes as not relevant (`0`) or as relevant (`1`).
+
+    Args:
+        labels, disputes: of a rule, as `resolve` gives them.
+        grades: label → relevance.
+        end: `0`: the label with the highest grade below 1; `1`: the one with the lowest grade from 1.
+
+    Returns:
+        Labels, those of disputes with method `disputes_as_0` or `disputes_as_1` and no vote_share. Pairs that
+        were only escalated stay without a label.
+
+    Raises:
+        UsageError: an unknown end; no label has such a grade.
+    """
+    if end not in ("0", "1"):
+        raise UsageError(f"disputes as {end!r}; expected one of 0, 1")
+    known = {name: grade for name, grade in grades.items() if grade is not None}
+    side = [(grade, name) for name, grade in known.items() if (grade >= 1) == (end == "1")]
+    if not side:
+        what = "positive" if end == "1" else "negative"
+        raise UsageError(f"no label is {what}, so disputes cannot be so")
+    grade, label = min(side) if end == "1" else max(side)
+    tied = disputes[disputes["reason"] == NO_MAJORITY]
+    settled = tied[PAIR].assign(
+        label=label,
+        relevance=int(grade),
+        method=f"disputes_as_{end}",
+        n_judgments=tied[[f"n_{name}" for name in known]].astype(np.int64).sum(axis=1),
+        n_agree=tied[f"n_{label}"].astype(np.int64),
+        **{name: "" for name in labels.columns if name not in (*SUPPORT, *LABELS.names)},
+    )
+    return check_labels(pd.concat([labels, settled]) if len(settled) else labels)
 
 
 class LabelsWithout(NamedTuple):
