@@ -16,9 +16,8 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference.limits import wilson
 from fire_toolkit.resolution.design import with_design
 from fire_toolkit.resolution.judgments import latest_round
-from fire_toolkit.resolution.other_labels import settle_disputes
+from fire_toolkit.resolution.other_labels import label_queries, settle_disputes
 from fire_toolkit.resolution.plan import rejected_originals
-from fire_toolkit.resolution.query_labels import label_queries
 from fire_toolkit.resolution.resolve import Resolution, answers_to_controls, grades_or_usual
 from fire_toolkit.resolution.resolve import resolve as resolve_by
 from fire_toolkit.results import Found, Next

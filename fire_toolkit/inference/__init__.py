@@ -10,14 +10,14 @@ Read in this order; each stands on those before it:
 - label_errors: how often labels err, and whether alike; votes, audit: what tells it; corrected: C@k and
   P@k with these errors taken out;
 - honest, differences, correction, trust: rows as `score` and `difference` show them;
-- orders, leave_out, coverage, bounds: other questions of the same join;
+- orders, leave_out, bounds: other questions of the same join;
 - compare: rankings against one another, without qrels.
 """
 
+from fire_toolkit.inference.bounds import coverage as coverage
 from fire_toolkit.inference.bounds import describe_bounds as describe_bounds
 from fire_toolkit.inference.bounds import score_bounds as score_bounds
 from fire_toolkit.inference.bounds import why_unbounded as why_unbounded
-from fire_toolkit.inference.coverage import coverage as coverage
 from fire_toolkit.inference.differences import holm as holm
 from fire_toolkit.inference.differences import score_differences as score_differences
 from fire_toolkit.inference.honest import scores_with_uncertainty as scores_with_uncertainty

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.distributions import t_of
 from fire_toolkit.inference.drawn_pairs import NO_POSITIVE
 from fire_toolkit.inference.limits import Estimate, score_limits
@@ -83,9 +82,6 @@ def two_phase_difference(shallow: Floats, deep: Floats, sample: Ints) -> TwoPhas
         The runs in their order. λ is one for all of them, so a run's estimate depends slightly on the others.
         Refused (nan) where n is below 40, whatever the labels are.
 
-    Raises:
-        UsageError: shapes do not fit, or S holds a query twice or one that there is not.
-
     Source: Särndal, Swensson and Wretman 1992, ch. 6 and 9; leverages as in HC3 of MacKinnon and White 1985.
 
     Examples:
@@ -94,13 +90,6 @@ def two_phase_difference(shallow: Floats, deep: Floats, sample: Ints) -> TwoPhas
         >>> round(found.slope, 4), round(found.of(0).estimate, 4), round(found.of(0).se, 4)
         (0.5, 0.2469, 0.0)
     """
-    if shallow.ndim != 2 or deep.shape != (len(sample), shallow.shape[1]):
-        shapes = f"{shallow.shape}, {deep.shape} and {sample.shape}"
-        raise UsageError(f"shallow, deep and sample are {shapes}; expected (N, runs), (n, runs) and (n,)")
-    if len(np.unique(sample)) < len(sample):
-        raise UsageError("the sample holds a query twice; expected a draw without replacement")
-    if len(sample) and (sample.min() < 0 or sample.max() >= len(shallow)):
-        raise UsageError(f"the sample names a query outside the {len(shallow):,} there are")
     x, n = shallow[sample], max(len(sample), 1)
     centred = x - x.sum(axis=0) / n
     squares = (centred**2).sum(axis=0)

@@ -10,7 +10,7 @@ from small_world import World
 from examples import seeds, some
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
-from fire_toolkit.inference.coverage import coverage
+from fire_toolkit.inference.bounds import coverage
 from fire_toolkit.inference.leave_out import leave_out
 from fire_toolkit.inference.orders import kendall_tau
 from fire_toolkit.scoring import score_runs

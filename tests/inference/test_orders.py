@@ -12,6 +12,8 @@ from examples import some
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference import holm, score_differences
+from fire_toolkit.inference.differences import changes_of_scores
+from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.orders import compare_orders, kendall_p, kendall_tau, tau_ap
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.scoring import score_runs
@@ -204,6 +206,24 @@ def test_a_median_has_an_interval_but_no_test() -> None:
     assert (median["low"] <= median["difference"]).all()
     assert (median["difference"] <= median["high"]).all()
     assert (median["low"] < median["high"]).any()
+
+
+def test_changes_from_one_labelling_to_another_have_the_interval_of_the_queries_own_changes() -> None:
+    world, names = World(3, n_queries=200), ["C@1", "R@3"]
+    augmented, _ = augment_qrels(world.original, world.labels)
+    qrels = world.original, augmented
+    joined = join_runs(world.runs, *qrels)
+    found = changes_of_scores(joined, *qrels, names, run_ids=["r2"])
+    scores = score_runs(world.runs, world.original, names, augmented=augmented, per_query=True).scores
+    own = scores[(scores["run_id"] == "r2") & (scores["query_id"] != "all")]
+    values = own.pivot_table(index="query_id", columns=["qrels", "measure"], values="value")
+    change = values["augmented"] - values["original"]
+    assert found["change"].tolist() == pytest.approx(change.mean().tolist())
+    half = 1.97196 * change["R@3"].std() / np.sqrt(200)  # t(.975, 199) in any table
+    centre = change["R@3"].mean()
+    assert found.loc[1, ["low", "high"]].tolist() == pytest.approx([centre - half, centre + half], abs=1e-6)
+    nobody = changes_of_scores(joined, *qrels, names, run_ids=[])
+    assert (list(nobody.columns), len(nobody)) == (list(found.columns), 0)
 
 
 def test_less_is_better_for_ranks() -> None:

@@ -5,9 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from brought import refused
 
-from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference.judged_pairs import join_runs
@@ -75,8 +73,6 @@ def test_the_number_of_queries_alone_decides_whether_there_is_an_estimate() -> N
     alone[sample[3]] = 1.0  # one query alone has a score: its leverage would be 1
     whole = two_phase_difference(alone, deep[:, :1] * 0.9, sample).of(0)
     assert 0 <= whole.low < whole.estimate < whole.high <= 1
-    refused("twice", two_phase_difference, shallow, deep, np.zeros(40, dtype=np.int64), by=UsageError)
-    refused("expected", two_phase_difference, shallow, deep[1:], sample, by=UsageError)
 
 
 def labelled(original: Qrels, truth: Qrels, pool: pd.DataFrame) -> Qrels:
