@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.alpha import alphas, grade_counts, grade_labels, total_coincidences
-from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of, measure
+from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
 from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.statistic import NO_PAIR
 from fire_toolkit.arrays import Floats, Ints
@@ -219,7 +219,7 @@ def live_quality(
         limit = f"alpha is at most {alpha.high:.2f} (95%), below {LEAST_ALPHA}"
         rows.insert(0, ("all", "alpha", f"{limit}: little agreement beyond chance"))
     alarms = pd.DataFrame(rows, columns=["annotator_id", "alarm", "words"], dtype="str")
-    return LiveQuality(alpha, measure(votes, "prevalence")[0], n_pairable, people, alarms)
+    return LiveQuality(alpha, interval_of(votes, "prevalence").value, n_pairable, people, alarms)
 
 
 def item_seconds(items: Items) -> pd.Series | None:

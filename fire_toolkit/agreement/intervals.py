@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ class Interval:
     the probability that alpha is below .667 and below .8, the customary bounds for tentative and for firm
     conclusions, nan for other statistics; n_resampled: how many pairs (or clusters) it is of; note: why a
     number is nan, or what to beware of; standard_error: of the value, nan for shares and
-    without an interval.
+    without an interval; about: why the value is nan, or what it is a mean of.
     """
 
     value: float
@@ -47,6 +47,7 @@ class Interval:
     n_resampled: int = 0
     note: str = ""
     standard_error: float = math.nan
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,34 +65,7 @@ class Resampling:
             raise UsageError(f"n_resamples is {self.n_resamples}; expected 1 or more")
 
 
-class Measured(NamedTuple):
-    """A statistic of votes, by their weights.
-
-    note: where it is nan, why; influences: of a mean over every two annotators, see `mean_of_two`.
-    """
-
-    value: float
-    note: str = ""
-    influences: Floats = np.empty(0)
-
-
-def measure(votes: Votes, statistic: str) -> Measured:
-    """Return the named statistic of `votes`."""
-    definition = STATISTICS[statistic]
-    if reason := definition.reason(votes):
-        return Measured(math.nan, reason)
-    if definition.of_two is not None:
-        return Measured(*mean_of_two(votes, definition.of_two))
-    if definition.plain is not None and is_evenly_drawn(votes):
-        return Measured(definition.plain(votes))
-    pairs = _summed(votes, definition)
-    value = float(pairs.value(np.bincount(pairs.place, pairs.weights)[None] @ pairs.columns)[0])
-    return Measured(value, "its sums give no value" if math.isnan(value) else "")
-
-
-def interval_of(
-    votes: Votes, statistic: str, resampling: Resampling, measured: Measured | None = None
-) -> Interval:
+def interval_of(votes: Votes, statistic: str, resampling: Resampling | None = None) -> Interval:
     """Return the named statistic of `votes` with its interval, by their weights and clusters.
 
     Shares (percent agreement, PA+ and PA−, prevalence and the like) have Wilson's score interval, see
@@ -104,16 +78,25 @@ def interval_of(
 
     The limits are nan with a note where the statistic is undefined or rests on one pair or cluster; a note
     also says where fewer than ten of the doubled pairs are positive. The same seed gives the same numbers.
-    measured: what `measure` returns of it, where that is known.
+    resampling: None: the value alone.
     """
-    value, note, influences = measured or measure(votes, statistic)
-    if math.isnan(value):
-        return Interval(value, note=note)
-    definition = STATISTICS[statistic]
+    definition, is_even = STATISTICS[statistic], is_evenly_drawn(votes)
+    influences: Floats = np.empty(0)
+    value, about = math.nan, definition.reason(votes)
+    if not about and definition.of_two is not None:
+        value, about, influences = mean_of_two(votes, definition.of_two)
+    elif not about and definition.plain is not None and is_even:
+        value = definition.plain(votes)
+    elif not about:
+        pairs = _summed(votes, definition)
+        value = float(pairs.value(np.bincount(pairs.place, pairs.weights)[None] @ pairs.columns)[0])
+        about = "its sums give no value" if math.isnan(value) else ""
+    if math.isnan(value) or resampling is None:
+        return Interval(value, note=about, about=about)
     if definition.of_two is not None:
-        return _linearised(votes, value, influences)
+        return replace(_linearised(votes, value, influences), about=about)
     pairs = _summed(votes, definition)
-    if definition.is_share and is_evenly_drawn(votes):
+    if definition.is_share and is_even:
         return _of_share(pairs, value)
     return _drawn(votes, pairs, value, statistic, resampling)
 

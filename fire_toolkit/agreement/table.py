@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Resampling, interval_of, measure
+from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.pages import alike, has_pages
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.errors import JoinError, TableError, UsageError
@@ -174,14 +174,13 @@ def _measured(
         left_out = f"{n_left} answer{'s' * (n_left != 1)} without a vote left out" if n_left else ""
         of_whom = (votes.n_votes > 0).sum(), len(votes.counts), len(np.unique(votes.annotator[votes.voting]))
         for name in statistics:
-            found = measure(votes, name)
-            note = "; ".join(filter(None, [found.note, left_out]))
+            found = interval_of(votes, name, intervals)
+            note = "; ".join(filter(None, [found.about, left_out]))
             level = votes.level if STATISTICS[name].has_levels else "nominal"
             row: tuple[object, ...] = (group, name, level, found.value, *of_whom, note)
             if intervals is not None:
-                interval = interval_of(votes, name, intervals, found)
-                cautions = [interval.note, "" if math.isnan(interval.low) else caution]
-                row += (*astuple(interval)[1:6], "; ".join(filter(None, cautions)))
+                cautions = [found.note, "" if math.isnan(found.low) else caution]
+                row += (*astuple(found)[1:6], "; ".join(filter(None, cautions)))
             rows.append(row)
     columns = AGREEMENT.dtypes | (_BESIDE if intervals else {})
     return Agreement(pd.DataFrame(rows, columns=list(columns)).astype(columns))
