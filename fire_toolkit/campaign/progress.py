@@ -20,7 +20,7 @@ with graded as materialized (select key as label, value as grade from json_each(
 select round, annotator_id, kind is not null, sum(not is_skipped), sum(is_skipped), sum(kind is ?2),
   sum(not is_skipped and graded.label is not null and grade is null),
   sum(not is_skipped and relevance is not null and grade is not null),
-  sum(not is_skipped and grade is not null and (relevance >= 1) = (grade >= 1)),
+  sum(not is_skipped and relevance is not null and grade is not null and (relevance >= 1) = (grade >= 1)),
   json_group_array(seconds) filter (where not is_skipped)
 from standing left join controls using (round, query_id, doc_id)
 left join graded on graded.label = standing.label
