@@ -1,6 +1,19 @@
-"""Words for numbers of things, in notes, messages and texts."""
+"""Words for numbers of things, in notes, messages and texts; and the texts that come with the package."""
 
+import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+
+def text_in(room: str, name: str) -> str:
+    """Return the text of a file of a room."""
+    return (files(f"fire_toolkit.{room}") / name).read_text(encoding="utf-8")
+
+
+def table_in(room: str, name: str) -> dict[str, Any]:
+    """Return what a TOML file of a room says."""
+    return tomllib.loads(text_in(room, name))
 
 
 def n_of(number: int, thing: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import colorsys
 import importlib.util
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -104,25 +103,6 @@ def media_suffix() -> str:
     return ".webm" if importlib.util.find_spec("av") else ".webp"
 
 
-def write_clips(world: World, folder: Path, frames: Sequence[Frames]) -> list[str]:
-    """Write each clip of `world` into `folder` under the name its item has; return the names.
-
-    All files are replaced as one change (see `workspace.manifests.write_files`). The same frames give the
-    same bytes with the same encoder.
-
-    Raises:
-        FireError: as `encode_clip`; the folder cannot be written.
-    """
-    names = [str(name) for name in world.items["media_url"]]
-    write_files(
-        {
-            folder / name: encode_clip(own, suffix=Path(name).suffix)
-            for name, own in zip(names, frames, strict=True)
-        }
-    )
-    return names
-
-
 def encode_clip(frames: Frames, *, suffix: str = ".webm") -> bytes:
     """Return `frames` (frame × height × width × RGB) as the bytes of a file a browser shows.
 
@@ -180,7 +160,10 @@ def write_world(
     depth, overlap: deep enough that most positives are pooled, shallow enough that some stay unjudged.
     """
     frames = [render_clip(clip) for clip in world.clips]
-    write_clips(world, root / "media", frames)
+    clips = {}
+    for name, own_frames in zip(world.items["media_url"], frames, strict=True):
+        clips[root / "media" / name] = encode_clip(own_frames, suffix=Path(name).suffix)
+    write_files(clips)
     settings: dict[str, dict[str, Any]] = {
         "collection": {"items": "collection/items.tsv"},
         "pool": {"depth": depth},

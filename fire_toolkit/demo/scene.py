@@ -7,16 +7,14 @@ Every attribute is continuous (hue, radius, distance travelled, ...), so a condi
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import TypeAlias
 
 import numpy as np
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.words import table_in
 
 WIDTH, HEIGHT = 160, 120
 DURATION_S = 2.0
@@ -192,6 +190,7 @@ def _make_thing(rng: np.random.Generator) -> Thing:
 
 _LEVELS = (1, 2, 3, 3, 2)  # in turn: a fifth is general, two fifths are specific
 _TRIES = 100
+_WORDS = table_in("demo", "words.toml")  # how each value of an aspect is said
 
 
 @dataclass(frozen=True)
@@ -252,12 +251,6 @@ def _choose_conditions(clip: Clip, thing: Thing, level: int, rng: np.random.Gene
     return sorted(described.items())
 
 
-@cache
-def _words() -> dict[str, dict[str, list[str]]]:
-    text = (files("fire_toolkit.demo") / "words.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
-
-
 def word_caption(conditions: Sequence[Condition], rng: np.random.Generator) -> str:
     """Return an English caption that says `conditions` and nothing else; `rng` chooses the phrasing.
 
@@ -268,7 +261,7 @@ def word_caption(conditions: Sequence[Condition], rng: np.random.Generator) -> s
     described = dict(conditions)
 
     def say(aspect: str) -> str:
-        return _pick(_words()[aspect][described[aspect]], rng)
+        return _pick(_WORDS[aspect][described[aspect]], rng)
 
     adjectives = [say(aspect) for aspect in ("size", "colour") if aspect in described]
     if "shape" in described or rng.random() >= 0.5:

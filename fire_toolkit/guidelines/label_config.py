@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import xml.etree.ElementTree as ET
-from importlib.resources import files as resources
 from itertools import zip_longest
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import CAPTION, FLAGS, RELEVANCE, Choices, LabelConfig
+from fire_toolkit.words import text_in
 
 
 def parse_label_config(xml: str, *, where: str = "label_config.xml") -> LabelConfig:
@@ -105,9 +105,7 @@ IN_PLACE_OF_KEYS = (
     "A page here has several captions of one item. Judge each by itself, as if it stood alone. The keys are "
     "not those named below: each answer has its own beside it."
 )
-_PAGE, _STYLE = (
-    (resources("fire_toolkit.guidelines") / f"several.{kind}").read_text("utf-8") for kind in ("xml", "css")
-)
+_PAGE, _STYLE = (text_in("guidelines", f"several.{kind}") for kind in ("xml", "css"))
 
 
 def several_config(label_config: str) -> str:

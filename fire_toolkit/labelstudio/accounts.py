@@ -20,8 +20,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from fire_toolkit.errors import FormatError, ServerError, UsageError
-from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.calls import Browser, CallFailed
+from fire_toolkit.labelstudio.api import Api, Browser, CallFailed
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.secrets import prepare_folder, read_secret, write_private
 from fire_toolkit.workspace.locks import hold_lock

@@ -17,8 +17,7 @@ from fire_toolkit.campaign.records import Campaign
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.calls import Browser
+from fire_toolkit.labelstudio.api import Api, Browser
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, queue_sizes, remedy
 from fire_toolkit.media.links import answered, ask_link, open_links

@@ -107,8 +107,7 @@ def server_environment(folder: Path, server: Connection) -> dict[str, str]:
 
 def _await_up(folder: Path) -> Connection:
     """Return how the folder's server is reached, once it is up and takes our token."""
-    from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.calls import CallFailed
+    from fire_toolkit.labelstudio.api import Api, CallFailed
 
     deadline = time.monotonic() + START_LIMIT_S
     while is_locked(folder / LOCK):

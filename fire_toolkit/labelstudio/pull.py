@@ -12,8 +12,7 @@ from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.records import Campaign, queue_named
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import ServerError
-from fire_toolkit.labelstudio.api import Api, Project, Task
-from fire_toolkit.labelstudio.calls import CallFailed
+from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
 from fire_toolkit.labelstudio.places import (
     DROPPED,
     OnServer,

@@ -14,8 +14,7 @@ from fire_toolkit.campaign.records import Campaign, Round
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.api import Api, Project, Task
-from fire_toolkit.labelstudio.calls import CallFailed
+from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
 from fire_toolkit.labelstudio.places import GUARDED, Place, check_config, own_projects, project_settings
 
 BATCH_SIZE = 1000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +20,7 @@ from fire_toolkit.media.serving import LOOPBACK, LocalServer
 from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO
 from fire_toolkit.pages.office import Office, Refused
 from fire_toolkit.pages.written import instructions
+from fire_toolkit.words import text_in
 
 _IDLE_S = 300
 _MOST_BYTES = 65_536
@@ -134,7 +134,7 @@ class PageServer(LocalServer):
 
 
 def _static(name: str) -> Route:
-    body = (files("fire_toolkit.pages") / "site" / name).read_bytes()
+    body = text_in("pages", f"site/{name}")
 
     async def serve(request: Request) -> Response:
         return Response(body, media_type=_TYPES[name], headers={"Cache-Control": "no-cache"})

@@ -15,7 +15,6 @@ import shutil
 import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +27,13 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO, checked_answer, checked_text, fold_records
 from fire_toolkit.pages.desk import Desk, given_tasks
 from fire_toolkit.resolution.judgments import utc_time
+from fire_toolkit.words import text_in
 from fire_toolkit.workspace.manifests import write_files
 
 FORM = "fire-toolkit page answers"
 VERSION = 1
 NAME = "judge.html"
+_PARTS = ("page.css", "file.js", "page.js", "page.html")
 
 
 def instructions(guideline: Guideline) -> str:
@@ -90,7 +91,7 @@ def write_page(
         "shown": shown_guideline(guideline),
         "consent": consent,
         "consent_sha256": text_sha256(consent),
-        "instructions": f"<style>{_site('page.css')}</style>{instructions(guideline)}",
+        "instructions": f"<style>{text_in('pages', 'site/page.css')}</style>{instructions(guideline)}",
         "pages": [desk.shown(page) for page in desk.pages],
     }
     write_files({path: _whole(content).encode()})
@@ -116,7 +117,7 @@ def _place(source: Path, target: Path) -> None:
 
 def _whole(content: Mapping[str, Any]) -> str:
     """Return the page with its style, its scripts and its content in it; nothing else may run there."""
-    style, scripts = _site("page.css"), [_site("file.js"), _site("page.js")]
+    style, *scripts, page = (text_in("pages", f"site/{name}") for name in _PARTS)
     policy = (
         f"default-src 'none'; script-src {' '.join(map(_source, scripts))}; style-src {_source(style)}; "
         "img-src 'self' file: http: https:; media-src 'self' file: http: https:; base-uri 'none'; "
@@ -127,13 +128,9 @@ def _whole(content: Mapping[str, Any]) -> str:
     held = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     body = f'<script type="application/json" id="content">{held}</script>\n'
     body += "\n".join(f"<script>{script}</script>" for script in scripts)
-    page = _site("page.html").replace('<script src="page.js" defer></script>\n', "")
+    page = page.replace('<script src="page.js" defer></script>\n', "")
     page = page.replace('<link rel="stylesheet" href="page.css">', head)
     return page.replace("</body>", f"{body}\n</body>")
-
-
-def _site(name: str) -> str:
-    return (resources("fire_toolkit.pages") / "site" / name).read_text("utf-8")
 
 
 def _source(text: str) -> str:

@@ -8,10 +8,10 @@ from keyword import iskeyword
 from typing import Any
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.release.layout import words_in
 from fire_toolkit.reporting.methods import STUDY
+from fire_toolkit.words import table_in
 
-_WORDS = words_in("asked.toml")
+_WORDS = table_in("release", "asked.toml")
 # By section and key of fire.toml: what must be answered, and an example.
 ASKED = {
     "release": _WORDS["release"],

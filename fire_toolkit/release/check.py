@@ -15,17 +15,17 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.release.layout import CROISSANT, words_in
-from fire_toolkit.release.published import MUST, SHOULD, Finding, find_private
+from fire_toolkit.release.published import CROISSANT, MUST, SHOULD, Finding, find_private
 from fire_toolkit.release.rankings import differing, out_of_order, scores_again, tops_in
 from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.blanks import spelling_of
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import table_in
 
 Files = Mapping[str, bytes]
 Pairs = dict[tuple[str, str], int]
 
-_WORDS = words_in("check.toml")
+_WORDS = table_in("release", "check.toml")
 _ENDINGS, _DOCUMENTS = (tuple(_WORDS["endings"][name]) for name in ("texts", "documents"))
 _OPEN = re.compile(r"\b(?:TODO|FIXME|TBD|XXX|lorem ipsum|placeholder)\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")

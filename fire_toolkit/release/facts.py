@@ -13,14 +13,16 @@ import pandas as pd
 
 from fire_toolkit.release.answers import LICENCES, licence_url, spoken_name
 from fire_toolkit.release.changes import ReleaseChanges
-from fire_toolkit.release.layout import CROISSANT, FILES, NOT_RECORDED, TABLES, column_text, croissant_type
-from fire_toolkit.release.published import Published
+from fire_toolkit.release.published import CROISSANT, Published
 from fire_toolkit.reporting.methods import MethodFacts, blank, methods_paragraphs
 from fire_toolkit.reporting.templates import rendered, rendered_blocks, sentence
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.tables import Scores
 from fire_toolkit.tables.evidence import words_of_machine
+from fire_toolkit.words import table_in
 
+_LAYOUT = table_in("release", "layout.toml")  # the words of tables, columns and files
+_TYPES = {"int": "sc:Integer", "float": "sc:Float", "bool": "sc:Boolean"}
 _NO_TOOL = "a table"  # as `import --columns` names what no tool is known to write
 _NONE = ("none", "no", "nothing")  # what [release] machine_made says where people did all
 _NOTES = ("captions", "media", "repeated")
@@ -113,7 +115,7 @@ def _paragraphs(study: MethodFacts) -> dict[str, str]:
     work = dict(methods_paragraphs(study))["Annotators"]
     found["Work"] = work.removeprefix(" ".join(map(sentence, study.study.values()))).strip()
     for title, text in found.items():
-        for name, words in NOT_RECORDED.items():
+        for name, words in _LAYOUT["not_recorded"].items():
             text = text.replace(blank(name), words)
         found[title] = text
     return found
@@ -171,8 +173,10 @@ def documents(
         "study": facts.study.study,
         "n": facts.published.counts,
         "tables": {name: _fields(tables[name]) for name in tables if f"data/{name}.parquet" in files},
-        "what_is": TABLES,
-        "files": {name: FILES[name] for name in FILES if rankings or not name.startswith("runs/")},
+        "what_is": _LAYOUT["tables"],
+        "files": {
+            name: what for name, what in _LAYOUT["files"].items() if rankings or not name.startswith("runs/")
+        },
         "rankings": rankings,
         "hashes": {name: sha256(content).hexdigest() for name, content in files.items()},
         "croissant": CROISSANT,
@@ -192,5 +196,10 @@ def documents(
 
 
 def _fields(table: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Return of each column its name, what it means, and its type in Croissant."""
-    return [(name, column_text(name), croissant_type(str(table[name].dtype))) for name in map(str, table)]
+    """Return of each column its name, what it means (of a count, of which votes), and its Croissant type."""
+    found = []
+    for name, dtype in zip(map(str, table), table.dtypes.astype("str").str.lower(), strict=True):
+        of_votes = f"Votes for {name[2:]}." if name.startswith("n_") else f"{name.replace('_', ' ')}."
+        kind = next((kind for start, kind in _TYPES.items() if dtype.startswith(start)), "sc:Text")
+        found.append((name, _LAYOUT["columns"].get(name, of_votes), kind))
+    return found

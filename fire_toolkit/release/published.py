@@ -12,10 +12,10 @@ import pandas as pd
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.release.answers import spoken_name
-from fire_toolkit.release.layout import words_in
 from fire_toolkit.release.rankings import Rankings
 from fire_toolkit.tables import Items, Judgments, Qrels, Queries
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import table_in
 
 # The columns of judgments that are published; a comment only by consent. Any other stays at home.
 PUBLISHED = (
@@ -30,6 +30,7 @@ _LONG_ENOUGH = 3  # characters of a name that is looked for in documents
 
 
 MUST, SHOULD = "must", "should"
+CROISSANT = table_in("release", "croissant.toml")  # what is asked for in such metadata
 
 
 class Kind(NamedTuple):
@@ -41,7 +42,8 @@ class Kind(NamedTuple):
 
 
 PRIVATE = [
-    Kind(what, re.compile(own["pattern"]), own["signs"]) for what, own in words_in("private.toml").items()
+    Kind(what, re.compile(own["pattern"]), own["signs"])
+    for what, own in table_in("release", "private.toml").items()
 ]
 _EMAIL, _PATH, _TOKENS = PRIVATE
 

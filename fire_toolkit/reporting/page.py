@@ -5,9 +5,7 @@ What of a study each figure draws stands here, what it shows is said in data/fig
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +22,7 @@ from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.reporting.voted import flips_by_length, flips_by_run, sets_of_runs
 from fire_toolkit.results import Found
 from fire_toolkit.tables import first_round
+from fire_toolkit.words import table_in, text_in
 
 WIDTHS = (85, 180)  # millimetres of a column, and of a page, for which figures are made
 _SETS = 12  # sets of runs that are shown, those that found most first
@@ -43,7 +42,7 @@ def figures_of_page(study: Study) -> dict[str, Figure]:
 
 def figures_of(study: Study, names: Iterable[str]) -> dict[str, Figure]:
     """Return figures by their names in `FIGURES`, but for those for which the study holds too little."""
-    texts = tomllib.loads((files("fire_toolkit.reporting") / "data/figures.toml").read_text(encoding="utf-8"))
+    texts = table_in("reporting", "data/figures.toml")
     found = {}
     for name in names:
         plot = FIGURES[name](study)
@@ -56,22 +55,6 @@ def _scores(study: Study) -> Plot | None:
     scores = study.scores
     is_shown = [name in study.compared and plots.points(name) == 100 for name in scores["measure"]]
     return plots.plot_scores(scores[is_shown]) if any(is_shown) else None
-
-
-def _differences(study: Study) -> Plot | None:
-    if len(study.runs) < 2:
-        return None
-    return plots.plot_differences(study.differences[0], order=study.best_first)
-
-
-def _order(study: Study) -> Plot | None:
-    return plots.plot_orders(study.orders.scores) if len(study.runs) > 1 else None
-
-
-def _flips(study: Study) -> Plot | None:
-    if study.sources is None:
-        return None
-    return plots.draw("flips", flips_by_run(study.flipped, study.sources, study.told.gallery))
 
 
 def _flips_by_length(study: Study) -> Plot:
@@ -123,9 +106,15 @@ def _annotators(study: Study) -> Plot | None:
 
 FIGURES: dict[str, Callable[[Study], Plot | None]] = {
     "scores": _scores,
-    "differences": _differences,
-    "order": _order,
-    "flips": _flips,
+    "differences": lambda study: (
+        plots.plot_differences(study.differences[0], order=study.best_first) if len(study.runs) > 1 else None
+    ),
+    "order": lambda study: plots.plot_orders(study.orders.scores) if len(study.runs) > 1 else None,
+    "flips": lambda study: (
+        None
+        if study.sources is None
+        else plots.draw("flips", flips_by_run(study.flipped, study.sources, study.told.gallery))
+    ),
     "flips-length": _flips_by_length,
     "found": _found,
     "length": _lengths,
@@ -146,7 +135,6 @@ def render_page(study: Study, figures: Mapping[str, Figure], *, title: str, subt
     Every text stands in it as text, whatever it holds, and none names an annotator or a folder of this
     machine. Vega, Vega-Lite and Vega-Embed are within (BSD-3-Clause).
     """
-    bundle = files("fire_toolkit.reporting") / "data/vega-bundle.js"
     return rendered(
         "reporting",
         "data/report.html",
@@ -159,7 +147,7 @@ def render_page(study: Study, figures: Mapping[str, Figure], *, title: str, subt
         plot_orders=plot_orders,
         methods=methods_paragraphs(study.told.facts),
         points=points,
-        bundle=bundle.read_text(encoding="utf-8"),
+        bundle=text_in("reporting", "data/vega-bundle.js"),
     )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,7 @@ from fire_toolkit.resolution.votes import INCLUSION
 from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries, first_round
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
+from fire_toolkit.words import table_in
 
 POSITIVES = "positives"
 WIDTH = 10  # characters of a bin, which holds from_chars ≤ length < to_chars
@@ -36,8 +35,7 @@ def drawn_as(name: str) -> Callable[[Any, str], str]:
 
 
 def _drawn(table: pd.DataFrame, form: str, name: str) -> str:
-    text = (files("fire_toolkit.reporting") / "data/paper.toml").read_text(encoding="utf-8")
-    columns = tomllib.loads(text)[name]
+    columns = table_in("reporting", "data/paper.toml")[name]
     rows = [
         ["" if row[name] != row[name] else f"{row[name]:{digits}}" for name, (_, digits) in columns.items()]
         for row in table.to_dict("records")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measure
+from fire_toolkit.words import text_in
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MIME = "application/vnd.vegalite.v6+json"
@@ -64,8 +64,8 @@ def draw(name: str, table: pd.DataFrame) -> Plot:
     Of several measures a menu chooses one. A plot is as high as its rows ask for. What differs where there is
     little room stands in `usermeta`: names are broken into lines, and each entry of a legend has a line.
     """
-    text = (files("fire_toolkit.reporting") / f"data/plot-{name}.json").read_text(encoding="utf-8")
-    spec = {"$schema": SCHEMA, **json.loads(text), "width": "container"}
+    written = json.loads(text_in("reporting", f"data/plot-{name}.json"))
+    spec = {"$schema": SCHEMA, **written, "width": "container"}
     table = table[spec.pop("columns")]
     spec["data"] = {"values": json.loads(table.to_json(orient="records", double_precision=10))}
     is_of_few = table["run_id"].nunique() <= len(PALETTE) if "run_id" in table else True

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from functools import cache, partial
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fire_toolkit.scoring.drawn import augmented_cell
-from fire_toolkit.words import n_of
+from fire_toolkit.words import n_of, text_in
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -52,8 +51,7 @@ def _template(room: str, name: str) -> Template:
         "signed": signed,
     }
     made.globals |= {"limits": limits, "augmented_cell": augmented_cell}
-    text = (files(f"fire_toolkit.{room}") / f"{name}.jinja").read_text(encoding="utf-8")
-    return made.from_string(text)
+    return made.from_string(text_in(room, f"{name}.jinja"))
 
 
 def sentence(text: str) -> str:

@@ -6,7 +6,7 @@ stage finds the one before it.
 
 from __future__ import annotations
 
-import tomllib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,14 +16,13 @@ from typing import Any
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes, read_text
 from fire_toolkit.syntax import hint_at, parse_toml, value_like
+from fire_toolkit.words import table_in
 
 CONFIG = "fire.toml"
 BY_GUIDELINE = "guideline"  # the level of agreement that fits the guideline's grades
 
 # Each section's keys with their defaults.
-SETTINGS: dict[str, dict[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("defaults.toml").read_text(encoding="utf-8")
-)
+SETTINGS: dict[str, dict[str, Any]] = table_in("workspace", "defaults.toml")
 
 RUN: dict[str, Any] = {"backbone": ""}  # the keys of a section [runs.NAME]
 
@@ -131,16 +130,7 @@ def config_text(values: Mapping[str, Mapping[str, Any]] | None = None) -> str:
     for section, defaults in SETTINGS.items():
         lines.append(f"[{section}]")
         given = (values or {}).get(section, {})
-        lines += [f"{key} = {_toml(given.get(key, default))}" for key, default in defaults.items()]
+        own = {key: given.get(key, default) for key, default in defaults.items()}
+        lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in own.items()]  # as TOML
         lines.append("")
     return "\n".join(lines)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return repr(value)

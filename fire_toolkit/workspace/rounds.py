@@ -8,7 +8,6 @@ record); `plan/round-N` is one that has not begun.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +49,7 @@ def campaign_rounds(root: Path) -> dict[int, str]:
 
 def rounds_by_hand(root: Path) -> set[int]:
     """Return the numbers of the rounds of a campaign that files carry, not a server."""
-    return by_hand_of(campaign_rounds(root))
-
-
-def by_hand_of(carriers: Mapping[int, str]) -> set[int]:
-    """Return the numbers of the rounds that files carry, of those of `campaign_rounds`."""
-    return {number for number, carrier in carriers.items() if carrier == "folder"}
+    return {number for number, carrier in campaign_rounds(root).items() if carrier == "folder"}
 
 
 def has_campaign(root: Path) -> bool:

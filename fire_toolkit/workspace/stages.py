@@ -14,7 +14,6 @@ from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
 from fire_toolkit.workspace.database import STORE, content_sha256
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import (
-    by_hand_of,
     campaign_rounds,
     given_by_round,
     handed_out,
@@ -161,8 +160,7 @@ def changed_runs(pool: StageState, workspace: Workspace) -> dict[str, str]:
 
 def stages_of(workspace: Workspace, *, on_server: bool = False) -> list[Stage]:
     """Return a workspace's stages in their order; in a campaign its carriers bring the judgments."""
-    carriers = campaign_rounds(workspace.root)
-    begun, by_hand = set(carriers), by_hand_of(carriers)
+    begun, by_hand = set(campaign_rounds(workspace.root)), rounds_by_hand(workspace.root)
     brought = [*(() if begun and begun == by_hand else CAMPAIGN), *((BY_HAND,) if by_hand else ())]
     if not has_campaign(workspace.root):
         is_by_hand = not on_server or workspace.paths("import", "exports")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fire_toolkit.demo.film import encode_clip, media_suffix, render_clip, write_clips
+from fire_toolkit.demo.film import encode_clip, media_suffix, render_clip, write_world
 from fire_toolkit.demo.scene import SHAPES, Clip, Thing
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.errors import FireError, UsageError
@@ -96,13 +96,12 @@ def test_webp_without_pyav_holds_every_frame(frames):
 def test_clips_are_written_under_the_names_of_their_items(tmp_path, suffix):
     if suffix == ".webm":
         pytest.importorskip("av")
-    world, folder = make_world(n_clips=3, n_captions=3, media_suffix=suffix), tmp_path / "new" / "clips"
-    frames = [render_clip(clip) for clip in world.clips]
-    assert write_clips(world, folder, frames) == list(world.items["media_url"])
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert sorted(before) == [f"clip-00{n}{suffix}" for n in (1, 2, 3)]
-    write_clips(world, folder, frames)
-    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+    world = make_world(n_clips=3, n_captions=3, media_suffix=suffix)
+    write_world(world, tmp_path)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "media").iterdir()}
+    assert sorted(before) == sorted(world.items["media_url"]) == [f"clip-00{n}{suffix}" for n in (1, 2, 3)]
+    write_world(world, tmp_path)
+    assert before == {path.name: path.read_bytes() for path in (tmp_path / "media").iterdir()}
 
 
 def test_unknown_suffix_unwritable_folder_and_no_pyav_are_refused(tmp_path, monkeypatch, frames):
@@ -111,7 +110,7 @@ def test_unknown_suffix_unwritable_folder_and_no_pyav_are_refused(tmp_path, monk
     (tmp_path / "file").write_text("")
     world = make_world(n_clips=1, n_captions=1, media_suffix=".webp")
     with pytest.raises(FireError, match="file"):
-        write_clips(world, tmp_path / "file" / "clips", frames[:1])
+        write_world(world, tmp_path / "file")
     monkeypatch.setitem(sys.modules, "av", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert media_suffix() == ".webp"

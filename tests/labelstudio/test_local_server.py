@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import fake_server
 import pytest
 from click.testing import CliRunner, Result
 from fake_server import write_program
@@ -49,7 +48,7 @@ def first_port(monkeypatch: pytest.MonkeyPatch) -> int:
 
 def start(folder: Path, behaviour: str = "good", public_url: str = "") -> Connection:
     """Start a stand-in."""
-    program = fake_server.write_program(folder.parents[2], behaviour)
+    program = write_program(folder.parents[2], behaviour)
     return start_server(folder, program, public_url=public_url or None)
 
 
@@ -69,14 +68,14 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def test_starts_at_once_make_one_server(folder: Path) -> None:
     # Written once: a program that another thread still writes cannot be run ("text file busy").
-    program = fake_server.write_program(folder.parents[2])
+    program = write_program(folder.parents[2])
     with ThreadPoolExecutor(3) as threads:
         found = list(threads.map(lambda _: start_server(folder, program), range(3)))
     assert len(set(found)) == 1
 
 
 def test_the_server_outlives_the_command_that_started_it(folder: Path, first_port: int) -> None:
-    program = fake_server.write_program(folder.parents[2])
+    program = write_program(folder.parents[2])
     code = (
         "from pathlib import Path\nfrom fire_toolkit.labelstudio import local_server as own\n"
         f"own.FIRST_PORT = {first_port}\n"
@@ -253,11 +252,7 @@ def path_to(program: Path) -> str:
 
 
 def started(tmp_path: Path, *arguments: str) -> Result:
-    program = write_program(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as probe, pytest.MonkeyPatch.context() as patched:
-        patched.setattr("fire_toolkit.labelstudio.local_server.FIRST_PORT", probe.getsockname()[1])
-        probe.close()
-        return run("labelstudio", "start", *arguments, PATH=path_to(program))
+    return run("labelstudio", "start", *arguments, PATH=path_to(write_program(tmp_path)))
 
 
 def test_start_and_stop_in_a_workspace_without_a_word_of_its_secrets(root: Path, tmp_path: Path) -> None:

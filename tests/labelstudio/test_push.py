@@ -28,8 +28,7 @@ from fire_toolkit.campaign.task_json import tasks_to_json
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.labelstudio import push as pushing
-from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.calls import CallFailed
+from fire_toolkit.labelstudio.api import Api, CallFailed
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.places import marked_queue, project_mark, project_settings
 from fire_toolkit.labelstudio.push import Plan

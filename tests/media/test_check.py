@@ -164,63 +164,35 @@ Answer = Callable[[httpx.Request], httpx.Response]
 GOOD = {"Content-Type": "video/mp4", "Access-Control-Allow-Origin": LABELS_PAGE}
 
 
-def reach(
-    *urls: str, needs_cors: bool = True, sample: int | None = None, **answers: httpx.Response
-) -> tuple[dict[str, str], int]:
-    def answer(request: httpx.Request) -> httpx.Response:
-        assert request.headers["Range"] == "bytes=0-0"
-        assert request.headers["Origin"] == LABELS_PAGE
-        found = answers.get(request.url.path.strip("/"))
-        if found is None:
-            raise httpx.ConnectTimeout("nobody there", request=request)
-        return found
-
-    return reached(urls, answer, needs_cors=needs_cors, sample=sample)
-
-
 def reached(
     urls: Sequence[str], answer: Answer, *, needs_cors: bool = True, sample: int | None = None
 ) -> tuple[dict[str, str], int]:
+    def asked(request: httpx.Request) -> httpx.Response:
+        assert (request.headers["Range"], request.headers["Origin"]) == ("bytes=0-0", LABELS_PAGE)
+        return answer(request)
+
     with pytest.MonkeyPatch.context() as patched:
-        answer_links(patched, answer)
+        answer_links(patched, asked)
         return reach_media(urls, origin=LABELS_PAGE, needs_cors=needs_cors, sample=sample)
 
 
-def bad(found: tuple[dict[str, str], int]) -> dict[str, str]:
-    """The addresses at which nothing is seen."""
-    return {url: fault for url, fault in found[0].items() if fault}
+PAGE_OF_WORDS = GOOD | {"Content-Type": "text/html; charset=utf-8"}
+NO_CORS = f"allows no other page (CORS), expected {LABELS_PAGE}"
+REPLIES: dict[str, tuple[httpx.Response, bool, str, int]] = {
+    "good, in parts": (httpx.Response(206, headers=GOOD), True, "", 0),
+    "good, without parts: it cannot be sought in": (httpx.Response(200, headers=GOOD), True, "", 1),
+    "a picture, which no script reads": (httpx.Response(206), False, "", 0),
+    "gone": (httpx.Response(404), True, "answers 404", 0),
+    "a web page": (httpx.Response(200, headers=PAGE_OF_WORDS), True, "is text/html, not a video or image", 0),
+    "no CORS": (httpx.Response(206), True, NO_CORS, 0),
+}
 
 
-def test_what_answers_in_parts_to_this_page_is_good() -> None:
-    found = reach("http://m/a", "http://m/a#t=3,5", a=httpx.Response(206, headers=GOOD))
-    assert found == ({"http://m/a": ""}, 0)
-
-
-@pytest.mark.parametrize(
-    ("answer", "fault"),
-    [
-        (httpx.Response(404), "answers 404"),
-        (
-            httpx.Response(200, headers={**GOOD, "Content-Type": "text/html; charset=utf-8"}),
-            "is text/html, no",
-        ),
-        (httpx.Response(206), f"allows no other page (CORS), expected {LABELS_PAGE}"),
-        (None, "does not answer (ConnectTimeout)"),
-    ],
-    ids=["gone", "a web page", "no CORS", "silent"],
-)
-def test_what_shows_nothing_is_named_with_the_reason(answer: httpx.Response | None, fault: str) -> None:
-    found = reach("http://m/a", **({"a": answer} if answer else {}))
-    assert list(bad(found)) == ["http://m/a"]
-    assert bad(found)["http://m/a"].startswith(fault)
-
-
-def test_pictures_need_no_leave_to_be_read() -> None:
-    assert reach("http://m/a", needs_cors=False, a=httpx.Response(206))[0] == {"http://m/a": ""}
-
-
-def test_without_parts_it_plays_and_cannot_be_sought_in() -> None:
-    assert reach("http://m/a", a=httpx.Response(200, headers=GOOD)) == ({"http://m/a": ""}, 1)
+@pytest.mark.parametrize("reply", REPLIES)
+def test_what_an_address_replies_is_good_or_named(reply: str) -> None:
+    answer, needs_cors, fault, n_unsought = REPLIES[reply]
+    found = reached(["http://m/a", "http://m/a#t=3,5"], lambda request: answer, needs_cors=needs_cors)
+    assert found == ({"http://m/a": fault}, n_unsought)
 
 
 def test_a_host_that_stays_silent_is_not_waited_for_hundreds_of_times() -> None:
@@ -235,18 +207,18 @@ def test_a_host_that_stays_silent_is_not_waited_for_hundreds_of_times() -> None:
         return httpx.Response(206, headers=GOOD)
 
     urls = [f"http://{host}/{n}" for host in ("dead.test", "m.test") for n in range(300)]
-    found = reached(urls, silent)
-    assert len(bad(found)) == 300
-    expected = {"does not answer (ConnectTimeout)", "not asked, since dead.test does not answer"}
-    assert set(bad(found).values()) == expected
+    faults, _ = reached(urls, silent)
+    assert {url for url, fault in faults.items() if fault} == set(urls[:300])
+    expected = {"does not answer (ConnectTimeout)", "not asked, since dead.test does not answer", ""}
+    assert set(faults.values()) == expected
     assert asked.count("m.test") == 300
     assert 32 <= asked.count("dead.test") <= 48
 
 
 def test_a_sample_is_the_same_each_time() -> None:
-    answers = {str(n): httpx.Response(206, headers=GOOD) for n in range(50)}
     urls = [f"http://m/{n}" for n in range(50)]
-    first, second = (reach(*urls, sample=5, **answers)[0] for _ in range(2))
+    good = httpx.Response(206, headers=GOOD)
+    first, second = (reached(urls, lambda request: good, sample=5)[0] for _ in range(2))
     assert first == second
     assert len(first) == 5
 

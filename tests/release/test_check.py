@@ -6,7 +6,7 @@ import pytest
 
 from examples import some
 from fire_toolkit.release.check import check_release, qrels_in
-from fire_toolkit.release.layout import CROISSANT
+from fire_toolkit.release.published import CROISSANT
 
 Files = dict[str, bytes]
 HEADER = """---
