@@ -37,12 +37,6 @@ def sum_coincidences(counts: Ints, votes: Votes) -> Sums:
     )
 
 
-def total_coincidences(graded: Ints, weights: Floats) -> Floats:
-    """Return the weighted sum of pairs' coincidence matrices (values × values), in little memory."""
-    shared = graded * (weights / (np.maximum(graded.sum(axis=1), 2) - 1))[:, None]
-    return np.asarray(shared.T @ graded - np.diag(shared.sum(axis=0)))
-
-
 def alphas(matrices: Floats, values: Floats, level: str) -> Floats:
     """Return the alpha of each coincidence matrix; nan where all of it is one value.
 
@@ -72,20 +66,14 @@ def alphas(matrices: Floats, values: Floats, level: str) -> Floats:
     return np.where(defined, 1 - observed * (n - 1) / np.where(defined, expected, 1), np.nan)
 
 
-def grade_labels(votes: Votes) -> tuple[Ints, Floats]:
-    """Return the place of each label among the values of the level, and the values ascending.
+def grade_counts(counts: Ints, votes: Votes) -> tuple[Ints, Floats]:
+    """Return counts of pairs × the values of the level, and the values ascending.
 
     Labels of equal grade are one value, except at the nominal level, where each is a category of its own.
     """
     if votes.level == "nominal":
-        return np.arange(len(votes.labels)), np.arange(len(votes.labels), dtype=np.float64)
+        return counts, np.arange(len(votes.labels), dtype=np.float64)
     domain, place = np.unique(votes.grades, return_inverse=True)
-    return np.asarray(place, dtype=np.int64), domain
-
-
-def grade_counts(counts: Ints, votes: Votes) -> tuple[Ints, Floats]:
-    """Return counts of pairs × the values of the level, and the values ascending."""
-    place, domain = grade_labels(votes)
     return counts @ (place[:, None] == np.arange(len(domain))).astype(np.int64), domain
 
 
@@ -93,7 +81,9 @@ def compute_by_package(votes: Votes) -> float:
     """Return alpha by the package: it gets int64 counts of pairable pairs in ascending order of grades."""
     counts, domain = grade_counts(votes.counts, votes)
     if counts.size * len(domain) > CELLS_FOR_THE_PACKAGE:
-        return float(alphas(total_coincidences(counts, np.ones(len(counts)))[None], domain, votes.level)[0])
+        shared = counts / (counts.sum(axis=1, keepdims=True) - 1)
+        matrix = shared.T @ counts - np.diag(shared.sum(axis=0))  # in little memory
+        return float(alphas(matrix[None], domain, votes.level)[0])
     import krippendorff
 
     level = cast(Level, votes.level)

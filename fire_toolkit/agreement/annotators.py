@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.alpha import alphas, grade_counts, grade_labels, total_coincidences
 from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
 from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.statistic import NO_PAIR
@@ -60,31 +59,22 @@ def leave_one_out(
     """
     judgments = judgments if all_rounds else first_round(judgments)
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion)
-    counts, domain = grade_counts(votes.by_label, votes)
-    weight, place = votes.weights * votes.is_pairable, grade_labels(votes)[0]
-    whole, rows = total_coincidences(counts, weight), _shared_rows(votes)
-    own_rows = rows[np.argsort(votes.annotator[rows], kind="stable")]
-    n_own, matrices, n_pairable = _count(votes, rows), [], []
-    for own in np.split(own_rows, np.cumsum(n_own)[:-1]) if len(n_own) else []:
-        before, weights = counts[votes.pair[own]], weight[votes.pair[own]]
-        after = before - np.eye(len(domain), dtype=np.int64)[place[votes.label[own]]]
-        left = whole - total_coincidences(before, weights) + total_coincidences(after, weights)
-        is_lost = before.sum(axis=1) == 2
-        n_pairable.append(int(votes.is_pairable.sum() - is_lost.sum()))
-        mean = (weight.sum() - weights[is_lost].sum()) / max(n_pairable[-1], 1)  # weights are to have mean 1
-        matrices.append(np.where(np.abs(left) < 1e-9, 0.0, left) / (mean or 1.0))
-    value = alphas(np.array(matrices).reshape(len(matrices), *whole.shape), domain, votes.level)
-    notes = [
-        "" if value == value else NO_PAIR if not n else ONE_VALUE
-        for value, n in zip(value, n_pairable, strict=True)
-    ]
+    without = [votes.select(votes.annotator != code) for code in range(len(votes.annotators))]
+    alphas = [interval_of(each, "alpha").value for each in without]
+    n_pairable = [len(each.counts) for each in without]
     columns = {
         "annotator_id": pd.array(votes.annotators, dtype="str"),
         "n_votes": _count(votes, votes.voting),
         "n_pairable": np.array(n_pairable, dtype=np.int64),
-        "value": value,
-        "change": value - alphas(whole[None], domain, votes.level),
-        "note": pd.array(notes, dtype="str"),
+        "value": np.array(alphas, dtype=np.float64),
+        "change": np.array(alphas, dtype=np.float64) - interval_of(votes, "alpha").value,
+        "note": pd.array(
+            [
+                "" if value == value else ONE_VALUE if n else NO_PAIR
+                for value, n in zip(alphas, n_pairable, strict=True)
+            ],
+            dtype="str",
+        ),
     }
     return pd.DataFrame(columns)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from small_judgments import EXAMPLE_C, agreement_intervals, alpha_interval, judged, krippendorff_alpha, rated
 
 from examples import cases, examples
+from fire_toolkit.agreement.alpha import alphas
 from fire_toolkit.agreement.annotators import annotator_profiles, leave_one_out
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import agreement, agreement_summary
@@ -77,6 +78,16 @@ def test_columns_and_rows_of_the_table() -> None:
     names = ("percent_agreement", "positive_agreement", "prevalence")
     expected = [("all", "alpha", "interval"), *(("all", name, "nominal") for name in names)]
     assert expected == list(zip(table["group"], table["statistic"], table["level"], strict=True))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_our_own_alpha_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
+    expected = krippendorff_alpha(EXAMPLE_C, level=level).value
+    monkeypatch.setattr("fire_toolkit.agreement.alpha.CELLS_FOR_THE_PACKAGE", 0)
+    monkeypatch.setattr("krippendorff.alpha", None)
+    assert krippendorff_alpha(EXAMPLE_C, level=level).value == pytest.approx(expected)
+    one_value = np.array([[[4.0, 0.0], [0.0, 0.0]]])
+    assert np.isnan(alphas(one_value, np.array([1.0, 2.0]), level)).all()
 
 
 @pytest.mark.slow
