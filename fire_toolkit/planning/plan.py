@@ -1,22 +1,30 @@
-"""Plan: what each design costs, gets wrong and can tell, before money is spent."""
+"""Plan: what each design costs, gets wrong and can tell, before money is spent.
+
+A design tells the least difference between two runs that its queries tell with 80% power at the level 5%. A
+difference of C@k is tested by McNemar's test, of which only the queries count on which two runs differ; any
+other by the paired t test. Sources: Connor, Biometrics 43 (1987), for McNemar's; Sakai, Information Retrieval
+Journal 19 (2016), 10.1007/s10791-015-9273-z, for the paired t.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from itertools import combinations
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.distributions import noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import OVERLAP, designs_for, within_budget
 from fire_toolkit.planning.lists import Lists, PilotVotes, queries_judged_deep
 from fire_toolkit.planning.outcomes import LABELLED, NOT_KNOWN, Outcome, Tops, cost_of, outcomes_of
-from fire_toolkit.planning.power import LEVEL, mcnemar_least, paired_t_least
 from fire_toolkit.planning.relevance import (
     ASSUMED,
     Truths,
@@ -31,6 +39,13 @@ MOST_QUERIES, DEPTH = 2000, 50
 N_DRAWS, N_ASSUMED = 80, 8  # of what a pilot leaves open; of each assumption
 _MOST_CELLS = 4_000_000  # of truths × pairs
 _ERF = np.vectorize(math.erf, otypes=[float])
+_UNKNOWN = {
+    "estimate": NOT_KNOWN,
+    **dict.fromkeys(("bias", "error", "error_low", "error_high"), math.nan),
+    **dict.fromkeys(("chance_within", "least_difference"), math.nan),
+    **dict.fromkeys(("run_a", "run_b"), ""),
+}
+POWER, LEVEL = 0.8, 0.05
 
 
 class Plan(NamedTuple):
@@ -119,14 +134,6 @@ def plan_lists(
     return Plan(pd.concat(tables, ignore_index=True), best, tuple(said))
 
 
-_UNKNOWN = {
-    "estimate": NOT_KNOWN,
-    **dict.fromkeys(("bias", "error", "error_low", "error_high"), math.nan),
-    **dict.fromkeys(("chance_within", "least_difference"), math.nan),
-    **dict.fromkeys(("run_a", "run_b"), ""),
-}
-
-
 def _row(outcome: Outcome, truths: Truths, lists: Lists, within: float | None, n: int) -> dict[str, Any]:
     """Return the error over runs: of a pilot its median and 95% interval, else the range of assumptions; and
     what n queries tell."""
@@ -160,3 +167,48 @@ def _row(outcome: Outcome, truths: Truths, lists: Lists, within: float | None, n
         found["least_difference"] = worst if worst < math.inf else math.nan
         found["run_a"], found["run_b"] = pairs[int(np.argmax(least)) % len(pairs)]
     return found
+
+
+def mcnemar_least(n_queries: float, *, share_differing: float, level: float = LEVEL) -> float:
+    """Return the least difference of C@k that so many queries tell, two-sided; nan where they tell none.
+
+    Solves Δ√n = z₁√p + z₂√(p − Δ²), p being the share of queries on which the runs differ.
+
+    Examples:
+        >>> round(mcnemar_least(1960, share_differing=0.1), 4)
+        0.02
+        >>> mcnemar_least(5, share_differing=0.1)
+        nan
+    """
+    upper, reach = (NormalDist().inv_cdf(each) for each in (1 - level / 2, POWER))
+    inside = share_differing * reach**2 * (n_queries + reach**2 - upper**2)
+    if inside < 0:
+        return math.nan
+    least = (upper * math.sqrt(n_queries * share_differing) + math.sqrt(inside)) / (n_queries + reach**2)
+    return least if 0 < least <= share_differing else math.nan
+
+
+@cache
+def paired_t_least(n_queries: float, *, level: float = LEVEL) -> float:
+    """Return the least mean difference, in standard deviations of differences, that a paired t test tells.
+
+    Two-sided and exact, by the noncentral t. n_queries: 2 or more.
+
+    Examples:
+        >>> [round(paired_t_least(n), 2) for n in (199, 90, 34, 15)]
+        [0.2, 0.3, 0.5, 0.78]
+    """
+    critical = t_quantile(1 - level / 2, n_queries - 1)
+
+    def is_told(effect: float) -> bool:
+        shift = effect * math.sqrt(n_queries)
+        above, below = (noncentral_t_cdf(end, n_queries - 1, shift) for end in (critical, -critical))
+        return 1 - above + below >= POWER
+
+    low, high = 0.0, 1.0
+    while not is_told(high):
+        high *= 2
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_told(middle) else (middle, high)
+    return high

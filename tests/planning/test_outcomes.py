@@ -15,7 +15,7 @@ from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.outcomes import Outcome, Tops, cost_of, open_pairs, outcomes_of, rate_covariance
-from fire_toolkit.planning.power import mcnemar_least, paired_t_least
+from fire_toolkit.planning.plan import mcnemar_least, paired_t_least
 from fire_toolkit.planning.relevance import Truths
 from fire_toolkit.tables import check_qrels
 
