@@ -16,7 +16,7 @@ from fire_toolkit.agreement.pages import alike, has_pages
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes, refuse_unknown_columns
-from fire_toolkit.results import Result, drawn_text
+from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
 from fire_toolkit.tables.columns import PAIR
 
@@ -119,14 +119,7 @@ def agreement(
     return _measured(groups, statistics, intervals, caution)
 
 
-class _AgreementSummary(NamedTuple):
-    table: pd.DataFrame
-    n_pairs_by_votes: tuple[int, ...]
-    cluster: str
-    design_effect: float
-
-
-class AgreementSummary(_AgreementSummary, Result):
+class AgreementSummary(NamedTuple):
     """Agreement with intervals, and what it rests on.
 
     table: as `agreement` returns it with intervals; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
@@ -135,7 +128,10 @@ class AgreementSummary(_AgreementSummary, Result):
     alpha is by these than by pairs (Kish 1965), nan without.
     """
 
-    __slots__ = ()
+    table: pd.DataFrame
+    n_pairs_by_votes: tuple[int, ...]
+    cluster: str
+    design_effect: float
 
 
 def agreement_summary(
