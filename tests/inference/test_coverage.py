@@ -1,22 +1,29 @@
-"""What pairs that nobody judged leave open, and what is left when a run's own labels are left out."""
+"""What pairs that nobody judged leave open, who found what, and what is left without a run's own labels."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from small_world import World
+from brought import refused
+from small_world import World, made, qrels_of
 
 from examples import seeds, some
-from fire_toolkit.errors import UsageError
-from fire_toolkit.evidence.qrels import augment_qrels
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.evidence.qrels import augment_qrels, change_counts
 from fire_toolkit.inference.bounds import coverage
-from fire_toolkit.inference.leave_out import leave_out
+from fire_toolkit.inference.leave_out import contributions, leave_out
 from fire_toolkit.inference.orders import kendall_tau
 from fire_toolkit.scoring import score_runs
-from fire_toolkit.tables import check_labels, check_qrels
+from fire_toolkit.tables import check_labels, check_pool_sources, check_qrels
 
 MEASURES = ["C@5", "RR", "DCG@5", "P@5", "MnR"]
+LEFT_OUT = ["C@3", "R@8", "AP@8", "MedR", "bpref", "infAP", "C@3:condensed", "RBP_residual(p=0.8)"]
+FOUND = [("q", doc, run, 1) for run, docs in {"m": "abcf", "n": "adef"}.items() for doc in docs]
+SOURCES = made(check_pool_sources, "query_id doc_id run_id rank", *FOUND)
+GIVEN = [("q", doc, "x", int(doc in "abf")) for doc in "abcdf"]
+LABELS = made(check_labels, "query_id doc_id label relevance", *GIVEN)
+ORIGINAL = qrels_of({("q", "a"): 1, ("q", "d"): 1})
 
 
 @pytest.mark.parametrize("seed", seeds(4))
@@ -87,9 +94,6 @@ def test_bad_arguments_are_refused() -> None:
         coverage(world.runs, world.original, world.original, ["C@1"], labels_per_pair=0.5)
 
 
-LEFT_OUT = ["C@3", "R@8", "AP@8", "MedR", "bpref", "infAP", "C@3:condensed", "RBP_residual(p=0.8)"]
-
-
 def scores_without(world: Any, members: set[str]) -> dict[tuple[str, str], float]:
     """By brute force: drop the labels of pairs that only members pooled, augment and score anew."""
     finders = world.sources.groupby(["query_id", "doc_id"])["run_id"].agg(set)
@@ -138,3 +142,34 @@ def test_a_family_of_nobody_is_refused() -> None:
         leave_out(
             world.runs, world.original, world.original, ["C@1"], sources=world.sources, families={"r9": "x"}
         )
+
+
+def test_each_run_is_credited_with_what_became_of_its_pairs() -> None:
+    m, n = contributions(SOURCES, LABELS, ORIGINAL).runs.to_dict("records")
+    assert m == {
+        "run_id": "m", "n_pooled": 4, "n_positive": 3, "confirmed": 1, "rejected": 0, "new": 2,
+        "irrelevant": 1, "not_judged": 0, "n_own": 2, "own_positive": 1, "own_new": 1, "own_share": 0.5,
+    }  # fmt: skip
+    assert (n["rejected"], n["not_judged"], n["n_own"], n["own_positive"], n["new"]) == (1, 1, 2, 0, 1)
+
+
+def test_sets_of_runs_split_the_pool() -> None:
+    table = contributions(SOURCES, LABELS, ORIGINAL).sets
+    assert table["runs"].tolist() == ["m", "m & n", "n"]
+    assert table["n_pairs"].tolist() == [2, 2, 2]
+    assert table["n_positive"].tolist() == [1, 2, 0]
+    assert table[["confirmed", "new"]].to_numpy().tolist() == [[0, 1], [1, 1], [0, 0]]
+
+
+def test_the_counts_over_sets_are_those_of_the_changes() -> None:
+    world = World(1)
+    table = contributions(world.sources, world.labels, world.original).sets
+    counts = change_counts(augment_qrels(world.original, world.labels)[1])
+    for kind in ("confirmed", "rejected", "new", "irrelevant"):
+        assert counts[kind] == table[kind].sum()
+    assert table["n_pairs"].sum() == len(world.labels)
+
+
+def test_labels_of_another_pool_are_refused() -> None:
+    other = check_labels(LABELS.assign(query_id="other"))
+    refused("labels: none is on a pair of the pool", contributions, SOURCES, other, ORIGINAL, by=JoinError)
