@@ -258,7 +258,7 @@ def texts() -> list[Target]:
     import pandas as pd
 
     from fire_toolkit.formats.runs.axis_ids import read_ids
-    from fire_toolkit.formats.runs.readers import read_mask
+    from fire_toolkit.formats.runs.reader import read_mask
     from fire_toolkit.formats.tables.fire_release import read_fire_release
     from fire_toolkit.formats.tables.tifa import read_answers, read_questions
     from fire_toolkit.tables import check_queries

@@ -17,7 +17,7 @@ import pytest
 import fire_toolkit
 from examples import load_script
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.formats.runs.readers import READERS
+from fire_toolkit.formats.runs.reader import READERS
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
 # Read by their owner alone, made by this program itself, or tables of Python, not files.
@@ -46,7 +46,7 @@ def test_damaged_files_of_a_workspace_give_a_table_or_one_line(seed: str) -> Non
 
 def test_every_reader_of_the_package_is_reached(fuzz: ModuleType) -> None:
     """A reader is named in the benchmark, or is behind one that recognises the format by content."""
-    lists = ("runs.readers", "collections.registry")
+    lists = ("runs.reader", "collections.registry")
     behind = {reader for name in lists for reader in _readers_listed_in(name)}
     named = set(re.findall(r"\w+", BENCHMARK.read_text()))
     missing = set()

@@ -22,7 +22,7 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import id_file_for
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.native import run_bytes
-from fire_toolkit.formats.runs.readers import read_mask
+from fire_toolkit.formats.runs.reader import read_mask
 from fire_toolkit.formats.runs.score_anomalies import Kept, parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation

@@ -26,7 +26,7 @@ from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.native import open_native_run, run_bytes
 from fire_toolkit.formats.runs.read import open_run, read_run
-from fire_toolkit.formats.runs.readers import READERS, recognise
+from fire_toolkit.formats.runs.reader import READERS, recognise
 from fire_toolkit.matching.ranking import rank_run, top
 from fire_toolkit.tables import Run
 

@@ -18,7 +18,7 @@ from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.formats.runs.readers import recognise
+from fire_toolkit.formats.runs.reader import recognise
 
 pytestmark = pytest.mark.usefixtures("here")
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"

@@ -33,7 +33,7 @@ from fire_toolkit.formats.arrays import matrix
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.formats.runs.readers import read_mask
+from fire_toolkit.formats.runs.reader import read_mask
 from fire_toolkit.tables import check_queries
 
 IDS = Request(query_ids=["a", "b"], doc_ids=["c", "d", "e"])

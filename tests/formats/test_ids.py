@@ -18,7 +18,7 @@ from fire_toolkit.formats.ids import id_text, id_texts
 from fire_toolkit.formats.runs.axis_ids import id_file_for, read_ids
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.formats.runs.readers import read_mask
+from fire_toolkit.formats.runs.reader import read_mask
 
 pytestmark = pytest.mark.usefixtures("here")
 BIG = 2**63

@@ -9,7 +9,7 @@ from brought import refused
 
 from fire_toolkit.formats.arrays.matrix import as_floats
 from fire_toolkit.formats.runs.ingest import Request, ingest
-from fire_toolkit.formats.runs.readers import read_vectors as read_torch
+from fire_toolkit.formats.runs.reader import read_vectors as read_torch
 
 torch = pytest.importorskip("torch")
 

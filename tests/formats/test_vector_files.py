@@ -23,7 +23,7 @@ from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, pair_scores, 
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.named_arrays import vector_names
 from fire_toolkit.formats.runs.ranked import Ranked, rank_rows
-from fire_toolkit.formats.runs.readers import read_vectors
+from fire_toolkit.formats.runs.reader import read_vectors
 
 pytestmark = pytest.mark.usefixtures("here")
 VALUES = np.random.default_rng(4).normal(size=(30, 6)).astype(np.float32)

@@ -15,7 +15,7 @@ from fire_toolkit import plugins
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.campaign.carrier import CARRIERS
 from fire_toolkit.formats.collections.registry import READERS as COLLECTIONS
-from fire_toolkit.formats.runs.readers import READERS as RUNS
+from fire_toolkit.formats.runs.reader import READERS as RUNS
 from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.pooling.registry import STRATEGIES
 from fire_toolkit.resolution.registry import RULES

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -88,11 +88,6 @@ def _npy(raw: Raw) -> Stored:
 def _of_npz(path: Path) -> dict[str, Stored]:
     found = _members(path).items()
     return {name.removesuffix(".npy"): _npy(raw) for name, raw in found if name.endswith(".npy")}
-
-
-def _of_pickle(path: Path) -> Any:
-    with path.open("rb") as stream:
-        return load_plain(stream, max_bytes=_PICKLE_BYTES, where=str(path))
 
 
 def _torch_pickles(path: Path) -> list[str]:
@@ -188,57 +183,41 @@ def _of_safetensors(path: Path) -> dict[str, Stored | Name]:
     return found
 
 
-def _is_zip(start: bytes) -> bool:
-    return start.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+def _of_pickle(path: Path) -> Any:
+    with path.open("rb") as stream:
+        return load_plain(stream, max_bytes=_PICKLE_BYTES, where=str(path))
 
 
-class Container(NamedTuple):
-    """A format of files of arrays: its name, what it is, how it is known, a file's test, and its tree."""
-
-    name: str
-    what: str
-    evidence: str
-    sniff: Callable[[bytes, Path], bool]
-    tree: Callable[[Path], Any]
+_ZIP, _NPY = (b"PK\x03\x04", b"PK\x05\x06"), b"\x93NUMPY"
 
 
-FORMATS = (
-    Container(
-        "torch",
-        "a file of torch.save",
-        "a zip with data.pkl",
-        lambda start, path: (
-            _TORCH_BEFORE_1_6 in start[:32] or (_is_zip(start) and bool(_torch_pickles(path)))
-        ),
-        _of_torch,
+def _is_torch(start: bytes, path: Path) -> bool:
+    return _TORCH_BEFORE_1_6 in start[:32] or (start.startswith(_ZIP) and bool(_torch_pickles(path)))
+
+
+def _is_safetensors(start: bytes, _: Path) -> bool:
+    return start[5:9] == b"\0\0\0{" and start[:5] != bytes(5)
+
+
+# The formats of files of arrays, each its name, what it is, how it is known, a file's test, and its tree.
+FORMATS: tuple[tuple[str, str, str, Callable[[bytes, Path], bool], Callable[[Path], Any]], ...] = (
+    ("torch", "a file of torch.save", "a zip with data.pkl", _is_torch, _of_torch),
+    ("npz", "NumPy arrays, .npz", "a zip without data.pkl", lambda start, _: start.startswith(_ZIP), _of_npz),
+    (
+        *("npy", "a NumPy array, .npy", "begins with \\x93NUMPY"),
+        *(lambda start, _: start.startswith(_NPY), lambda path: _npy(Raw(str(path), path.absolute()))),
     ),
-    Container(
-        "npz", "NumPy arrays, .npz", "a zip without data.pkl", lambda start, _: _is_zip(start), _of_npz
+    (
+        *("safetensors", "a safetensors file", "begins with the length of a JSON header"),
+        *(_is_safetensors, _of_safetensors),
     ),
-    Container(
-        "npy",
-        "a NumPy array, .npy",
-        "begins with \\x93NUMPY",
-        lambda start, _: start.startswith(b"\x93NUMPY"),
-        lambda path: _npy(Raw(str(path), path.absolute())),
-    ),
-    Container(
-        "safetensors",
-        "a safetensors file",
-        "begins with the length of a JSON header",
-        lambda start, _: start[5:9] == b"\0\0\0{" and start[:5] != bytes(5),
-        _of_safetensors,
-    ),
-    Container(
-        "pickle",
-        "a pickle of arrays",
-        "begins as pickles do",
-        lambda start, _: _PICKLE_STARTS.match(start) is not None,
-        _of_pickle,
+    (
+        *("pickle", "a pickle of arrays", "begins as pickles do"),
+        *(lambda start, _: _PICKLE_STARTS.match(start) is not None, _of_pickle),
     ),
 )
 
 
 def tree_of(start: bytes, path: Path) -> Any:
     """Return what a file of arrays holds, None of another file; start: its first bytes."""
-    return next((each.tree(path) for each in FORMATS if each.sniff(start, path)), None)
+    return next((tree(path) for *_, sniff, tree in FORMATS if sniff(start, path)), None)

@@ -22,7 +22,7 @@ from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed, coded
 from fire_toolkit.formats.runs.named_arrays import Arrays, described
 from fire_toolkit.formats.runs.parquet_files import is_list, whole_table
-from fire_toolkit.formats.runs.readers import recognise
+from fire_toolkit.formats.runs.reader import recognise
 from fire_toolkit.words import n_of
 
 SIMILARITY, DISTANCE = KINDS = ("similarity", "distance")

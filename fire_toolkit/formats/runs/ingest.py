@@ -28,7 +28,7 @@ from fire_toolkit.formats.runs.ranked import (
     run_name,
     run_of_ranked,
 )
-from fire_toolkit.formats.runs.readers import read_vectors, recognise
+from fire_toolkit.formats.runs.reader import read_vectors, recognise
 from fire_toolkit.formats.runs.score_anomalies import (
     Kept,
     ScoreAnomalies,

@@ -5,7 +5,7 @@ Other names are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -72,11 +72,6 @@ class Arrays:
     mask: Array | None = None
     orientation: str | None = None
     lists: dict[str, Any] | None = None
-
-
-def reads(tree_of: Callable[[Path], Any]) -> Callable[[Path], Arrays]:
-    """Return a reader of arrays: what `tree_of` finds in a file, by its names."""
-    return lambda path: arrays_in(tree_of(path), path)
 
 
 def arrays_in(tree: Any, path: Path) -> Arrays:

@@ -14,7 +14,7 @@ from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrices import MatrixRun, matrix_run
 from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run
 from fire_toolkit.formats.runs.ranked import run_name, run_of_lists
-from fire_toolkit.formats.runs.readers import recognise
+from fire_toolkit.formats.runs.reader import recognise
 from fire_toolkit.formats.runs.trec import read_trec_run
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.tables import Run
@@ -29,7 +29,7 @@ def read_run(
     doc_ids: Given = None,
     depth: int | None = None,
 ) -> Run:
-    """Return the run in a file of any format in `readers`; a matrix is queries × docs.
+    """Return the run in a file of any format in `reader.READERS`; a matrix is queries × docs.
 
     Args:
         path: the file; `-` is TREC text on standard input.

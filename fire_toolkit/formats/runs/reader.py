@@ -1,4 +1,8 @@
-"""The reader of a prediction format; each format has one, and `readers` lists them."""
+"""The readers of predictions; the first one that recognises a file's content reads it.
+
+A new format is a function and a row here, or a plug-in: plug-ins are tried when no built-in reader
+recognises a file.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.files import BOM, start_of
+from fire_toolkit.formats.arrays.containers import FORMATS, tree_of
+from fire_toolkit.formats.arrays.matrix import Array, Stored
+from fire_toolkit.formats.columns import pair_columns
+from fire_toolkit.formats.runs import json_runs, native, trec
+from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
 from fire_toolkit.formats.runs.json_runs import listed_of
-from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.named_arrays import Arrays
+from fire_toolkit.formats.runs.listed import Listed, listed_table
+from fire_toolkit.formats.runs.named_arrays import MASKS, Arrays, arrays_in, as_mask, leaves_of
+from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, read_parquet, read_parquet_vectors
+from fire_toolkit.formats.tables import trecvid
+from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
+from fire_toolkit.plugins import Registry
 from fire_toolkit.tables.columns import PAIR
 
 
@@ -56,3 +71,94 @@ class RunReader:
             f"{path}: the reader of {self.what} returned {', '.join(map(str, names))}; expected Listed with "
             "columns query_id, doc_id and score (a number)"
         )
+
+
+def _is_table(start: bytes, _: Path) -> bool:
+    """Whether the first line is a header that names a query and a doc."""
+    line = start.removeprefix(BOM).split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    names = [name.strip(' "\r') for name in line.split(delimiter_of(line))]
+    return all(pair_columns(names, role) for role in PAIR)
+
+
+READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
+_IS_NATIVE = "Parquet with fire_toolkit.run in its metadata"
+_ROWS: tuple[tuple[Any, ...], ...] = (
+    *((*about, None, lambda path, tree=tree: arrays_in(tree(path), path)) for *about, tree in FORMATS),
+    ("run", "a run of fire-toolkit", _IS_NATIVE, native.is_native_run, native.read_native_run),
+    (
+        *("parquet", "a Parquet table", "begins with PAR1"),
+        *(lambda start, _: start.startswith(PARQUET_MAGIC), read_parquet),
+    ),
+    (
+        *("trecvid", "TRECVID ad-hoc video search results", "XML of videoAdhocSearchResults"),
+        *(trecvid.is_trecvid, trecvid.read_trecvid),
+    ),
+    ("jsonl", "JSON Lines", "two lines that begin with { or [", json_runs.is_jsonl, json_runs.read_jsonl),
+    ("json", "JSON", "begins with { or [", json_runs.is_json, json_runs.read_json),
+    (
+        *("table", "CSV or TSV with a header", "the header names query_id and doc_id", _is_table),
+        lambda path, key: listed_table(read_delimited(path), str(path), key),
+    ),
+    (
+        *("places", "lines of doc places", "whole numbers between commas, no header"),
+        *(json_runs.is_index_list, json_runs.read_index_list),
+    ),
+    ("trec", "a TREC run", "six fields on the first line", trec.is_trec_run, trec.read_trec_lists),
+)
+for _row in _ROWS:
+    READERS.add(_row[0], RunReader(*_row))
+
+
+def recognise(path: Path) -> RunReader:
+    """Return the reader of a file's format, by its content; the suffix does not matter.
+
+    Lines of words that are of no format are TREC text, whose reader says what is wrong with them.
+
+    Raises:
+        FormatError: the file cannot be opened, is empty, is damaged gzip, has arrays within gzip, or is of no
+            known format.
+    """
+    start, is_packed = start_of(path)
+    reader = next((known for known in READERS.one_by_one() if known.sniff(start, path)), None)
+    if reader is None:
+        known = (each.what for each in READERS.values())
+        if problem := not_the_file(start) or not_a_run(start, known):
+            raise FormatError(f"{path}: {problem}")
+        reader = READERS["trec"]
+    if is_packed and reader.read_arrays is not None:
+        raise FormatError(f"{path}: {reader.what} within gzip; unpack it with gunzip first")
+    return reader
+
+
+def read_vectors(path: Path) -> Arrays:
+    """Return the arrays of a file of vectors; those of Parquet are its columns of lists.
+
+    Raises:
+        FormatError: it is damaged, or not known.
+        UsageError: its format holds no vectors.
+    """
+    reader = recognise(path)
+    read = read_parquet_vectors if reader.name == "parquet" else reader.read_arrays
+    if read is None:
+        raise UsageError(f"{path}: {reader.what} holds no vectors")
+    return read(path)
+
+
+def read_mask(path: Path) -> Array:
+    """Return the array of 0 and 1 in a file as flags, one per row (two axes are read row by row).
+
+    It is the one that is named as a mask, else the only one.
+
+    Raises:
+        FormatError: the file holds no such array, or several.
+    """
+    reader = recognise(path)
+    found = tree_of(start_of(path)[0], path)
+    if not isinstance(found, list):
+        leaves = dict(leaves_of(found))
+        named = [leaf for name, leaf in leaves.items() if name.lower() in MASKS]
+        arrays = named[:1] or [leaf for leaf in leaves.values() if isinstance(leaf, Stored | np.ndarray)]
+        if len(arrays) != 1:
+            raise FormatError(f"{path}: {reader.what} without a mask, expected one array of 0 and 1")
+        found = arrays[0]
+    return as_mask(found.values() if isinstance(found, Stored) else found, str(path))

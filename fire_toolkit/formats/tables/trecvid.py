@@ -10,7 +10,6 @@ from xml.parsers import expat
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import BOM, read_text
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
-from fire_toolkit.formats.runs.reader import RunReader
 
 _ROOT = re.compile(rb"<(?:!DOCTYPE\s+)?videoAdhocSearch(?:Results|RunResult)[\s>]", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
@@ -93,12 +92,3 @@ def _runs(path: Path, text: str) -> list[tuple[str, Lists]]:
     except (ValueError, LookupError) as error:
         raise FormatError(f"{path}: not valid XML: {error}") from None
     return runs
-
-
-READER = RunReader(
-    "trecvid",
-    "TRECVID ad-hoc video search results",
-    "XML of videoAdhocSearchResults",
-    is_trecvid,
-    read_trecvid,
-)
