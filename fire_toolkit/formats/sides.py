@@ -11,7 +11,7 @@ import pandas as pd
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.collections.source import Entry, Source
+from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.releases import is_release, release_version, scores_in, scores_of_release, unpacked
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of, read_guideline
@@ -66,8 +66,7 @@ def _of_judgments(guideline: Guideline, judgments: Judgments | None) -> dict[str
 def _side_of_release(folder: Path, use: Use, read: Read) -> dict[str, Any]:
     judgments = read(use(folder / "judgments.csv"))
     runs = read_delimited(use(folder / "runs.csv"), required=["file", "sha256"])
-    path = use(folder / "queries.jsonl")
-    entries = [Entry(row, f"{path}: entry {n}") for n, row in enumerate(Source(path).records or ())]
+    entries = Source(use(folder / "queries.jsonl")).entries()
     texts = {entry.id("_id"): entry.fields.get("text") for entry in entries}
     has_texts = any(text is not None for text in texts.values())  # a release may ship ids alone
     return dict(

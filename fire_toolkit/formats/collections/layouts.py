@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -18,158 +19,189 @@ from fire_toolkit.formats.collections.tables import ALL, ROLES, captions_part, c
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.syntax import parse_toml
 
+Spec = Mapping[str, Any]  # how a benchmark's file is known and what stands where in it, by the TOML's words
+_OF_TEXTS = ("media_url", "reference")
+
 
 @dataclass(frozen=True)
-class Layout:
-    """A benchmark's file; spec: how it is known and what stands where in it, by `benchmarks.toml`'s words."""
+class Reader:
+    """A collection format: its name, `recognise` (why a file has this format, or None), and `read`.
+
+    `has_splits`: a file holds several splits, and `read` takes one out of it. `own_item`: whether the
+    benchmark's scorer leaves a query's own item out of its ranking (`drop`) or not (`keep`).
+    """
 
     name: str
-    spec: Mapping[str, Any]
+    recognise: Callable[[Source], str | None]
+    read: Callable[[Source, str | None], Part]
+    has_splits: bool = False
+    own_item: str | None = None
 
-    def recognise(self, source: Source) -> str | None:
-        """Return why a file is of this layout, or None."""
-        spec, first = self.spec, source.lines[0] if source.lines else ""
-        if header := spec.get("header"):
-            where = "the header names" if source.header else "entries with"
-            return f"{where} {', '.join(header)}" if {*header} <= {*source.columns} else None
-        if "first" in spec:
-            return f"the header is {first.strip()!r}" if first.strip() in spec["first"] else None
-        if "line" in spec:
-            return spec["why"] if re.fullmatch(spec.get("known", spec["line"]), first) else None
-        found = self._values(source)
-        values = list(found.values() if isinstance(found, dict) else found or ())
-        if depth := spec.get("depth"):
-            lists = values if depth == 1 else [one for each in values for one in _listed(each) or [""]]
-            fits = bool(values) and all(isinstance(each, list | tuple) for each in (*values, *lists))
-            if "are_texts" in spec:
-                texts = [each for own in values for each in _listed(own)]
-                fits = fits and bool(texts) and all(isinstance(each, str) for each in texts)
-            return spec["why"] if fits else None
-        if "needs" not in spec:  # the lists are enough
-            return spec["why"] if {spec["rows"], spec["items"]} <= {*source.mapping} else None
-        needs = [next(filter(lambda name: have(values, name), each.split("|")), "") for each in spec["needs"]]
-        if not all(needs) or any(have(values, name) for name in spec.get("without", ())):
-            return None
-        named = f"{', '.join(needs[:-1])} and {needs[-1]}"
-        where = f"a JSON object whose {spec['rows']} have" if "rows" in spec else "JSON entries with"
-        return spec.get("why") or f"{where} {named}"
 
-    def _values(self, source: Source) -> Any:
-        """Return the list, or the object, with the rows; None where the file has none."""
-        if "rows" not in self.spec:
-            return source.records
-        *names, last = self.spec["rows"].split(".")
-        found = source.pickled if self.spec.get("is_pickle") else source.json
-        for name in names if last == "*" else (*names, last):
-            found = found.get(name) if isinstance(found, dict) else None
-        return found if isinstance(found, dict if last == "*" else list) else None
+def _recognise(spec: Spec, source: Source) -> str | None:
+    """Return why a file is of a layout, or None."""
+    first = source.lines[0] if source.lines else ""
+    if header := spec.get("header"):
+        where = "the header names" if source.header else "entries with"
+        return f"{where} {', '.join(header)}" if {*header} <= {*source.columns} else None
+    if "first" in spec:
+        return f"the header is {first.strip()!r}" if first.strip() in spec["first"] else None
+    if "line" in spec:
+        return spec["why"] if re.fullmatch(spec.get("known", spec["line"]), first) else None
+    found = _values(spec, source)
+    values = list(found.values() if isinstance(found, dict) else found or ())
+    if depth := spec.get("depth"):
+        lists = values if depth == 1 else [one for each in values for one in _listed(each) or [""]]
+        fits = bool(values) and all(isinstance(each, list | tuple) for each in (*values, *lists))
+        if "are_texts" in spec:
+            texts = [each for own in values for each in _listed(own)]
+            fits = fits and bool(texts) and all(isinstance(each, str) for each in texts)
+        return spec["why"] if fits else None
+    if "needs" not in spec:  # the lists are enough
+        return spec["why"] if {spec["rows"], spec["items"]} <= {*source.mapping} else None
+    needs = [next(filter(lambda name: have(values, name), each.split("|")), "") for each in spec["needs"]]
+    if not all(needs) or any(have(values, name) for name in spec.get("without", ())):
+        return None
+    where = f"a JSON object whose {spec['rows']} have" if "rows" in spec else "JSON entries with"
+    why = spec.get("why") or f"{where} {{}}"
+    return str(why).format(" and ".join(filter(None, (", ".join(needs[:-1]), needs[-1]))))
 
-    def _entries(self, source: Source) -> Iterator[Entry]:
-        """Yield the rows of a file, each with its place."""
-        path, rows = str(source.path), self.spec.get("rows", "")
-        if "line" in self.spec:
-            for number, line in source.numbered_lines:
-                if line.strip() in self.spec.get("first", ()):
-                    continue
-                found, where = re.fullmatch(self.spec["line"], line), f"{path}:{number}"
-                if found is None:
-                    raise FormatError(f"{where}: {line[:40]!r}, expected {self.spec['expected']}")
-                text = _unquoted(found["text"]) if self.spec.get("is_quoted") else found["text"]
-                yield Entry({**found.groupdict(), "text": text}, where)
-        elif not rows:
-            yield from (Entry(each, f"{path}: entry {n}") for n, each in enumerate(source.records or []))
-        elif not rows.endswith("*"):
-            yield from Entry(source.mapping, path).entries(rows)
-        else:
-            for key, value in self._values(source).items():
-                where = f"{path}: {key!r}"
-                fields = {"@@": as_list(value, where)} if "depth" in self.spec else value
-                yield Entry.of(fields, where, {"@": id_text(key, where)})
 
-    def read(self, source: Source, split: str | None) -> Part:
-        """Return what the file says of the collection, of one split where it has several.
+def _values(spec: Spec, source: Source) -> Any:
+    """Return the list, or the object, with the rows; None where the file has none."""
+    if "rows" not in spec:
+        return source.records
+    *names, last = spec["rows"].split(".")
+    found = source.pickled if spec.get("is_pickle") else source.json
+    for name in names if last == "*" else (*names, last):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict if last == "*" else list) else None
 
-        Raises:
-            FormatError: an entry lacks a field, or has another type of value there.
-            UsageError: no such split, or several and none named.
-        """
-        spec, path = self.spec, str(source.path)
-        if "header" in spec:
-            named = {role: spec[role] for role in ROLES if spec.get(role)}
-            return _listing_items(read_table(source, named, split=split))
-        rows = list(self._entries(source))
-        listed = Entry(source.mapping, path).entries(spec["items"]) if "items" in spec else rows
-        notes: list[str] = []
-        is_cut = False
-        if "split" in spec:
-            splits = [str(row.value(spec["split"], "")) for row in listed]
-            chosen, notes = chosen_split(splits, split, path)
-            is_cut = chosen != ALL
-            listed = [row for row, own in zip(listed, splits, strict=True) if chosen in (ALL, own)]
-        asked = rows if "items" in spec else listed
-        if "within" in spec:  # captions within an entry, which have its fields too
-            asked = [
-                Entry({**row.fields, **each.fields}, each.where)
-                for row in asked
-                for each in row.entries(spec["within"])
-            ]
-        describe = spec.get("describe", {})
-        doc_id, item_id = spec["doc_id"], spec.get("item_id", spec["doc_id"])
-        items = [
-            {"doc_id": row.id(item_id), **{name: row.plain(place) for name, place in describe.items()}}
-            for row in (asked if "are_parts" in spec else listed if describe else ())
+
+def _entries(spec: Spec, source: Source) -> Iterator[Entry]:
+    """Yield the rows of a file, each with its place."""
+    path, rows = str(source.path), spec.get("rows", "")
+    if "line" in spec:
+        for number, line in source.numbered_lines:
+            if line.strip() in spec.get("first", ()):
+                continue
+            found, where = re.fullmatch(spec["line"], line), f"{path}:{number}"
+            if found is None:
+                raise FormatError(f"{where}: {line[:40]!r}, expected {spec['expected']}")
+            text = _unquoted(found["text"]) if spec.get("is_quoted") else found["text"]
+            yield Entry({**found.groupdict(), "text": text}, where)
+    elif not rows:
+        yield from source.entries()
+    elif not rows.endswith("*"):
+        yield from Entry(source.mapping, path).entries(rows)
+    else:
+        for key, value in _values(spec, source).items():
+            where = f"{path}: {key!r}"
+            fields = {"@@": as_list(value, where)} if "depth" in spec else value
+            yield Entry.of(fields, where, {"@": id_text(key, where)})
+
+
+def _read(spec: Spec, source: Source, split: str | None) -> Part:
+    """Return what the file says of the collection, of one split where it has several.
+
+    Raises:
+        FormatError: an entry lacks a field, or has another type of value there.
+        UsageError: no such split, or several and none named.
+    """
+    path = str(source.path)
+    if "header" in spec:
+        named = {role: spec[role] for role in ROLES if spec.get(role)}
+        return _listing_items(read_table(source, named, split=split))
+    rows = list(_entries(spec, source))
+    if "texts" in spec:
+        return Part(
+            path, texts=_texts(spec, rows, [name for name in _OF_TEXTS if have(source.records, name)])
+        )
+    listed = Entry(source.mapping, path).entries(spec["items"]) if "items" in spec else rows
+    notes: list[str] = []
+    is_cut = False
+    if "split" in spec:
+        splits = [str(row.value(spec["split"], "")) for row in listed]
+        chosen, notes = chosen_split(splits, split, path)
+        is_cut = chosen != ALL
+        listed = [row for row, own in zip(listed, splits, strict=True) if chosen in (ALL, own)]
+    asked = rows if "items" in spec else listed
+    if "within" in spec:  # captions within an entry, which have its fields too
+        asked = [
+            Entry({**row.fields, **each.fields}, each.where)
+            for row in asked
+            for each in row.entries(spec["within"])
         ]
-        if "items" in spec:
-            docs = {item["doc_id"] for item in items}
-            strange = [row for row in asked if row.id(doc_id) not in docs]
-            if strange and "is_whole" in spec:
-                shown = f"{doc_id} {strange[0].id(doc_id)} is not among the {spec['items']}"
-                raise FormatError(f"{strange[0].where}: {shown}")
-            asked = [row for row in asked if not is_cut or row.id(doc_id) in docs]
-        if "left_out" in spec:
-            n_left_out = sum(
-                each not in self._docs_of(row)
-                for row in asked
-                for each in _listed(row.value(spec["left_out"]))
-            )
-            notes += [f"{n_left_out:,} {spec['left_out_note']}"] if n_left_out else []
-        found = [each for row in asked for each in self._rows_of(row)] if spec["text"] else []
-        once = pd.DataFrame(items, dtype=object).drop_duplicates("doc_id") if items else None
-        if not found:
-            return Part(path, items=once, notes=tuple(notes))
-        captions = pd.DataFrame(found, dtype=object)
-        part = captions_part(path, captions, join=spec.get("join", ""), items=once, notes=tuple(notes))
-        if part.queries is not None and "line" in spec and "are_texts" in spec:
-            texts = part.queries.rename(columns={"query_id": "id"})
-            return replace(part, texts=texts.reindex(columns=["id", "title", "text"], fill_value=""))
-        return _listing_items(part)
+    describe = spec.get("describe", {})
+    doc_id, item_id = spec["doc_id"], spec.get("item_id", spec["doc_id"])
+    items = [
+        {"doc_id": row.id(item_id), **{name: row.plain(place) for name, place in describe.items()}}
+        for row in (asked if "are_parts" in spec else listed if describe else ())
+    ]
+    if "items" in spec:
+        docs = {item["doc_id"] for item in items}
+        strange = [row for row in asked if row.id(doc_id) not in docs]
+        if strange and "is_whole" in spec:
+            shown = f"{doc_id} {strange[0].id(doc_id)} is not among the {spec['items']}"
+            raise FormatError(f"{strange[0].where}: {shown}")
+        asked = [row for row in asked if not is_cut or row.id(doc_id) in docs]
+    if "left_out" in spec:
+        others = ((row, each) for row in asked for each in _listed(row.value(spec["left_out"])))
+        n_left_out = sum(each not in _docs_of(spec, row) for row, each in others)
+        notes += [f"{n_left_out:,} {spec['left_out_note']}"] if n_left_out else []
+    found = [each for row in asked for each in _rows_of(spec, row)] if spec["text"] else []
+    once = pd.DataFrame(items, dtype=object).drop_duplicates("doc_id") if items else None
+    if not found:
+        return Part(path, items=once, notes=tuple(notes))
+    captions = pd.DataFrame(found, dtype=object)
+    part = captions_part(path, captions, join=spec.get("join", ""), items=once, notes=tuple(notes))
+    if part.queries is not None and "line" in spec and "are_texts" in spec:
+        texts = part.queries.rename(columns={"query_id": "id"})
+        return replace(part, texts=texts.reindex(columns=["id", "title", "text"], fill_value=""))
+    return _listing_items(part)
 
-    def _rows_of(self, row: Entry) -> Iterator[dict[str, Any]]:
-        """Yield a row for each caption of an entry, as `captions_part` takes them."""
-        spec, docs = self.spec, self._docs_of(row)
-        found: dict[str, Any] = {name: row.id(place) for name, place in spec.get("queries", {}).items()}
-        found |= {name: row.plain(place) for name, place in spec.get("more", {}).items()}
-        found["of"] = row.id(spec["number"]) if "number" in spec else docs[0] if docs else ""
-        if "query_id" in spec:
-            found["query_id"] = row.id(spec["query_id"])
-        if "target" in spec:
-            found["target"] = [row.id(spec["target"])] if row.value(spec["target"]) != "" else []
-        if "members" in spec:
-            found["members"] = list(dict.fromkeys(row.ids(spec["members"])))
-        if "depth" in spec:
-            words = enumerate(row.value(spec["text"]))
-            texts = [_sentence(each, f"{row.where}: caption {n}") for n, each in words]
-        else:
-            texts = row.texts(spec["text"])
-        if join := spec.get("join"):
-            texts = [join.join(each.strip() for each in texts)]
-        for text in texts:
-            yield {**found, "text": text, "doc_id": docs}
 
-    def _docs_of(self, row: Entry) -> list[str]:
-        if doc_id := self.spec["doc_id"]:
-            return [] if doc_id.endswith("?") and doc_id[:-1] not in row.fields else [row.id(doc_id)]
-        return row.ids(self.spec["positives"]) if "positives" in self.spec else []
+def _texts(spec: Spec, rows: Iterable[Entry], more: Sequence[str]) -> pd.DataFrame:
+    """Return texts with their ids, which may be queries or the corpus: the qrels tell."""
+    found = [
+        {
+            "id": row.id(spec["texts"]),
+            "title": row.text("title") if row.fields.get("title") else "",
+            "text": row.text(spec["text"]),
+            **{name: row.text(name) for name in more},
+        }
+        for row in rows
+    ]
+    return pd.DataFrame(found, columns=["id", "title", "text", *more], dtype=object)
+
+
+def _rows_of(spec: Spec, row: Entry) -> Iterator[dict[str, Any]]:
+    """Yield a row for each caption of an entry, as `captions_part` takes them."""
+    docs = _docs_of(spec, row)
+    found: dict[str, Any] = {name: row.id(place) for name, place in spec.get("queries", {}).items()}
+    found |= {name: row.plain(place) for name, place in spec.get("more", {}).items()}
+    found["of"] = row.id(spec["number"]) if "number" in spec else docs[0] if docs else ""
+    if "query_id" in spec:
+        found["query_id"] = row.id(spec["query_id"])
+    if "target" in spec:
+        found["target"] = [row.id(spec["target"])] if row.value(spec["target"]) != "" else []
+    if "members" in spec:
+        found["members"] = list(dict.fromkeys(row.ids(spec["members"])))
+    if "depth" in spec:
+        words = enumerate(row.value(spec["text"]))
+        texts = [_sentence(each, f"{row.where}: caption {n}") for n, each in words]
+    else:
+        texts = row.texts(spec["text"])
+    if join := spec.get("join"):
+        texts = [join.join(each.strip() for each in texts)]
+    for text in texts:
+        yield {**found, "text": text, "doc_id": docs}
+
+
+def _docs_of(spec: Spec, row: Entry) -> list[str]:
+    if doc_id := spec["doc_id"]:
+        return [] if doc_id.endswith("?") and doc_id[:-1] not in row.fields else [row.id(doc_id)]
+    return row.ids(spec["positives"]) if "positives" in spec else []
 
 
 def _listing_items(part: Part) -> Part:
@@ -204,9 +236,14 @@ def _unquoted(text: str) -> str:
 
 
 _DATA = files("fire_toolkit.formats.collections") / "benchmarks.toml"
-LAYOUTS = [
-    Layout(name, {**dict.fromkeys(("doc_id", "text"), ""), **spec})
-    if "line" not in spec
-    else Layout(name, {"doc_id": "doc_id", "text": "text", **spec})
+SPECS = {
+    name: {"doc_id": "doc_id", "text": "text"} | spec if "line" in spec else {"doc_id": "", "text": ""} | spec
     for name, spec in parse_toml(_DATA.read_text(encoding="utf-8"), str(_DATA)).items()
-]
+}
+LAYOUTS = {
+    name: Reader(
+        *(name.split(" ")[0], partial(_recognise, spec), partial(_read, spec)),
+        *("split" in spec, spec.get("own_item")),
+    )
+    for name, spec in SPECS.items()
+}

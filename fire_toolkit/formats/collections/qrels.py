@@ -20,7 +20,7 @@ from fire_toolkit.tables import Qrels, check_qrels
 
 _MOST = 10**15
 _COLUMNS = ["query_id", "doc_id", "relevance"]
-_BEIR = next(each for each in LAYOUTS if each.name == "qrels beir")
+_BEIR = LAYOUTS["qrels beir"]
 
 
 def recognise(source: Source) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,8 +14,8 @@ from fire_toolkit.collections.assembly import Collection, assemble
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import text_of
-from fire_toolkit.formats.collections import lists, qrels, tables
-from fire_toolkit.formats.collections.layouts import LAYOUTS
+from fire_toolkit.formats.collections import qrels, tables
+from fire_toolkit.formats.collections.layouts import LAYOUTS, SPECS, Reader
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.columns import are_names
 from fire_toolkit.formats.releases import collection_files, is_release
@@ -22,47 +23,25 @@ from fire_toolkit.formats.runs.hints import not_the_file
 from fire_toolkit.plugins import Registry
 from fire_toolkit.results import Shown
 
-
-@dataclass(frozen=True)
-class Reader:
-    """A collection format: its name, `recognise` (why a file has this format, or None), and `read`.
-
-    `has_splits`: a file holds several splits, and `read` takes one out of it. `own_item`: whether the
-    benchmark's scorer leaves a query's own item out of its ranking (`drop`) or not (`keep`).
-    """
-
-    name: str
-    recognise: Callable[[Source], str | None]
-    read: Callable[[Source, str | None], Part]
-    has_splits: bool = False
-    own_item: str | None = None
-
-
 NONE_NAMED: Mapping[str, str] = MappingProxyType({})
 READERS: Registry[Reader] = Registry("collections", "collection format", Reader)
 
 
-def _add(*, are_general: bool) -> None:
-    for each in LAYOUTS:
-        if each.spec.get("is_general", False) == are_general:
-            name, own_item = each.name.split(" ")[0], each.spec.get("own_item")
-            READERS.add(each.name, Reader(name, each.recognise, each.read, "split" in each.spec, own_item))
-
-
-# The first that recognises a file reads it: benchmarks before what is general, plug-ins last.
-_add(are_general=False)
-READERS.add("qrels", Reader("qrels", qrels.recognise, qrels.read))
-READERS.add(
+_GENERAL = {name for name, spec in SPECS.items() if "is_general" in spec}
+_TABLE = Reader(
     "table",
-    Reader(
-        "table",
-        lambda it: tables.describe_table(it.columns),
-        lambda it, split: tables.read_table(it, split=split),
-    ),
+    lambda source: tables.describe_table(source.columns),
+    lambda source, split: tables.read_table(source, split=split),
 )
-_add(are_general=True)
-READERS.add("texts", Reader("texts", lists.recognise_texts, lists.read_texts))
-READERS.add("items", Reader("items", lists.recognise_items, lists.read_items))
+# The first that recognises a file reads it: benchmarks before what is general, plug-ins last.
+for _name, _reader in (
+    *((name, reader) for name, reader in LAYOUTS.items() if name not in _GENERAL),
+    ("qrels", Reader("qrels", qrels.recognise, qrels.read)),
+    ("table", _TABLE),
+    *((name, reader) for name, reader in LAYOUTS.items() if name in _GENERAL),
+    ("items", Reader("items", tables.recognise_items, tables.read_items)),
+):
+    READERS.add(_name, _reader)
 
 
 @dataclass(frozen=True)
@@ -94,9 +73,8 @@ def _reader_of(source: Source, columns: Mapping[str, str]) -> Reader:
     has_all = all(tables.columns_of(source.columns, name) for name in columns.values())
     given = columns if has_all else NONE_NAMED
     if given and (why := tables.describe_table(source.columns, given)):
-        return Reader(
-            "table", lambda _: why, lambda source, split: tables.read_table(source, given, split=split)
-        )
+        read = partial(tables.read_table, given=given)
+        return Reader("table", lambda _: why, lambda source, split: read(source, split=split))
     if reader := find_reader(source):
         return reader
     if guess := not_the_file(source.raw[:1024]):

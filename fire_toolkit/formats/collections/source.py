@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -105,6 +105,10 @@ class Source:
         found = self.json
         are_objects = isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found)
         return found if are_objects else None
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the records, each with its place."""
+        return (Entry(each, f"{self.path}: entry {n}") for n, each in enumerate(self.records or []))
 
     @cached_property
     def header(self) -> list[str]:

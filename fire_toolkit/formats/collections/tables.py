@@ -1,4 +1,4 @@
-"""Plain tables (CSV, TSV, JSON lines, Parquet), by the names of their columns, usual or given."""
+"""Plain tables by the names of their columns, usual or given (CSV, TSV, JSON lines, Parquet), and lists of ids."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import PLACES, Part
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.collections.source import Entry, Source
+from fire_toolkit.formats.collections.source import Entry, Source, have
 from fire_toolkit.formats.columns import COLLECTION, MEDIA, RELEVANCE, find_name, guessed_columns, line_of
 from fire_toolkit.formats.ids import id_text
+from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.tables.columns import PAIR
@@ -23,6 +24,8 @@ ALL, SPLIT = "all", "split"
 ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)
 _NOTHING: Mapping[str, str] = {}
+_ARRAYS = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
+_HEADERS = {"id", "ids", "name", "names", "index", "idx", "#"}.union(*COLLECTION.values(), *_ARRAYS.values())
 
 
 def columns_of(columns: Iterable[str], name: str) -> list[str]:
@@ -216,8 +219,8 @@ def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
     roles = roles_of(source.columns, given)[1]
     needed = [roles[role] for role in COLLECTION if role in roles]
     rows = []
-    for n, record in enumerate(source.records or []):
-        entry = Entry(record, f"{source.path}: entry {n}")
+    for entry in source.entries():
+        record = entry.fields
         for name in record:
             id_text(name, f"{entry.where}: the name of a field")
         for name in (each for column in needed for each in columns_of(record, column) or [column]):
@@ -231,3 +234,59 @@ def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
             row[roles["text"]] = texts
         rows.append(row)
     return pd.DataFrame(rows, dtype=object).fillna("")
+
+
+def recognise_items(source: Source) -> str | None:
+    """Return why a file is a list of items, or None."""
+    found = source.json
+    if isinstance(found, list) and found and all(isinstance(entry, str | int) for entry in found):
+        return "a JSON list of ids"
+    if source.mapping and all(isinstance(value, str) for value in source.mapping.values()):
+        return "a JSON object of paths under names"
+    if have(source.mapping.get("images"), "id", "file_name"):
+        return "a JSON object whose images have id and file_name"
+    is_text = found is None and source.records is None and source.lines
+    are_ids = is_text and all(
+        len(line.split()) == 1 and "," not in line and line.strip()[:1] not in ("{", "[", "(")
+        for line in source.lines
+    )
+    return "one id a line" if are_ids else None
+
+
+def read_items(source: Source, split: str | None) -> Part:
+    """Return the items of the split; media_url is the path, where the file has one."""
+    path, found = str(source.path), source.json
+    rows: list[Any]
+    if found is None:
+        rows = [(line,) for line in ids_of_lines([line.strip() for line in source.lines], path, "doc_id")]
+    elif isinstance(found, list):
+        rows = [(id_text(entry, path),) for entry in found]
+    elif isinstance(found.get("images"), list):
+        images = Entry(found, path).entries("images")
+        rows = [(image.id("id"), image.text("file_name")) for image in images]
+    else:
+        rows = [(id_text(name, path), media) for name, media in found.items()]
+    names = ["doc_id", "media_url"][: len(rows[0])] if rows else ["doc_id"]
+    return Part(path, items=pd.DataFrame(rows, columns=names, dtype=object), is_gallery=True)
+
+
+def column_of(header: Sequence[str], column: str) -> str | None:
+    """Return the column of a header that has the ids, by its own name or a usual one."""
+    return find_name(header, (column, *COLLECTION[column], *_ARRAYS[column]))
+
+
+def ids_of_lines(lines: Sequence[str], path: str, column: str) -> list[str]:
+    """Return one id a line, without a first line that is a usual name of the column.
+
+    Raises:
+        FormatError: the first line looks like another header.
+    """
+    first, rest = lines[0].strip('"').lower(), lines[1:]
+    if column_of([first], column):
+        return list(rest)
+    if first in _HEADERS or (rest and not first.isdigit() and all(line.isdigit() for line in rest)):
+        raise FormatError(
+            f"{path}:1: {lines[0]!r} looks like a header, expected a list of {column}s; delete that "
+            f"line, or, if it is an id, write {column} above it"
+        )
+    return list(lines)

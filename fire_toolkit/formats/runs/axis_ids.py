@@ -16,9 +16,9 @@ from fire_toolkit.errors import FormatError, StaleError, UsageError
 from fire_toolkit.files import STDIN, read_text, start_of
 from fire_toolkit.formats.arrays.containers import tree_of
 from fire_toolkit.formats.arrays.matrix import Stored
-from fire_toolkit.formats.collections.lists import column_of, ids_of_lines
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.collections.tables import column_of, ids_of_lines
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed, coded
 from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
