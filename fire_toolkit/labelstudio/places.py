@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.records import BY_SERVER, Campaign, QueueName, Rounds, queue_named
@@ -24,10 +24,12 @@ from fire_toolkit.guidelines.label_config import (
     several_config,
 )
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.database import STORE
+
+if TYPE_CHECKING:
+    from fire_toolkit.labelstudio.api import Api  # heavy
 
 Project = dict[str, Any]
 

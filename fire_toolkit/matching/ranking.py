@@ -151,7 +151,7 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
     Args:
         scores: queries × docs, finite or minus infinity.
         depth: how many columns a row keeps (all, when the matrix has fewer).
-        tie_codes: one different integer from 0 a column, or one a cell; among equal scores the higher
+        tie_codes: the integers from 0, one a column, or one a cell; among equal scores the higher
             code comes first.
 
     Exact under ties. The depth-th largest of the maxima of groups of columns bounds the depth-th largest
@@ -188,8 +188,12 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
     ordered = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
     keys = np.zeros((n_rows, widest), dtype=np.uint64)  # below every key of a number
     keys[rows, place] = (ordered << np.uint64(32)) | codes.astype(np.uint64)
-    best = np.argsort(keys, axis=1)[:, : -min(depth, widest) - 1 : -1]
-    order = (starts_of_lists(counts)[:-1, None] + best)[best < counts[:, None]]
+    if tie_codes.ndim == 1:  # a code tells its column
+        keys.sort(axis=1)
+        best = (keys[:, : -depth - 1 : -1] & np.uint64(2**32 - 1)).astype(np.int64)
+        return np.repeat(np.arange(n_rows), depth), np.argsort(tie_codes)[best].ravel()
+    best = np.argsort(keys, axis=1)[:, : -depth - 1 : -1]
+    order = (starts_of_lists(counts)[:-1, None] + best).ravel()
     return rows[order], columns[order]
 
 

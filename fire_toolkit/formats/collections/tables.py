@@ -1,4 +1,4 @@
-"""Plain tables by the names of their columns, usual or given (CSV, TSV, JSON lines, Parquet), and lists of ids."""
+"""Plain tables by the names of their columns, usual or given, and lists of ids, in any of the usual forms."""
 
 from __future__ import annotations
 

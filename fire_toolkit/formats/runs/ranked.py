@@ -158,7 +158,8 @@ def _merged(tops: list[tuple[Array, ...]], below: list[tuple[Array, ...]]) -> li
     for more, kind in zip(lower, (np.int64, np.int64, np.int64, np.float64), strict=True):
         column = np.concatenate(pieces.pop(0), dtype=kind)
         at = np.searchsorted(column, more[order], side="right") if at is None else at
-        columns.append(np.insert(column, at, more[order]) + kind(0))  # -0.0 is 0.0, whichever was kept
+        column = np.insert(column, at, more[order]) if len(order) else column
+        columns.append(column + kind(0))  # -0.0 is 0.0, whichever was kept
     return columns
 
 
