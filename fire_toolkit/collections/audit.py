@@ -14,11 +14,11 @@ from fire_toolkit.collections.duplicates import (
     duplicate_captions,
     has_text,
     like_earlier,
+    match_by_similarity,
     near_duplicates,
     normal_text,
     shared_positives,
 )
-from fire_toolkit.collections.matchers import match_by_similarity
 from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.tables import Items, Qrels, Queries, Run

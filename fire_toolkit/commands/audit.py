@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pandas as pd
 
 from fire_toolkit.collections import audit as audits
-from fire_toolkit.collections.matchers import suggestion_run
+from fire_toolkit.collections.duplicates import suggestion_run
 from fire_toolkit.commands.command import stage
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.errors import UsageError

@@ -13,9 +13,8 @@ from small_world import made
 
 from examples import examples
 from fire_toolkit import tables
-from fire_toolkit.collections import matchers, similarity
-from fire_toolkit.collections.duplicates import near_duplicates
-from fire_toolkit.collections.matchers import match_by_similarity, suggestion_run
+from fire_toolkit.collections import duplicates, similarity
+from fire_toolkit.collections.duplicates import match_by_similarity, near_duplicates, suggestion_run
 from fire_toolkit.collections.sharing import mark_shared, share_judgments
 from fire_toolkit.collections.similarity import index_texts, nearest_mean, similar_pairs, word_ngrams
 from fire_toolkit.errors import JoinError, UsageError
@@ -131,7 +130,7 @@ def test_a_threshold_out_of_range_is_an_error(similarity: float) -> None:
 
 
 def test_too_many_suggestions_are_refused_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matchers, "MAX_PAIRS", 5)
+    monkeypatch.setattr(duplicates, "MAX_PAIRS", 5)
     said, asked = "more than 5 pairs of captions are alike", {"min_similarity": 0.001}
     refused(said, match_by_similarity, CAPTIONS, ORIGINAL, **asked, by=UsageError)
 

@@ -15,11 +15,12 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import qrels, tables
-from fire_toolkit.formats.collections.layouts import LAYOUTS, SPECS, Reader
+from fire_toolkit.formats.collections.layouts import LAYOUTS, SPECS
+from fire_toolkit.formats.collections.layouts import Reader as Reader
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.columns import are_names
 from fire_toolkit.formats.releases import collection_files, is_release
-from fire_toolkit.formats.runs.hints import not_the_file
+from fire_toolkit.formats.runs.reader import not_the_file
 from fire_toolkit.plugins import Registry
 from fire_toolkit.results import Shown
 

@@ -20,15 +20,7 @@ from fire_toolkit.formats.runs.json_runs import plain_lists
 
 QUERY_IDS = ("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids")
 DOC_IDS = (
-    "doc_ids",
-    "doc_id",
-    "docs",
-    "dids",
-    "item_ids",
-    "video_ids",
-    "vid_ids",
-    "image_ids",
-    "audio_ids",
+    *("doc_ids", "doc_id", "docs", "dids", "item_ids", "video_ids", "vid_ids", "image_ids", "audio_ids"),
     "corpus_ids",
 )
 MASKS = ("query_masks", "query_mask", "mask", "masks")

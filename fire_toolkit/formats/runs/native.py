@@ -178,11 +178,8 @@ class NativeRunFile(Shown):
             FormatError: damaged.
         """
         file = open_parquet(self.path)
-        read, numbers = (
-            partial(file.read_row_group, columns=["query_id"]),
-            range(file.metadata.num_row_groups),
-        )
-        groups = [guarded(self.path, partial(read, each)).column(0).to_pylist() for each in numbers]
+        read, n_groups = partial(file.read_row_group, columns=["query_id"]), file.metadata.num_row_groups
+        groups = [guarded(self.path, partial(read, n)).column(0).to_pylist() for n in range(n_groups)]
         ids = list(itertools.chain(*groups))
         if len(ids) != file.metadata.num_rows or not are_ids(ids) or not _are_sorted(ids):
             return []

@@ -6,7 +6,7 @@ recognises a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -19,9 +19,8 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import BOM, start_of
 from fire_toolkit.formats.arrays.containers import FORMATS, tree_of
 from fire_toolkit.formats.arrays.matrix import Array, Stored
-from fire_toolkit.formats.columns import pair_columns
+from fire_toolkit.formats.columns import is_number, pair_columns
 from fire_toolkit.formats.runs import json_runs, native, trec
-from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
 from fire_toolkit.formats.runs.json_runs import listed_of
 from fire_toolkit.formats.runs.listed import Listed, listed_table
 from fire_toolkit.formats.runs.named_arrays import MASKS, Arrays, arrays_in, as_mask, leaves_of
@@ -30,6 +29,17 @@ from fire_toolkit.formats.tables import trecvid
 from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
 from fire_toolkit.plugins import Registry
 from fire_toolkit.tables.columns import PAIR
+
+_MARKS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
+_SHOWN = 8
+# How files begin that are something else than data, and what to do.
+_OTHERS = {
+    b"version https://git-lfs": "a pointer of Git LFS, not the file itself; fetch it with git lfs pull",
+    **dict.fromkeys((b"<!doctype html", b"<html"), "a web page, not the file itself; download it again"),
+    b"\x89hdf\r\n\x1a\n": "an HDF5 file, which is not read; save what it holds as .npy: "
+    "numpy.save('sims.npy', h5py.File('sims.h5')['sims'])",
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "text in UTF-16; save it as UTF-8"),
+}
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,48 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
 )
 for _row in _ROWS:
     READERS.add(_row[0], RunReader(*_row))
+
+
+def not_the_file(start: bytes) -> str | None:
+    """Return what a file with this beginning is instead of data, and what to do; None if unknown.
+
+    Examples:
+        >>> not_the_file(b"version https://git-lfs.github.com/spec/v1\\noid sha256:00")
+        'a pointer of Git LFS, not the file itself; fetch it with git lfs pull'
+    """
+    begins = start.lstrip().lower()
+    return next((words for own, words in _OTHERS.items() if begins.startswith(own)), None)
+
+
+def not_a_run(start: bytes, known: Iterable[str]) -> str | None:
+    """Return why a file with this beginning is not a run, and what was expected; None of words and blanks.
+
+    known: what the formats are called.
+
+    Examples:
+        >>> not_a_run(b"0.25,0.5\\n", [])
+        '2 numbers on the first line: a matrix is not read as text; save it with numpy.save'
+    """
+    line = start.removeprefix(BOM).split(b"\n", 1)[0].decode("utf-8", errors="replace").strip()
+    mark = max(_MARKS, key=line.count) if any(each in line for each in _MARKS) else None
+    fields = [each.strip() for each in line.split(mark)]
+    are_numbers = all(map(is_number, fields))
+    if mark is None and len(fields) in range(3, 8) and not are_numbers:
+        return None
+    if not line.replace("\t", " ").isprintable() or len(fields) == 1:
+        shown = repr(start[:24].decode("utf-8", errors="replace"))
+        return f"begins with {shown}, which is not a known format; expected {'; '.join(known)}"
+    if are_numbers and any("." in field for field in fields):
+        return (
+            f"{len(fields)} numbers on the first line: a matrix is not read as text; save it with numpy.save"
+        )
+    if mark is None:
+        return None
+    shown = ", ".join(fields[:_SHOWN]) + (", ..." if len(fields) > _SHOWN else "")
+    return (
+        f"{_MARKS[mark]} between {len(fields)} fields on the first line ({shown}), expected CSV or TSV "
+        "with a header that names query_id, doc_id and score"
+    )
 
 
 def recognise(path: Path) -> RunReader:

@@ -124,16 +124,9 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
         "judgments on under a licence that allows commercial use"
     ]
     joined, outside = _joined(pd.DataFrame(rows, columns=_FIELDS), queries, items, notes)
-    votes = pd.DataFrame(
-        [
-            (query_id, doc_id, *vote, METHOD)
-            for query_id, doc_id, own in zip(
-                joined["query_id"], joined["doc_id"], joined["votes"], strict=True
-            )
-            for vote in own
-        ],
-        columns=[*PAIR, *_VOTES.values(), "origin"],
-    )
+    each = joined[[*PAIR, "votes"]].explode("votes").dropna(subset="votes").reset_index(drop=True)
+    told = pd.DataFrame(each["votes"].tolist(), columns=[*_VOTES.values()])
+    votes = pd.concat([each[PAIR], told], axis=1).assign(origin=METHOD)
     votes = votes.assign(**{VOTE_ORDER: votes.groupby(PAIR).cumcount() + 1})
     judgments, repeated = latest_judgments(votes, where=str(path))
     if len(repeated):

@@ -122,7 +122,7 @@ def guideline_problems(name_or_path: str | Path) -> list[str]:
 
 
 def _texts_in(folder: Path) -> list[str]:
-    return [_unix(read_text(folder / name)) for name in _FILES]
+    return [read_text(folder / name).replace("\r\n", "\n") for name in _FILES]
 
 
 @lru_cache  # a command asks for it some ten times
@@ -205,10 +205,6 @@ def guideline_folder(name_or_path: str | Path) -> Path:
         f"{name_or_path}: {what}; known are {', '.join(names) or 'none'}; or give a folder with "
         "guideline.md, labels.toml and label_config.xml"
     )
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n")
 
 
 def typed(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> dict[str, Any]:
