@@ -158,8 +158,8 @@ def _merged(tops: list[tuple[Array, ...]], below: list[tuple[Array, ...]]) -> li
     for more, kind in zip(lower, (np.int64, np.int64, np.int64, np.float64), strict=True):
         column = np.concatenate(pieces.pop(0), dtype=kind)
         at = np.searchsorted(column, more[order], side="right") if at is None else at
-        column = np.insert(column, at, more[order]) if len(order) else column
-        columns.append(column + kind(0))  # -0.0 is 0.0, whichever was kept
+        columns.append(np.insert(column, at, more[order]) if len(order) else column)
+    columns[-1] += 0.0  # -0.0 is 0.0, whichever was kept
     return columns
 
 
@@ -235,11 +235,11 @@ def _count_shapes(
 def _count_duplicates(ranked: Ranked, depth: int) -> None:
     """Count the queries whose first `depth` docs and scores are an earlier query's."""
     is_top = ranked.rank <= depth
-    query = ranked.query[is_top]
+    columns = ranked.query, ranked.doc, ranked.score
+    query, doc, score = columns if is_top.all() else (column[is_top] for column in columns)
     if not len(query):
         return
-    starts = starts_of_groups(query)
-    doc, score = (column[is_top].view(np.uint64) for column in (ranked.doc, ranked.score))
+    starts, doc, score = starts_of_groups(query), doc.view(np.uint64), score.view(np.uint64)
     lists = np.add.reduceat(mix_bits(doc * np.uint64(GOLDEN) ^ score), starts)  # a sum of hashes for each
     _, first, list_of = np.unique(lists, return_index=True, return_inverse=True)
     repeats = np.flatnonzero(first[list_of] != np.arange(len(lists)))
