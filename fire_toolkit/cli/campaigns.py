@@ -25,7 +25,6 @@ from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import COLUMNS, read_design
 from fire_toolkit.guidelines.model import Grades, Guideline
-from fire_toolkit.labelstudio.accounts import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
     URL_VARIABLE,
@@ -93,6 +92,8 @@ class Begun:
     @cached_property
     def retired(self) -> set[str]:
         """Who will answer no more."""
+        from fire_toolkit.labelstudio.accounts import ACTIVE, OWNER, PENDING, read_register  # heavy
+
         accounts = read_register(self.root / SERVER_FOLDER)
         gone = {row.pseudonym for row in accounts if row.state not in (ACTIVE, PENDING, OWNER)}
         return read_retired(self.root) | (gone & self.people if gone else gone)
@@ -200,6 +201,8 @@ def active_annotators(campaign: Begun | None = None) -> dict[str, float]:
 
     campaign: one that has begun: only its own annotators, whoever made their accounts.
     """
+    from fire_toolkit.labelstudio.accounts import ACTIVE, read_register  # heavy
+
     active = [row for row in read_register(private_folder()) if row.state == ACTIVE]
     if not active:
         raise click.UsageError(
