@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -235,8 +236,8 @@ def _count_shapes(
 def _count_duplicates(ranked: Ranked, depth: int) -> None:
     """Count the queries whose first `depth` docs and scores are an earlier query's."""
     is_top = ranked.rank <= depth
-    columns = ranked.query, ranked.doc, ranked.score
-    query, doc, score = columns if is_top.all() else (column[is_top] for column in columns)
+    columns: Any = (ranked.query, ranked.doc, ranked.score)
+    query, doc, score = columns if is_top.all() else [column[is_top] for column in columns]
     if not len(query):
         return
     starts, doc, score = starts_of_groups(query), doc.view(np.uint64), score.view(np.uint64)
