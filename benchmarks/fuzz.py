@@ -152,8 +152,7 @@ def tables() -> list[Target]:
     from fire_toolkit.formats.runs.trec import read_trec_qrels, read_trec_run
     from fire_toolkit.formats.tables import table_files as files
     from fire_toolkit.formats.tables.delimited import read_delimited
-    from fire_toolkit.formats.tables.evidence_files import read_evidence
-    from fire_toolkit.formats.tables.table_files import read_design, read_machine_scores
+    from fire_toolkit.formats.tables.table_files import read_design, read_evidence, read_machine_scores
     from fire_toolkit.tables import check_disputes
 
     qrels = "q1 0 d1 a 1\nq1 0 d2 a -1\nq2 0 d1 b 3\n"

@@ -18,8 +18,9 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels, read_original_qrels
 from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.evidence_files import evidence_beside, read_evidence
 from fire_toolkit.formats.tables.table_files import (
+    evidence_beside,
+    read_evidence,
     read_items,
     read_judgments,
     read_labels,

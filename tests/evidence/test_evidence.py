@@ -19,9 +19,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.making import make_evidence
 from fire_toolkit.evidence.qrels import POLICIES, augment_qrels, lift_originals, mark_sample
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables import evidence_files
-from fire_toolkit.formats.tables.evidence_files import read_evidence
-from fire_toolkit.formats.tables.table_files import read_labels
+from fire_toolkit.formats.tables.table_files import evidence_beside, read_evidence, read_labels
 from fire_toolkit.formats.tables.table_text import parquet_bytes
 from fire_toolkit.inference.background import Background, known_of
 from fire_toolkit.pooling import pool_runs
@@ -164,8 +162,8 @@ def test_many_rows_are_written_as_parquet(sample: Path, monkeypatch: pytest.Monk
 
 
 def test_qrels_that_augment_wrote_lead_to_their_evidence(sample: Path) -> None:
-    assert evidence_files.evidence_beside(sample / "augmented.txt") == sample / "augmented.evidence.csv"
-    assert evidence_files.evidence_beside(sample / "qrels.txt") is None
+    assert evidence_beside(sample / "augmented.txt") == sample / "augmented.evidence.csv"
+    assert evidence_beside(sample / "qrels.txt") is None
     qrels = ("--qrels", sample / "qrels.txt", "--labels", sample / "labels")
     fire_run("augment", *qrels, "--policy", "drop", "--out", sample / "drop.txt")
     assert read_evidence(sample / "drop.txt").facts.policy == "drop"

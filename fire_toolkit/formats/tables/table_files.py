@@ -1,6 +1,8 @@
-"""The tables' own files: CSV (or TSV) in, checked; CSV out. Qrels are TREC text. And what programs wrote:
+"""The tables' own files: CSV (or TSV) in, checked; CSV out. Qrels are TREC text.
 
-a design, which says which pairs get how many votes; scores and labels that a machine gave elsewhere.
+Evidence is a CSV, or Parquet above a million rows, whose manifest has what is known of the whole. And what
+programs wrote: a design, which says which pairs get how many votes; scores and labels that a machine gave
+elsewhere.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import BOM, GZIP, STDIN, opened, read_bytes, text_of
 from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, needed_column
+from fire_toolkit.formats.runs.parquet_files import whole_table
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
 from fire_toolkit.results import Result
@@ -42,9 +45,14 @@ from fire_toolkit.tables import (
 from fire_toolkit.tables.checks import Check, TableSpec, are_ids
 from fire_toolkit.tables.columns import PAIR, pairs_once
 from fire_toolkit.tables.design import CLASSES, RECHECK, UNTIL_CONFIRMED
+from fire_toolkit.tables.evidence import EVIDENCE, Evidence, Facts, check_evidence
 from fire_toolkit.tables.further import FAILED, OK
 from fire_toolkit.tables.validity import QUERY_LABELS, check_query_labels
+from fire_toolkit.workspace.manifests import writer_of
+from fire_toolkit.workspace.settled import settled_by
 
+SUFFIXES = CSV, PARQUET = (".csv", ".parquet")
+NEEDED = [column.name for column in EVIDENCE.columns if not column.rare]
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
 Table = TypeVar("Table")
@@ -154,6 +162,54 @@ def has_columns(path: str | Path, *names: str) -> bool:
     header = raw[: raw.find(b"\n") + 1] or raw
     found = text_of(header, path) if header.strip() else ""
     return set(names) <= {field.strip(' "\r\n') for field in found.replace("\t", ",").split(",")}
+
+
+def evidence_beside(path: Path) -> Path | None:
+    """Return the file of evidence that a path names: itself, in a folder, or written with qrels.
+
+    None for qrels of somebody's own.
+    """
+    if path.is_dir():
+        return next((file for each in SUFFIXES if (file := path / f"evidence{each}").is_file()), None)
+    if path.suffix == PARQUET or (path.suffix == CSV and path.is_file() and has_columns(path, *NEEDED)):
+        return path
+    ends = tuple(f"evidence{each}" for each in SUFFIXES)
+    written = [name for name in writer_of(path).outputs if name.endswith(ends)] if path.is_file() else []
+    return path.with_name(written[0]) if written else None
+
+
+def read_evidence(path: str | Path) -> Evidence:
+    """Return evidence: a file, or the folder that holds it.
+
+    Raises:
+        FormatError: no such file, or one that holds something else.
+        TableError: what is wrong with its rows.
+    """
+    path = Path(path)
+    file = evidence_beside(path) or path
+    is_parquet = file.suffix == PARQUET
+    found = whole_table(file).to_pandas() if is_parquet else read_delimited(file, required=NEEDED)
+    return Evidence(check_evidence(found, where=str(file)), facts_of(file))
+
+
+def facts_of(path: Path) -> Facts:
+    """Return what the manifest of `augment` says of evidence as a whole; of somebody's own file nothing."""
+    writer = writer_of(path)
+    if not writer:
+        return Facts()
+    given: dict[str, Any] = writer.parameters
+    return Facts(
+        policy=str(given.get("policy", "union")),
+        original_grade=given.get("original_grade"),
+        grade_from=str(given.get("original_grade_from", "")),
+        highest_grade=given.get("highest_grade"),
+        unusable=str(given.get("unusable", "")),
+        n_queries=int(given.get("n_queries", 0)),
+        n_labelled=int(given.get("n_labelled", 0)),
+        settled=settled_by(path),
+        counts=writer.counts,
+        backbone=str(given.get("backbone", "")),
+    )
 
 
 def read_pooled_runs(path: str | Path) -> set[str]:
