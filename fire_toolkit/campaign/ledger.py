@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -182,41 +182,6 @@ def _ids_by_hand(key: str) -> tuple[str, str]:
         return split_pair_id(key)
     except FireError:
         return ("", "")
-
-
-class Version(NamedTuple):
-    """A row of an answer, as far as it tells versions apart; the last word of an answer comes last."""
-
-    updated_at: str
-    is_event: bool
-    seen_at: str
-    number: int
-    state: str
-    source: str
-    project: str
-    answer: str
-
-    def is_of(self, moment: str) -> bool:
-        """Whether a time is the one that it counts by, or the one that its source gave it."""
-        return moment == self.updated_at or moment == utc_time(str(json.loads(self.answer).get("updated_at")))
-
-    def says(self, answer: str) -> bool:
-        """Whether it says what an answer says, whatever else a source tells of both."""
-        return self.answer == answer or _said(self.answer) == _said(answer)
-
-
-def version_of(row: Mapping[str, str], number: int) -> Version:
-    """Return a row of the record as a version of its answer."""
-    own = (row[name] for name in ("state", "source", "project", "answer"))
-    return Version(row["updated_at"], row["state"] in EVENTS, row["seen_at"], number, *own)
-
-
-def _said(answer: str) -> Any:
-    content = json.loads(answer)
-    result = content.get("result")
-    items = result if isinstance(result, list) else []
-    given = [(item.get("from_name"), item.get("value")) for item in items if isinstance(item, dict)]
-    return given, bool(content.get("was_cancelled"))
 
 
 def after(moment: str) -> str:

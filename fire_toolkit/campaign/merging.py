@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from fire_toolkit.campaign.ledger import COLUMNS
 from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.progress import has_unread_page
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
+from fire_toolkit.campaign.said import KEPT, row_of
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FormatError
 
@@ -36,7 +38,9 @@ def merge_record(store: Store, path: Path, *, source: str | None = None) -> list
             of somebody here, and no source is given; or one is given for this campaign's own.
     """
     with Store(path) as other:
-        rows = other.rows()[list(COLUMNS)].to_numpy().tolist()
+        other.check()
+        query = f"select {', '.join(KEPT)} from answers order by number"
+        rows = list(map(list, other.database.select(query)))
         here, there = (each.database.select(_CAMPAIGN) for each in (store, other))
         numbers, notes = dict[int, int](), list[str]()
         if there and (not here or here[0][0] == there[0][0]):
@@ -58,13 +62,13 @@ def merge_record(store: Store, path: Path, *, source: str | None = None) -> list
         queue = queue_named(row[at])
         if queue is not None:
             row[at] = f"{numbers.get(queue.round, queue.round)}/{queue.annotator_id}"
-    store.add_rows(dict(zip(COLUMNS, row, strict=True)) for row in rows)
+    store.add_rows(row_of(row) for row in rows)
     return notes
 
 
 def _of_other_people(
-    rows: Sequence[list[str]], store: Store, path: Path, source: str | None
-) -> list[list[str]]:
+    rows: Sequence[list[Any]], store: Store, path: Path, source: str | None
+) -> list[list[Any]]:
     """Return the answers of another campaign in nobody's queue, by people whose names are not taken here."""
     name_at, queue_at, key_at = map(COLUMNS.index, ("annotator_id", "queue", "annotation"))
     own = [list(row) for row in rows]

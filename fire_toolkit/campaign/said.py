@@ -6,25 +6,82 @@ import hashlib
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from fire_toolkit.campaign.answer_types import ROW, UNDECODED, Row
 from fire_toolkit.campaign.answers import UNREAD, Fault, answer_columns
-from fire_toolkit.campaign.ledger import COLUMNS
+from fire_toolkit.campaign.ledger import COLUMNS, EVENTS
 from fire_toolkit.campaign.schema import SAID_NAMES
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.database import Database, row_sha256
 
-AS_READ = "said"  # the entry of a row that has what it says already
+AS_READ = "said"  # the entry of a row that has what it says already, as `read_said` does
 KEPT = (*COLUMNS, *SAID_NAMES)  # the columns between the answer's number and the hash
 _INSERT = f"insert into answers values (?, {'?, ' * len(KEPT)}?)"
 _JOINED = "\x1f".join(["%s"] * len(KEPT))
 _LAST = "select number, sha256 from batches order by number desc limit 1"
 _SOURCE, _SEEN_AT, _PAIR, _ANSWER = map(COLUMNS.index, ("source", "seen_at", "pair_id", "answer"))
 _NO_SERVERS = ("file:", "page:")
+
+
+def row_of(values: Sequence[Any]) -> dict[str, Any]:
+    """Return a row as it is added, of what the record has in its columns `KEPT`."""
+    return dict(zip(COLUMNS, values, strict=False)) | {AS_READ: tuple(values[len(COLUMNS) :])}
+
+
+class Version(NamedTuple):
+    """A row of an answer, as far as it tells versions apart; the last word of an answer comes last.
+
+    changed_at: the time that its source gave it.
+    """
+
+    updated_at: str
+    is_event: bool
+    seen_at: str
+    number: int
+    state: str
+    source: str
+    project: str
+    answer: str
+    changed_at: str
+    created_at: str
+    duration_s: float | None
+    round_said: int
+    label: str
+    no_vote: str
+    comment: str
+
+    def is_of(self, moment: str) -> bool:
+        """Whether a time is the one that it counts by, or the one that its source gave it."""
+        return moment in (self.updated_at, self.changed_at)
+
+    def says(self, row: Mapping[str, Any]) -> bool:
+        """Whether it says what a row does, whatever else a source tells of both."""
+        if self.answer != row["answer"] and _given(self.answer) != _given(row["answer"]):
+            return False
+        return AS_READ not in row or self[-3:] == tuple(row[AS_READ][place] for place in _OF_VERSIONS[-3:])
+
+
+_OF_VERSIONS = [SAID_NAMES.index(name) for name in Version._fields[8:]]
+
+
+def version_of(row: Mapping[str, Any], number: int) -> Version:
+    """Return a row of the record as a version of its answer."""
+    said = row[AS_READ] if AS_READ in row else next(read_said([row["pair_id"]], [row["answer"]]))
+    own = (row[name] for name in ("state", "source", "project", "answer"))
+    told = (said[place] for place in _OF_VERSIONS)
+    return Version(row["updated_at"], row["state"] in EVENTS, row["seen_at"], number, *own, *told)
+
+
+def _given(answer: str) -> Any:
+    content = json.loads(answer)
+    result = content.get("result")
+    items = result if isinstance(result, list) else []
+    given = [(item.get("from_name"), item.get("value")) for item in items if isinstance(item, dict)]
+    return given, bool(content.get("was_cancelled"))
 
 
 def keep_rows(
@@ -122,4 +179,6 @@ def _unread(answer: str, fault: str) -> tuple[Any, ...]:
     content = json.loads(answer)
     found = content.get("id") if isinstance(content, dict) else 0
     number = found if type(found) is int else 0
-    return ("", "", number, "", UNREAD, *[""] * 6, None, None, "", None, 1, 0, fault.removeprefix(": "))
+    changed_at = utc_time(str(content.get("updated_at"))) or "" if isinstance(content, dict) else ""
+    words = ("", UNREAD, *[""] * 5, changed_at)
+    return ("", "", number, *words, None, None, "", None, 1, 0, fault.removeprefix(": "))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from fire_toolkit.campaign.ledger import COLUMNS
-from fire_toolkit.campaign.said import KEPT
+from fire_toolkit.campaign.said import AS_READ, KEPT, row_of
 from fire_toolkit.workspace.database import row_sha256
 
 
@@ -34,7 +34,7 @@ def salvage(path: Path) -> tuple[pd.DataFrame, int]:
             is_sound = row_sha256(map(str, values)) == sha256
         except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError, TypeError):
             is_sound = False
-        kept += [dict(zip(COLUMNS, values, strict=False))] if is_sound else []
+        kept += [row_of(values)] if is_sound else []
         n_lost += not is_sound
     db.close()
-    return pd.DataFrame(kept, columns=list(COLUMNS), dtype="str"), n_lost
+    return pd.DataFrame(kept, columns=[*COLUMNS, AS_READ], dtype="object"), n_lost

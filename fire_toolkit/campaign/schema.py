@@ -15,7 +15,7 @@ create table machine (
 );
 create index machine_by_judge on machine (judge)
 """
-VERSION = 6
+VERSION = 7
 # What an answer says (`said.py`); fault: why it cannot be read.
 SAID = (
     "query_id text, doc_id text, id integer, label text, no_vote text, flags text, comment text, "

@@ -31,12 +31,10 @@ from fire_toolkit.campaign.ledger import (
     EVENTS,
     RESTORED,
     STATES,
-    Version,
     after,
-    version_of,
 )
 from fire_toolkit.campaign.page_json import BESIDE
-from fire_toolkit.campaign.said import AS_READ, check_rows, keep_rows
+from fire_toolkit.campaign.said import AS_READ, Version, check_rows, keep_rows, version_of
 from fire_toolkit.campaign.schema import BY_ANNOTATION, SCHEMA, VERSION, VIEWS
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
@@ -147,8 +145,8 @@ class Store:
         """Return what is there of answers, of each the last word last."""
         found: dict[str, list[Version]] = {}
         rows = self.database.select(
-            f"select annotation, updated_at, state in {EVENTS}, seen_at, number, state, source, project, "
-            "answer from json_each(?) as wanted cross join answers on annotation = wanted.value "
+            f"select annotation, updated_at, state in {EVENTS}, seen_at, {', '.join(Version._fields[3:])} "
+            "from json_each(?) as wanted cross join answers on annotation = wanted.value "
             "order by 1, 2, 3, 4, 5",
             [json.dumps(list(set(annotations)))],
         )
@@ -297,7 +295,7 @@ class Store:
             return {**row, "state": EDITED}
         if same := [each for each in versions if each.is_of(moment)]:
             is_back = self._shows_now and last.state == DELETED and last in same
-            if not any(each.says(row["answer"]) for each in ([last] if is_back else same)):
+            if not any(each.says(row) for each in ([last] if is_back else same)):
                 return self._contradicting(row, versions)
             return {**row, "updated_at": last.updated_at, "state": RESTORED} if is_back else None
         self._n_earlier += 1
@@ -312,7 +310,7 @@ class Store:
         same = [each for each in there if not each.is_event and each.is_of(row["updated_at"])]
         if not same:
             return row
-        return None if any(v.says(row["answer"]) for v in same) else self._contradicting(row, versions)
+        return None if any(v.says(row) for v in same) else self._contradicting(row, versions)
 
     def _contradicting(self, row: Row, versions: Sequence[Version]) -> Row:
         self._n_contradicting += 1

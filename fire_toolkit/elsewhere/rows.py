@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.campaign.ledger import ANSWERED, Version, answer_text
-from fire_toolkit.campaign.said import AS_READ, read_said
+from fire_toolkit.campaign.ledger import ANSWERED, answer_text
+from fire_toolkit.campaign.said import AS_READ, Version, read_said
+from fire_toolkit.campaign.schema import SAID_NAMES
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.campaign.votes import DELETED
 from fire_toolkit.elsewhere.answers import BY_FILE
@@ -33,6 +32,8 @@ WHERE = "elsewhere"  # the entry of a row's answer that says with which tool it 
 _WORDS = ("values", "why", "comment")  # what an answer says, in many rows the same
 _TOLD = ("created_at", "updated_at", "seconds", "number", "round")
 _MILLISECONDS = len("2026-03-02T09:23:56.123")
+_MOMENT, _ROUND = map(SAID_NAMES.index, ("changed_at", "round_said"))
+_COMPARED = {name: SAID_NAMES.index(name) for name in ("label", "comment", "created_at", "duration_s")}
 
 
 def pseudonym_of(worker: str, *, key: bytes, source: str) -> str:
@@ -79,62 +80,40 @@ def new_rows(
     persons, keys = _keys(answers, name_of)
     versions = store.versions(keys) if store.has_answers() else {}
     said_of, is_round_known = cache(partial(_said, labels, file.tool)), file.is_round_known
-    columns_of = cache(lambda *words: _columns_said(said_of(*words)))
     source = f"{file.tool} of one person" if file.roles.get("annotator") == BY_FILE else Path(file.path).name
     same = {"source": f"file:{source}", "project": "", "state": ANSWERED, "seen_at": seen_at}
     same |= {"task": "", "queue": ""}
 
-    def entries() -> Iterator[tuple[tuple[str, str], str, dict[str, Any], bool]]:
+    def entries() -> Iterator[tuple[tuple[str, str], str, str, list[Any], bool]]:
         """Yield who gave each answer to which pair, its key, what it says, and whether that is new."""
-        words, told = (zip(*map(answers.get, names), strict=True) for names in (_WORDS, _TOLD))
-        for person, key, own, more in zip(persons, keys, words, told, strict=True):
-            created_at, updated_at, seconds, number, in_round = more
+        parts = (zip(*map(answers.get, names), strict=True) for names in (_WORDS, _TOLD, PAIR))
+        for person, key, words, told, pair in zip(persons, keys, *parts, strict=True):
+            created_at, updated_at, seconds, number, in_round = told
             there = versions.get(key, ())
             if not is_round_known:
-                in_round = json.loads(there[-1].answer).get(ROUND) if there else asked_in.get(person[1])
-            content = {
-                **said_of(*own),
-                "id": number,
-                "created_at": created_at or None,
-                "updated_at": updated_at or seen_at,
-                "lead_time": None if math.isnan(seconds) else seconds,
-            }
-            content |= {ROUND: in_round} if in_round is not None else {}
-            yield person, key, content, not there or _is_other(content, there, is_round_known=is_round_known)
+                in_round = there[-1].round_said if there else asked_in.get(person[1], 1)
+            answer, meant, fault = said_of(*words)
+            times = (created_at, updated_at or seen_at, None if math.isnan(seconds) else seconds)
+            said = [*pair, number, *meant, *times, None, "", None, in_round, 1, fault]
+            is_new = not there or _is_other(said, there, is_round_known=is_round_known)
+            yield person, key, answer, said, is_new
 
     found = entries() if versions else ()
-    redone = {who for who, _, content, is_new in found if is_new and content["updated_at"] == seen_at}
-    own = zip(*map(answers.get, (*_WORDS, *PAIR)), strict=True)
-    for (person, key, content, is_new), (*words, query_id, doc_id) in zip(entries(), own, strict=True):
-        if not is_new and (content["updated_at"] != seen_at or person not in redone):
+    redone = {who for who, _, _, said, is_new in found if is_new and said[_MOMENT] == seen_at}
+    for person, key, answer, said, is_new in entries():
+        if not is_new and (said[_MOMENT] != seen_at or person not in redone):
             continue
         if key in versions:
-            _as_version(content, versions[key][-1].updated_at, seen_at)
+            said[_MOMENT] = _as_version(said[_MOMENT], versions[key][-1].updated_at, seen_at)
         yield {
             **same,
             "annotation": key,
-            "updated_at": content["updated_at"],
+            "updated_at": said[_MOMENT],
             "pair_id": person[1],
             "annotator_id": person[0],
-            "answer": answer_text(content),
-            AS_READ: _as_read((query_id, doc_id), columns_of(*words), content),
+            "answer": answer,
+            AS_READ: tuple(said),
         }
-
-
-def _columns_said(content: Mapping[str, Any]) -> Sequence[Any] | None:
-    """Return label, no_vote, flags, comment, origin and controls as the record has them; None: unreadable."""
-    ((_, _, _, *columns, fault),) = read_said([""], [answer_text({**content, "id": 0})])
-    return None if fault else columns[:6]
-
-
-def _as_read(
-    pair: tuple[str, str], words: Sequence[Any] | None, content: Mapping[str, Any]
-) -> tuple[Any, ...] | None:
-    """Return what the record would read in an answer (`SAID`), whose words are read once for all alike."""
-    if words is None:
-        return None
-    times = (content["created_at"] or "", content["updated_at"], content["lead_time"])
-    return (*pair, content["id"], *words, *times, None, "", None, content.get(ROUND) or 1, 1, None)
 
 
 def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[tuple[str, str]], list[str]]:
@@ -155,36 +134,36 @@ def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[tu
     return persons, keys
 
 
-def _said(labels: Labels, tool: str, values: Values, why: str, comment: str) -> dict[str, Any]:
-    """Return what an answer says by its values, why it is no vote, and its comment."""
+def _said(
+    labels: Labels, tool: str, values: Values, why: str, comment: str
+) -> tuple[str, Sequence[Any], str | None]:
+    """Return what the record keeps of an answer's values, why it is no vote, and its comment.
+
+    That is as they were given, then label, no_vote, flags, comment, origin and controls as it has them of
+    answers of Label Studio, and why these cannot be read.
+    """
     meant = labels.of(values, tool) or ()
-    is_skip = bool(why) or SKIP in meant
+    is_skip, words = bool(why) or SKIP in meant, why or comment
     result = [{"from_name": RELEVANCE, "origin": "manual", "value": {"choices": list(meant)}}]
-    words = why or comment
     beside = [{"from_name": COMMENT, "value": {"text": [words]}}] if words else []
-    return {
-        "completed_by": None,
-        "result": [*([] if is_skip or not meant else result), *beside],
-        "was_cancelled": is_skip,
-        "given": values,
-        WHERE: tool,
-    }
+    content = {"id": 0, "result": [*([] if is_skip or not meant else result), *beside]}
+    ((_, _, _, *columns, fault),) = read_said([""], [answer_text(content | {"was_cancelled": is_skip})])
+    given = {"given": values, WHERE: tool} | ({COMMENT: words} if words else {})
+    return answer_text(given), columns[:6], fault
 
 
-def _is_other(content: Mapping[str, Any], versions: Sequence[Version], *, is_round_known: bool) -> bool:
+def _is_other(said: Sequence[Any], versions: Sequence[Version], *, is_round_known: bool) -> bool:
     """Whether an answer says something else than its last version, and is none of the versions before it."""
-    moment, last = content["updated_at"], versions[-1]
-    said = json.loads(last.answer)
-    is_same = all(content[entry] == said.get(entry) for entry in ("result", "lead_time", "created_at"))
-    if is_same and not (is_round_known and content[ROUND] != (said.get(ROUND) or 1)):
+    moment, last = said[_MOMENT], versions[-1]
+    if [getattr(last, name) for name in _COMPARED] == [said[place] for place in _COMPARED.values()] and not (
+        is_round_known and said[_ROUND] != last.round_said
+    ):
         return False
     is_before = moment[:_MILLISECONDS] < last.updated_at[:_MILLISECONDS]
     return not (is_before and moment in {each.updated_at for each in versions})
 
 
-def _as_version(content: dict[str, Any], last: str, seen_at: str) -> None:
-    """Give an answer a time that no other version of it has; last: that of the last one."""
-    moment = content["updated_at"]
+def _as_version(moment: str, last: str, seen_at: str) -> str:
+    """Return the time of a version, which no other of its answer has; last: that of the last one."""
     own, before = moment[:_MILLISECONDS], last[:_MILLISECONDS]
-    if not (own > before or (own < before and moment != seen_at)):
-        content["updated_at"] = just_after(last)
+    return moment if own > before or (own < before and moment != seen_at) else just_after(last)

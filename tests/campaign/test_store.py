@@ -227,7 +227,7 @@ def changed(path: Path, statement: str) -> None:
 
 def test_a_record_of_another_schema_or_of_something_else_is_refused(path: Path) -> None:
     changed(path, "create table films (title)")
-    refused("written in schema 0, expected 6", read_ledger, path)
+    refused("written in schema 0, expected 7", read_ledger, path)
 
 
 def test_what_was_done_on_the_page_is_kept_in_its_order_and_damage_named(path: Path) -> None:

@@ -2,15 +2,10 @@
 
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command import run
-
-from fire_toolkit.campaign.said import read_said
-from fire_toolkit.campaign.schema import SAID_NAMES
-from fire_toolkit.campaign.store import Store
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # answer_files, for the tests of this folder
 
@@ -30,10 +25,5 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def workspace(here: Path, begun: Path) -> Iterator[Path]:
-    """After each test: what the record has of each answer is what it would read in it."""
-    yield Path(shutil.copytree(begun, here, dirs_exist_ok=True))
-    with Store(here / "campaign.sqlite") as store:
-        kept = store.database.select(f"select pair_id, answer, {', '.join(SAID_NAMES)} from answers")
-    for pair, answer, *said in kept:
-        assert [tuple(said)] == list(read_said([pair], [answer]))
+def workspace(here: Path, begun: Path) -> Path:
+    return Path(shutil.copytree(begun, here, dirs_exist_ok=True))
