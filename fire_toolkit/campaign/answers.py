@@ -41,7 +41,7 @@ from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import BOM, text_of
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
-from fire_toolkit.resolution.judgments import utc_times
+from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables.checks import are_ids, is_id
 
 API = "api"
@@ -329,7 +329,7 @@ _spelled = lru_cache(1 << 12)(str)
 
 
 def _times(texts: Sequence[str | None], key: str) -> list[str]:
-    found = utc_times([text or "" for text in texts])
+    found = [utc_time(text) if text else "" for text in texts]
     if None in found:
         text = texts[found.index(None)] or ""
         raise Fault(f": {key} is {text[:40]!r}, expected a time as in ISO 8601")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pandas as pd
-import pyarrow as pa
-from pyarrow import compute
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped
@@ -109,25 +106,6 @@ def utc_time(text: str) -> str | None:
     except (ValueError, OverflowError):
         return None
     return _in_form(moment)
-
-
-def utc_times(texts: Sequence[str]) -> list[str | None]:
-    """Return what `utc_time` does of each text, an empty one for an empty one; those in our form at once.
-
-    Examples:
-        >>> utc_times(["2026-03-29T01:30:00.000000Z", "", "2026-03-29", "never"])
-        ['2026-03-29T01:30:00.000000Z', '', '2026-03-29T00:00:00.000000Z', None]
-    """
-    given = pa.array(texts, pa.large_string())
-    is_in_form = compute.match_substring_regex(given, f"^{_IN_FORM.pattern}$")
-    is_in_form = compute.and_(is_in_form, compute.greater_equal(given, "0001"))  # Arrow has a year 0
-    try:
-        given.filter(is_in_form).cast(pa.timestamp("us", "UTC"))
-        others = given.filter(compute.invert(is_in_form)).unique().to_pylist()
-    except pa.ArrowInvalid:  # a 30th of February
-        others = given.unique().to_pylist()
-    known = {text: utc_time(text) if text else "" for text in others}
-    return [known.get(text, text) for text in texts] if known else list(texts)
 
 
 def just_after(moment: str) -> str:
