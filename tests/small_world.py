@@ -114,7 +114,7 @@ def judge_matrix(
     """Return where the docs of the qrels stand when each row of a matrix is ranked."""
     held = [(scores, np.full(len(scores), -np.inf, dtype=scores.dtype))]
     ids = {"query_ids": pd.Index(query_ids, dtype="str"), "doc_ids": pd.Index(doc_ids, dtype="str")}
-    return rank_pairs(held, coded, **ids).under(coded).ranking
+    return rank_pairs(held, coded, **ids).under(coded)
 
 
 def join(

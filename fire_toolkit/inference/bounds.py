@@ -86,7 +86,7 @@ def score_bounds(ranking: JudgedRanking, measure: Measure, *, highest: int = 1) 
     if kind == "none" or measure.condensed or (ranking.rank != np.floor(ranking.rank)).any():
         return low, high
     highest = max(highest, int(ranking.ideal.grade.max(initial=0)))
-    ranking = replace(measure.view(ranking), strata=None)
+    ranking = replace(measure.view(ranking), strata=None, stratum=None)
     reach = _reach(ranking, measure)
     step = max(_CELLS // max(int(reach.max(initial=0)), 1), 1)
     for start in range(0, ranking.n_queries, step):

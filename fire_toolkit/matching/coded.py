@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import (
@@ -28,40 +27,6 @@ from fire_toolkit.tables.columns import packed_codes, places_in_order
 from fire_toolkit.words import n_of
 
 ABSENT = int(np.iinfo(np.int64).min)  # in the place of a relevance: these qrels do not hold the pair
-
-
-@dataclass(frozen=True, eq=False)
-class Strata:
-    """The parts of the pool that pairs belong to, as codes from 0 that all queries share.
-
-    of_entry: of each entry of a ranking; query, of_pair, relevance: of every pair of the qrels.
-    """
-
-    of_entry: Ints
-    query: Ints
-    of_pair: Ints
-    relevance: Ints
-
-    def at(self, entries: npt.NDArray[Any]) -> Strata:
-        """Return the strata of a ranking with these of the entries, in this order."""
-        return replace(self, of_entry=self.of_entry[entries])
-
-    def of(self, queries: Ints) -> Strata:
-        """Return the strata of a ranking of some queries (ascending), which become 0, 1, ..."""
-        part = self._of_pairs(np.isin(self.query, queries))
-        return replace(part, query=np.searchsorted(queries, part.query))
-
-    def with_level(self, level: int) -> Strata:
-        """Return the strata in which positives below grade `level` count as judged not relevant."""
-        return replace(self, relevance=at_level(self.relevance, level))
-
-    def judged(self) -> Strata:
-        """Return the strata of the judged pairs alone."""
-        return self._of_pairs(self.relevance >= 0)
-
-    def _of_pairs(self, kept: Bools) -> Strata:
-        pairs = {name: getattr(self, name)[kept] for name in ("query", "of_pair", "relevance")}
-        return replace(self, **pairs)
 
 
 def at_level(relevance: Ints, level: int) -> Ints:
@@ -86,12 +51,10 @@ class CodedQrels:
 
     def facts(self, places: Ints) -> dict[str, Any]:
         """Return what a ranking whose entries are the pairs at `places` has from its qrels."""
-        strata = None
-        if self.stratum is not None:
-            held = self.relevance != ABSENT
-            strata = Strata(self.stratum[places], self.query[held], self.stratum[held], self.relevance[held])
-        names = ("ideal", "n_nonrelevant", "n_undrawn")
-        return {name: getattr(self, name) for name in names} | {"strata": strata}
+        facts = {name: getattr(self, name) for name in ("ideal", "n_nonrelevant", "n_undrawn")}
+        if self.stratum is None:
+            return facts | {"strata": None, "stratum": None}
+        return facts | {"strata": self.where(self.relevance != ABSENT), "stratum": self.stratum[places]}
 
     def find(self, query: Ints, doc: Ints) -> Ints:
         """Return the place of each pair of codes, -1 where it is not among the pairs, or a code is -1."""
@@ -117,6 +80,13 @@ class CodedQrels:
         stratum = None if self.stratum is None else self.stratum[kept]
         return CodedQrels(self.queries[queries], self.docs, pairs, self.relevance[kept], stratum)
 
+    def where(self, kept: Bools) -> CodedQrels:
+        """Return the qrels with some of their pairs alone."""
+        if kept.all():
+            return self
+        stratum = None if self.stratum is None else self.stratum[kept]
+        return CodedQrels(self.queries, self.docs, self.pairs[kept], self.relevance[kept], stratum)
+
     @cached_property
     def query(self) -> Ints:
         """Return the index in `queries` of each pair."""
@@ -135,12 +105,7 @@ class CodedQrels:
     @cached_property
     def positives(self) -> CodedQrels:
         """Return the positives alone."""
-        kept = self.relevance >= 1
-        return (
-            self
-            if kept.all()
-            else CodedQrels(self.queries, self.docs, self.pairs[kept], self.relevance[kept])
-        )
+        return self.where(self.relevance >= 1)
 
     @cached_property
     def ideal(self) -> IdealRanking:

@@ -13,8 +13,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query, rows_of_lists, running_count
-from fire_toolkit.matching.coded import Strata, at_level
+from fire_toolkit.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    count_by_query,
+    number_groups,
+    rows_of_lists,
+    running_count,
+    starts_of_lists,
+)
+from fire_toolkit.matching.coded import CodedQrels, at_level
 from fire_toolkit.matching.ideal import IdealRanking
 
 
@@ -61,7 +70,10 @@ class JudgedRanking:
         n_undrawn: (n_queries,) docs pooled but not drawn for judging, retrieved or not.
         worst_rank: one past the deepest rank: a lower bound for the rank of what was not retrieved.
         n_extra_queries: queries of the run that the qrels do not hold; they are ignored.
-        strata: the parts of the pool, where the qrels tell them.
+        strata: the pairs of the qrels, where these tell which part of the pool each belongs to.
+        stratum: (n_entries,) that of each entry.
+        ties: (2, n_entries) the first and the last rank of the docs of each entry's score, where a measure is
+            to be its mean over all orders of tied docs; None: docs stand in the one order of their ranks.
     """
 
     query: Ints
@@ -74,12 +86,9 @@ class JudgedRanking:
     worst_rank: int
     last_rank: Ints
     n_extra_queries: int = 0
-    strata: Strata | None = None
-
-    @property
-    def ranking(self) -> JudgedRanking:
-        """Return itself, so that measures read it and a `ties.TiedRanking` alike."""
-        return self
+    strata: CodedQrels | None = None
+    stratum: Ints | None = None
+    ties: Ints | None = None
 
     @property
     def n_queries(self) -> int:
@@ -123,20 +132,33 @@ class JudgedRanking:
 
     def take(self, entries: npt.NDArray[Any], **changed: Any) -> JudgedRanking:
         """Return the ranking with these of its entries, in this order; `changed`: further fields."""
-        taken = {name: getattr(self, name)[entries] for name in ("query", "rank", "relevance")}
-        strata = self.strata and self.strata.at(entries)
-        return replace(self, **(taken | {"strata": strata} | changed))
+        names = ("query", "rank", "relevance", "stratum", "ties")
+        known = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        taken = {name: values[..., entries] for name, values in known.items()}
+        return replace(self, **(taken | changed))
 
-    def entries_of(self, queries: Ints) -> Ints:
-        """Return the entries of some queries (ascending)."""
-        start, stop = (np.searchsorted(self.query, queries, side) for side in ("left", "right"))
-        return rows_of_lists(start, stop - start)
+    @property
+    def tied_ranks(self) -> npt.NDArray[Any]:
+        """Return the first and the last rank of the docs of each entry's score."""
+        return np.tile(self.rank, (2, 1)) if self.ties is None else self.ties
+
+    @cached_property
+    def tied_queries(self) -> Ints:
+        """Return the queries of which a doc of the qrels is tied, ascending."""
+        first, last = self.tied_ranks
+        return np.asarray(np.unique(self.query[first < last]), dtype=np.int64)
+
+    @cached_property
+    def in_order(self) -> JudgedRanking:
+        """Return the ranking with its docs in the order of their ranks, tied or not."""
+        return self if self.ties is None else replace(self, ties=None)
 
     def of(self, queries: Ints) -> JudgedRanking:
         """Return the rankings of some queries (ascending), which become 0, 1, ..."""
         if queries.size == self.n_queries:
             return self
-        part = self.take(self.entries_of(queries))
+        start, stop = (np.searchsorted(self.query, queries, side) for side in ("left", "right"))
+        part = self.take(rows_of_lists(start, stop - start))
         return replace(
             part,
             query=np.searchsorted(queries, part.query),
@@ -145,7 +167,7 @@ class JudgedRanking:
             ideal=self.ideal.of(queries),
             n_nonrelevant=self.n_nonrelevant[queries],
             n_undrawn=self.n_undrawn[queries],
-            strata=part.strata and part.strata.of(queries),
+            strata=self.strata and self.strata.of(queries),
         )
 
     def with_level(self, level: int) -> JudgedRanking:
@@ -154,7 +176,7 @@ class JudgedRanking:
         return replace(
             self,
             relevance=at_level(self.relevance, level),
-            strata=self.strata and self.strata.with_level(level),
+            strata=self.strata and replace(self.strata, relevance=at_level(self.strata.relevance, level)),
             ideal=ideal,
             n_nonrelevant=self.n_nonrelevant + self.n_positives - ideal.n_positives,
         )
@@ -173,9 +195,10 @@ class JudgedRanking:
         return self.take(kept, last_rank=self.n_retrieved)
 
     def to_depth(self, k: int) -> JudgedRanking:
-        """Return the ranking as if the run had been cut at rank k."""
+        """Return the ranking as if the run had been cut at rank k; ties go as far as the lists do."""
         ends = {name: np.minimum(getattr(self, name), k) for name in ("n_retrieved", "last_rank")}
-        return self.take(self.rank <= k, worst_rank=min(self.worst_rank, k + 1), **ends)
+        part = self.take(self.rank <= k, worst_rank=min(self.worst_rank, k + 1), **ends)
+        return part if part.ties is None else replace(part, ties=np.minimum(part.ties, k))
 
     def condensed(self) -> JudgedRanking:
         """Return the top's judged docs alone, the others left out and the ranks closed up.
@@ -187,11 +210,18 @@ class JudgedRanking:
         kept = self.is_judged & self.is_in_top
         rank = running_count(self.query[kept])
         length = count_by_query(self.query[kept], self.n_queries)
+        ties = None
+        if self.ties is not None:
+            group = number_groups(self.query[kept], self.ties[0, kept])
+            count = np.bincount(group)
+            first = rank[starts_of_lists(count)[:-1]][group]
+            ties = np.stack([first, first + count[group] - 1])
         return self.take(
             kept,
             rank=rank.astype(np.float64),
             n_undrawn=np.zeros_like(self.n_undrawn),
-            strata=self.strata and self.strata.at(kept).judged(),
+            strata=self.strata and self.strata.where(self.strata.relevance >= 0),
+            ties=ties,
             n_retrieved=length,
             last_rank=length,
             worst_rank=int(rank.max(initial=0)) + 1,

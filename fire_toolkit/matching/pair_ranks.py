@@ -21,7 +21,7 @@ from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems, places_of
 from fire_toolkit.matching.ranking import ranks_in_rows
-from fire_toolkit.matching.ties import TiedRanking, places_in_order
+from fire_toolkit.matching.ties import places_in_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +55,13 @@ class PairRanks:
         keys = self.query[place] * (int(rank.max(initial=0)) + 1) + rank
         return place[np.argsort(keys, kind="stable")]  # the stable sort gains by the order of the queries
 
-    def under(self, coded: CodedQrels) -> TiedRanking:
-        """Return the rankings as the qrels see them, which hold some of the pairs, with their tied docs."""
+    def under(self, coded: CodedQrels, *, with_ties: bool = False) -> JudgedRanking:
+        """Return the rankings as the qrels see them, which hold some of the pairs."""
         at = place = self.by_rank
         if coded.pairs.size < self.pairs.size:
             place = places_among(np.searchsorted(self.pairs, coded.pairs), self.pairs.size)[at]
             at, place = at[place >= 0], place[place >= 0]
-        ranking = JudgedRanking(
+        return JudgedRanking(
             query=coded.query[place],
             rank=self.rank[at].astype(np.float64),
             relevance=coded.relevance[place],
@@ -69,9 +69,9 @@ class PairRanks:
             worst_rank=int(self.last_rank.max(initial=0)) + 1,
             last_rank=self.last_rank,
             n_extra_queries=self.n_extra_queries,
+            ties=np.stack([self.first[at], self.last[at]]) if with_ties else None,
             **coded.facts(place),
         )
-        return TiedRanking(ranking, self.first[at], self.last[at])
 
 
 def joined_ranks(coded: CodedQrels, parts: Sequence[tuple[Ints, PairRanks]]) -> PairRanks:

@@ -15,7 +15,6 @@ from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.pair_ranks import MatrixSource, look_up_pairs
 from fire_toolkit.matching.ranking import check_run_fits, split_runs
-from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.tables import Run
 
 AnyRun = Run | StoredRun | MatrixSource
@@ -48,7 +47,7 @@ def list_stored(runs: AnyRun | Sequence[AnyRun]) -> list[StoredRun | MatrixSourc
 class JoinedRun(NamedTuple):
     """A run joined with each of some qrels; cut: why all are cut at the run's top, None where none is."""
 
-    rankings: list[TiedRanking]
+    rankings: list[JudgedRanking]
     cut: Cut | None
 
 
@@ -85,14 +84,14 @@ def join_stored(
         n_shared=int(np.count_nonzero(ranks.last_rank)),
         has_known_doc=ranks.has_known_doc,
     )
-    rankings = [ranks.under(coded) for coded in qrels]
-    cut = find_cut([tied.ranking for tied in rankings], qrels)
-    return JoinedRun([tied.to_depth(cut.depth) for tied in rankings] if cut else rankings, cut)
+    rankings = [ranks.under(coded, with_ties=with_ties) for coded in qrels]
+    cut = find_cut([each.in_order for each in rankings], qrels)
+    return JoinedRun([each.to_depth(cut.depth) for each in rankings] if cut else rankings, cut)
 
 
 def judge_stored(run: StoredRun | MatrixSource, coded: CodedQrels) -> JudgedRanking:
     """Return where the docs of the qrels stand in `run`, which fits them, see `join_stored`."""
-    return join_stored(run, [coded], coded).rankings[0].ranking
+    return join_stored(run, [coded], coded).rankings[0]
 
 
 def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
@@ -110,7 +109,7 @@ def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
         >>> judge_run(rank_run(scored), code_qrels(qrels)).first_positive
         array([2.])
     """
-    return look_up_pairs(HeldRun("", run), coded).under(coded).ranking
+    return look_up_pairs(HeldRun("", run), coded).under(coded)
 
 
 def top_blocks(run: StoredRun | MatrixSource, depth: int | None) -> Iterable[RunBlock]:

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.arrays import Floats, count_by_query, running_count, share, starts_of_groups, sum_by_query
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import Seen, sum_gains
+from fire_toolkit.measures.reading import sum_gains
 
 
 def no_discount(rank: npt.NDArray[Any]) -> Floats:
@@ -28,71 +29,71 @@ def log_from_second(rank: npt.NDArray[Any]) -> Floats:
 
 
 @measure("CG[@k]", "linear, of top, monotone, graded", unit="gain")
-def cumulated_gain(seen: Seen, *, k: int | None = None) -> Floats:
+def cumulated_gain(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     """The sum of the grades in the top k, or of everything retrieved.
 
     Source: Järvelin and Kekäläinen, ACM TOIS 2002, eq. 1; SHREC.
     Convention: Negative relevances add nothing. Without a cutoff positives kept below the top do not count.
     """
-    return sum_gains(seen, no_discount, seen.ranking.n_retrieved if k is None else k)
+    return sum_gains(ranking, no_discount, ranking.n_retrieved if k is None else k)
 
 
 @measure("nCG[@k]", "linear, of top, share of top, over positives, graded")
-def normalised_gain(seen: Seen, *, k: int | None = None) -> Floats:
+def normalised_gain(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     """CG divided by the CG of the ideal ranking.
 
     Source: Järvelin and Kekäläinen, ACM TOIS 2002; SHREC.
     Convention: The ideal ranking holds all positives of the query, cut at k; 0 for a query without a
     positive.
     """
-    gain = sum_gains(seen, no_discount, seen.ranking.n_retrieved if k is None else k)
-    return share(gain, seen.ranking.ideal.gain(no_discount, k))
+    gain = sum_gains(ranking, no_discount, ranking.n_retrieved if k is None else k)
+    return share(gain, ranking.ideal.gain(no_discount, k))
 
 
 @measure("DCG[@k]", "linear, monotone, graded", unit="gain")
-def discounted_gain(seen: Seen, *, k: int | None = None) -> Floats:
+def discounted_gain(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     """The grades found, each divided by log2(rank + 1), summed.
 
     Source: The numerator of trec_eval ndcg, ndcg_cut_k.
     Convention: The gain is the grade; nDCG divides it by its ideal. SHREC's DCG is nDCG_J.
     """
-    return sum_gains(seen, log_of_next, k)
+    return sum_gains(ranking, log_of_next, k)
 
 
 @measure("nDCG[@k]", "linear, share of top, over positives, graded", also_called=("ndcg_cut",))
-def ndcg(seen: Seen, *, k: int | None = None) -> Floats:
+def ndcg(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     """The grades found, each divided by log2(rank + 1), summed and divided by the largest such sum.
 
     Source: Järvelin and Kekäläinen, ACM TOIS 2002, with trec_eval's discount: trec_eval ndcg, ndcg_cut_k.
     Convention: The gain is the grade. The ideal ranking holds all positives of the query, cut at k; 0 for a
     query without a positive. nDCG_J has the discount of the paper.
     """
-    return share(sum_gains(seen, log_of_next, k), seen.ranking.ideal.gain(log_of_next, k))
+    return share(sum_gains(ranking, log_of_next, k), ranking.ideal.gain(log_of_next, k))
 
 
 @measure("DCG_J[@k]", "linear, monotone, graded", unit="gain")
-def discounted_gain_j(seen: Seen, *, k: int | None = None) -> Floats:
+def discounted_gain_j(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     """The grades found, those from rank 2 divided by log2(rank), summed.
 
     Source: Järvelin and Kekäläinen, ACM TOIS 2002, eq. 2, with base 2.
     Convention: The gain is the grade; ranks 1 and 2 are not discounted.
     """
-    return sum_gains(seen, log_from_second, k)
+    return sum_gains(ranking, log_from_second, k)
 
 
 @measure("nDCG_J[@k]", "linear, share of top, over positives, graded")
-def ndcg_j(seen: Seen, *, k: int | None = None) -> Floats:
+def ndcg_j(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     """DCG_J divided by the DCG_J of the ideal ranking.
 
     Source: Järvelin and Kekäläinen, ACM TOIS 2002; what SHREC and the Princeton Shape Benchmark print as DCG.
     Convention: The ideal ranking holds all positives of the query, cut at k; 0 for a query without a
     positive.
     """
-    return share(sum_gains(seen, log_from_second, k), seen.ranking.ideal.gain(log_from_second, k))
+    return share(sum_gains(ranking, log_from_second, k), ranking.ideal.gain(log_from_second, k))
 
 
 @measure("Rndcg", "linear, over positives, graded")
-def ndcg_at_levels(seen: Seen) -> Floats:
+def ndcg_at_levels(ranking: JudgedRanking) -> Floats:
     """nDCG, averaged over the ranks at which the ideal ranking passes to a lower grade and over the end of
     the list.
 
@@ -100,7 +101,7 @@ def ndcg_at_levels(seen: Seen) -> Floats:
     Convention: With a positives of grade 2 and b of grade 1 the ranks are a and a + b. The end of the list
     counts where the list is longer than a + b + 1. 0 for a query without a positive.
     """
-    ranking, ideal = seen.ranking, seen.ranking.ideal
+    ideal = ranking.ideal
     starts = starts_of_groups(ideal.query, ideal.grade)
     ends = ideal.place[starts + np.diff(starts, append=ideal.query.size) - 1]
     query = ideal.query[starts]
@@ -113,8 +114,8 @@ def ndcg_at_levels(seen: Seen) -> Floats:
         is_in = ideal.place <= last[ideal.query]
         gains = ideal.grade[is_in] / log_of_next(ideal.place[is_in])
         best = sum_by_query(ideal.query[is_in], gains, ranking.n_queries)
-        total += share(sum_gains(seen, log_of_next, last), best)
+        total += share(sum_gains(ranking, log_of_next, last), best)
     n_levels = count_by_query(query, ranking.n_queries)
     goes_on = ranking.n_retrieved > ranking.n_positives + 1
-    whole = share(sum_gains(seen, log_of_next, ranking.n_retrieved), ideal.gain(log_of_next, None))
+    whole = share(sum_gains(ranking, log_of_next, ranking.n_retrieved), ideal.gain(log_of_next, None))
     return share(total + np.where(goes_on, whole, 0.0), np.where(n_levels > 0, n_levels + goes_on, 0))

@@ -13,7 +13,6 @@ import numpy as np
 from fire_toolkit.arrays import Floats, mean
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.results import Shown
 
 Unit = Literal["share", "rank", "gain", "count"]
@@ -60,7 +59,7 @@ class Definition(Shown):
         convention: what decides the number where sources differ (divisors, empty cases).
         per_query: from a JudgedRanking, and `k` and the parameters by name, to a float64 for each query.
         cutoff: whether the name takes `@k`.
-        is_linear: whether `per_query` also takes a `ties.TiedRanking`, and then gives its mean over all
+        is_linear: whether `per_query` also takes a ranking with ties, and then gives its mean over all
             orders of tied docs, see `reading`.
         variant: what stands after `/` in the name.
         unit: `share` lies in [0, 1] and is printed times 100; `rank` is 1-based; `gain` is a sum of grades;
@@ -231,23 +230,23 @@ class Measure(Shown):
             ranking = ranking.with_level(self.level)
         return ranking.condensed() if self.condensed else ranking
 
-    def per_query(self, seen: JudgedRanking | TiedRanking) -> Floats:
+    def per_query(self, ranking: JudgedRanking) -> Floats:
         """Return the value of each query of the qrels' universe.
 
         Args:
-            seen: a ranking that `view` has returned; or one with its ties, which `views.tied_view` has, where
-                the value is the mean over all orders of tied docs.
+            ranking: what `view` has returned; where it has ties, the value is the mean over all orders of
+                tied docs.
 
         Raises:
             UsageError: of ties, where the measure has no closed form of that mean.
             PluginError: the measure gave no value for each query.
         """
         own = self.definition
-        if not own.is_linear and isinstance(seen, TiedRanking):
+        if not own.is_linear and ranking.ties is not None:
             raise UsageError(f"{self.name}: its mean over all orders of tied docs has no closed form here")
         named: dict[str, Any] = {} if own.cutoff == "none" else {"k": self.k}
         named |= zip((p.name for p in own.parameters), self.arguments, strict=True)
-        values, n_queries = own.per_query(seen, **named), seen.ranking.n_queries
+        values, n_queries = own.per_query(ranking, **named), ranking.n_queries
         if values.shape != (n_queries,):
             shape = " × ".join(map(str, values.shape))
             raise PluginError(

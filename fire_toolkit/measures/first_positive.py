@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import Seen, has_found, rank_of_first, reciprocal_of_first
+from fire_toolkit.measures.reading import has_found, rank_of_first, reciprocal_of_first
 
 
 @measure("C@k", "linear, monotone, binary, by first positive", also_called=("Correct",))
-def success(seen: Seen, *, k: int) -> Floats:
+def success(ranking: JudgedRanking, *, k: int) -> Floats:
     """1 if a positive stands in the top k, else 0.
 
     Source: Rodriguez et al. 2022 (FIRE) §2.1; trec_eval success_k.
     Convention: 0 for a query without a positive, or missing from the run. Papers on video and image retrieval
     call it R@K, which it equals where each query has one positive.
     """
-    return has_found(seen, k)
+    return has_found(ranking, k)
 
 
 hit = replace(success, name="hit", summary="C@k under another name.", also_called=("hits", "HR"))
@@ -25,23 +26,23 @@ trec_success = replace(success, name="Success", summary="C@k as trec_eval names 
 
 
 @measure("NN", "linear, monotone, binary, by first positive", reads=1, also_called=("nearest_neighbor",))
-def nearest_neighbour(seen: Seen) -> Floats:
+def nearest_neighbour(ranking: JudgedRanking) -> Floats:
     """1 if the first doc is a positive, else 0: C@1 under the name of shape retrieval.
 
     Source: Shilane et al., SMI 2004 (Princeton Shape Benchmark); SHREC.
     Convention: The query itself must not stand in its own ranking.
     """
-    return has_found(seen, 1)
+    return has_found(ranking, 1)
 
 
 @measure("RR[@k]", "linear, monotone, by first positive", also_called=("MRR", "recip_rank"))
-def reciprocal_rank(seen: Seen, *, k: int | None = None) -> Floats:
+def reciprocal_rank(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     """One divided by the rank of the first positive; its mean is known as MRR.
 
     Source: trec_eval recip_rank.
     Convention: 0 where no positive was retrieved, or none in the top k.
     """
-    return reciprocal_of_first(seen, k)
+    return reciprocal_of_first(ranking, k)
 
 
 @measure(
@@ -51,14 +52,14 @@ def reciprocal_rank(seen: Seen, *, k: int | None = None) -> Floats:
     aggregate="median",
     also_called=("median_rank", "MdR", "MedianR"),
 )
-def median_rank(seen: Seen) -> Floats:
+def median_rank(ranking: JudgedRanking) -> Floats:
     """The median over queries of the rank of the first positive.
 
     Source: Median rank of text-video retrieval papers (HGR, MMT, CLIP4Clip).
     Convention: Where no positive was retrieved, or the query is missing from the run: one past the run's
     deepest rank, which is a lower bound. For an even number of queries the mean of the middle two.
     """
-    return rank_of_first(seen)
+    return rank_of_first(ranking)
 
 
 @measure(
@@ -67,11 +68,11 @@ def median_rank(seen: Seen) -> Floats:
     unit="rank",
     also_called=("mean_rank", "MeanR"),
 )
-def mean_rank(seen: Seen) -> Floats:
+def mean_rank(ranking: JudgedRanking) -> Floats:
     """The rank of the first positive, averaged over queries.
 
     Source: Mean rank of text-video retrieval papers (MMT, CLIP4Clip).
     Convention: Where no positive was retrieved, or the query is missing from the run: one past the run's
     deepest rank, which is a lower bound; exact for runs that rank the whole collection.
     """
-    return rank_of_first(seen)
+    return rank_of_first(ranking)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.arrays import Floats, share
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import Seen, sum_judged
+from fire_toolkit.measures.reading import sum_judged
 
 
-def _judged_share(seen: Seen, k: int) -> Floats:
-    n_judged = sum_judged(seen, np.ones_like, k=k, in_top=True)
-    return share(n_judged, np.minimum(seen.ranking.n_retrieved, k))
+def _judged_share(ranking: JudgedRanking, k: int) -> Floats:
+    n_judged = sum_judged(ranking, np.ones_like, k=k, in_top=True)
+    return share(n_judged, np.minimum(ranking.n_retrieved, k))
 
 
 @measure("Judged@k", "linear, of top, no score", no_bounds="measures how much is judged and is not a score")
-def judged(seen: Seen, *, k: int) -> Floats:
+def judged(ranking: JudgedRanking, *, k: int) -> Floats:
     """The share of the docs in the top k that have a judgment.
 
     Source: FIRE's p_annotated_preds (top 10); ir_measures Judged@k.
@@ -23,7 +24,7 @@ def judged(seen: Seen, *, k: int) -> Floats:
     relevance is pooled but not judged, and does not count (ir_measures counts it). 0 where nothing was
     retrieved.
     """
-    return _judged_share(seen, k)
+    return _judged_share(ranking, k)
 
 
 @measure(
@@ -32,11 +33,11 @@ def judged(seen: Seen, *, k: int) -> Floats:
     no_bounds="measures how much is judged and is not a score",
     also_called=("hole",),
 )
-def unjudged(seen: Seen, *, k: int) -> Floats:
+def unjudged(ranking: JudgedRanking, *, k: int) -> Floats:
     """The share of the docs in the top k that have no judgment.
 
     Source: One minus Judged@k.
     Convention: Divided by min(k, docs ranked); pooled but not judged (a negative relevance) is unjudged. 0
     where nothing was retrieved.
     """
-    return np.where(seen.ranking.n_retrieved > 0, 1 - _judged_share(seen, k), 0.0)
+    return np.where(ranking.n_retrieved > 0, 1 - _judged_share(ranking, k), 0.0)

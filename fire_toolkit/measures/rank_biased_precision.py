@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Parameter, measure
-from fire_toolkit.measures.reading import Seen, sum_judged, sum_positives
+from fire_toolkit.measures.reading import sum_judged, sum_positives
 
 PERSISTENCE = Parameter("p", example=0.8, low=0.0, high=1.0)
 
 
 @measure("RBP", "linear, monotone", parameters=(PERSISTENCE,))
-def rank_biased_precision(seen: Seen, *, p: float) -> Floats:
+def rank_biased_precision(ranking: JudgedRanking, *, p: float) -> Floats:
     """(1 − p) Σ p^(rank − 1) over the positives found.
 
     Source: Moffat and Zobel, ACM TOIS 2008.
     Convention: Positives count 1 whatever their grade. A lower bound: RBP_residual says how much unjudged
     docs, and those past the end of the list, could add.
     """
-    return (1 - p) * sum_positives(seen, lambda rank: np.power(p, rank - 1))
+    return (1 - p) * sum_positives(ranking, lambda rank: np.power(p, rank - 1))
 
 
 @measure(
@@ -28,11 +29,11 @@ def rank_biased_precision(seen: Seen, *, p: float) -> Floats:
     parameters=(PERSISTENCE,),
     no_bounds="is itself how far RBP could rise; take the bounds of RBP",
 )
-def rank_biased_residual(seen: Seen, *, p: float) -> Floats:
+def rank_biased_residual(ranking: JudgedRanking, *, p: float) -> Floats:
     """The weight that RBP gives to unjudged docs and to all places past the end of the list.
 
     Source: Moffat and Zobel, ACM TOIS 2008.
     Convention: RBP lies between RBP and RBP + RBP_residual whatever the unjudged docs are; 1 for a query
     missing from the run.
     """
-    return 1 - (1 - p) * sum_judged(seen, lambda rank: np.power(p, rank - 1))
+    return 1 - (1 - p) * sum_judged(ranking, lambda rank: np.power(p, rank - 1))

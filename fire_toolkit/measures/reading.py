@@ -1,8 +1,8 @@
 """What measures read of a ranking: how many positives, their gains and precisions, the rank of the first.
 
-Each is a function of `seen`: a JudgedRanking, whose docs stand in one order; or a TiedRanking, of which it
-is the mean over all orders of docs of equal score, in closed form. So a measure that is linear in one of
-these is written once, and has its mean over all orders without more.
+Each is a function of a JudgedRanking, whose docs stand in one order; or, of one with ties, the mean over all
+orders of docs of equal score, in closed form. So a measure that is linear in one of these is written once,
+and has its mean over all orders without more.
 
 A group of tied docs has the ranks first to last; every order of its docs is as likely as any other.
 
@@ -21,9 +21,7 @@ import numpy.typing as npt
 from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query, starts_of_groups, sum_by_query
 from fire_toolkit.matching.ideal import Discount, at_ranks
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.ties import TiedRanking
 
-Seen = JudgedRanking | TiedRanking
 Cut = int | Ints | None  # one for all queries, one for each, or none
 
 
@@ -46,68 +44,72 @@ class PositiveGroups(NamedTuple):
         return self.last - self.first + 1
 
 
-def count_found(seen: Seen, k: Cut) -> Ints | Floats:
+def count_found(ranking: JudgedRanking, k: Cut) -> Ints | Floats:
     """Return how many positives the top k of each query holds."""
-    if isinstance(seen, TiedRanking):
-        return _expected_sum(seen, np.ones_like, seen.ranking.is_positive, k)
-    return count_by_query(seen.found.to(k).query, seen.n_queries)
+    if ranking.ties is not None:
+        return _expected_sum(ranking, np.ones_like, ranking.is_positive, k)
+    return count_by_query(ranking.found.to(k).query, ranking.n_queries)
 
 
-def sum_positives(seen: Seen, weight: Callable[[npt.NDArray[Any]], Floats]) -> Floats:
+def sum_positives(ranking: JudgedRanking, weight: Callable[[npt.NDArray[Any]], Floats]) -> Floats:
     """Return Σ weight(rank) over the positives of each query."""
-    if isinstance(seen, TiedRanking):
-        return _expected_sum(seen, weight, seen.ranking.is_positive, None)
-    return sum_by_query(seen.found.query, weight(seen.found.rank), seen.n_queries)
+    if ranking.ties is not None:
+        return _expected_sum(ranking, weight, ranking.is_positive, None)
+    return sum_by_query(ranking.found.query, weight(ranking.found.rank), ranking.n_queries)
 
 
 def sum_judged(
-    seen: Seen, weight: Callable[[npt.NDArray[Any]], Floats], *, k: Cut = None, in_top: bool = False
+    ranking: JudgedRanking,
+    weight: Callable[[npt.NDArray[Any]], Floats],
+    *,
+    k: Cut = None,
+    in_top: bool = False,
 ) -> Floats:
     """Return Σ weight(rank) over the judged docs of the top k; `in_top`: none kept below the top counts."""
-    ranking = seen.ranking
     is_counted = ranking.is_judged & ranking.is_in_top if in_top else ranking.is_judged
-    if isinstance(seen, TiedRanking):
-        return _expected_sum(seen, weight, is_counted, k)
+    if ranking.ties is not None:
+        return _expected_sum(ranking, weight, is_counted, k)
     is_counted = is_counted & (ranking.rank <= _cut(k, ranking.query))
     return sum_by_query(ranking.query[is_counted], weight(ranking.rank[is_counted]), ranking.n_queries)
 
 
-def sum_gains(seen: Seen, discount: Discount, k: Cut = None) -> Floats:
+def sum_gains(ranking: JudgedRanking, discount: Discount, k: Cut = None) -> Floats:
     """Return Σ grade / discount(rank) over the positives of the top k of each query."""
-    if not isinstance(seen, TiedRanking):
-        found = seen.found.to(k)
-        return sum_by_query(found.query, found.grade / at_ranks(found.rank, discount), seen.n_queries)
-    ranking = seen.ranking
+    if ranking.ties is None:
+        found = ranking.found.to(k)
+        return sum_by_query(found.query, found.grade / at_ranks(found.rank, discount), ranking.n_queries)
     total = np.zeros(ranking.n_queries)
     for grade in np.unique(ranking.relevance[ranking.is_positive]):
-        total += grade * _expected_sum(seen, lambda rank: 1 / discount(rank), ranking.relevance == grade, k)
+        total += grade * _expected_sum(
+            ranking, lambda rank: 1 / discount(rank), ranking.relevance == grade, k
+        )
     return total
 
 
-def sum_precisions(seen: Seen, k: Cut = None) -> Floats:
+def sum_precisions(ranking: JudgedRanking, k: Cut = None) -> Floats:
     """Return Σ precision at the rank of each positive of the top k of each query.
 
     Place i of a group is a positive with probability r / n, and then has (i − 1)(r − 1) / (n − 1) positives
     of the group above it.
     """
-    if not isinstance(seen, TiedRanking):
-        found = seen.found.to(k)
-        return sum_by_query(found.query, found.place / found.rank, seen.n_queries)
-    groups = _positive_groups(seen)
+    if ranking.ties is None:
+        found = ranking.found.to(k)
+        return sum_by_query(found.query, found.place / found.rank, ranking.n_queries)
+    groups = _positive_groups(ranking)
     n, r, above = groups.size, groups.n_positive, groups.first - 1
     m = np.clip(_cut(k, groups.query) - above, 0, n)
     harmonic = np.cumsum(np.append(0.0, 1 / np.arange(1, int(groups.last.max(initial=0)) + 1)))
     inverse = harmonic[above + m] - harmonic[above]  # Σ 1 / rank over the places
     each = (r - 1) / np.maximum(n - 1, 1)
     value = r / n * ((groups.n_before + 1) * inverse + each * (m - (above + 1) * inverse))
-    return sum_by_query(groups.query, value, seen.ranking.n_queries)
+    return sum_by_query(groups.query, value, ranking.n_queries)
 
 
-def has_found(seen: Seen, k: int) -> Floats:
+def has_found(ranking: JudgedRanking, k: int) -> Floats:
     """Return 1 for each query with a positive in its top k, else 0; in ties the probability of one."""
-    if not isinstance(seen, TiedRanking):
-        return (seen.first_positive <= k).astype(np.float64)
-    groups = _positive_groups(seen)
+    if ranking.ties is None:
+        return (ranking.first_positive <= k).astype(np.float64)
+    groups = _positive_groups(ranking)
     n, r = groups.size, groups.n_positive
     m = np.clip(k - groups.first + 1, 0, n)  # places of the group in the top k
     fewer, more = np.minimum(r, m), np.maximum(r, m)
@@ -115,18 +117,18 @@ def has_found(seen: Seen, k: int) -> Floats:
     for step in range(int(fewer.max(initial=0))):
         is_on = step < fewer
         none[is_on] *= np.maximum(n - more - step, 0)[is_on] / (n - step)[is_on]
-    missed = np.ones(seen.ranking.n_queries)
+    missed = np.ones(ranking.n_queries)
     np.multiply.at(missed, groups.query, none)
     return 1 - missed
 
 
-def reciprocal_of_first(seen: Seen, k: int | None) -> Floats:
+def reciprocal_of_first(ranking: JudgedRanking, k: int | None) -> Floats:
     """Return 1 / rank of the first positive of each query; 0 where none stands in the top k."""
     last = np.inf if k is None else k
-    if not isinstance(seen, TiedRanking):
-        return np.where(seen.first_positive <= last, 1 / seen.first_positive, 0.0)
-    groups = _first_groups(seen)
-    value = np.zeros(seen.ranking.n_queries)
+    if ranking.ties is None:
+        return np.where(ranking.first_positive <= last, 1 / ranking.first_positive, 0.0)
+    groups = _first_groups(ranking)
+    value = np.zeros(ranking.n_queries)
     n, r, place = groups.size, groups.n_positive, np.arange(groups.query.size)
     chance = r / n
     for step in range(int((n - r).max(initial=-1)) + 1):
@@ -139,40 +141,40 @@ def reciprocal_of_first(seen: Seen, k: int | None) -> Floats:
     return value
 
 
-def rank_of_first(seen: Seen) -> Floats:
+def rank_of_first(ranking: JudgedRanking) -> Floats:
     """Return the rank of each query's first positive; the worst rank where none was retrieved."""
-    if not isinstance(seen, TiedRanking):
-        return np.minimum(seen.first_positive, seen.worst_rank)
-    groups = _first_groups(seen)
-    rank = np.full(seen.ranking.n_queries, float(seen.ranking.worst_rank))
+    if ranking.ties is None:
+        return np.minimum(ranking.first_positive, ranking.worst_rank)
+    groups = _first_groups(ranking)
+    rank = np.full(ranking.n_queries, float(ranking.worst_rank))
     rank[groups.query] = groups.first - 1 + (groups.size + 1) / (groups.n_positive + 1)
     return rank
 
 
-def _positive_groups(tied: TiedRanking) -> PositiveGroups:
-    is_positive = tied.ranking.is_positive
-    query, first, last = (a[is_positive] for a in (tied.ranking.query, tied.first, tied.last))
+def _positive_groups(tied: JudgedRanking) -> PositiveGroups:
+    is_positive = tied.is_positive
+    query, first, last = (a[is_positive] for a in (tied.query, *tied.tied_ranks))
     starts = starts_of_groups(query, first)
     count = np.diff(starts, append=query.size)
     n_before = starts - np.searchsorted(query, query[starts])
     return PositiveGroups(query[starts], first[starts], last[starts], count, n_before)
 
 
-def _first_groups(tied: TiedRanking) -> PositiveGroups:
+def _first_groups(tied: JudgedRanking) -> PositiveGroups:
     """Return the first group of each query that holds a positive."""
     groups = _positive_groups(tied)
     return PositiveGroups(*(each[groups.n_before == 0] for each in groups))
 
 
 def _expected_sum(
-    tied: TiedRanking, weight: Callable[[npt.NDArray[Any]], Floats], entries: Bools, k: Cut
+    tied: JudgedRanking, weight: Callable[[npt.NDArray[Any]], Floats], entries: Bools, k: Cut
 ) -> Floats:
     """Return for each query the expected sum of the weights of the ranks of some entries, in the top k."""
-    query, first, last = (a[entries] for a in (tied.ranking.query, tied.first, tied.last))
+    query, first, last = (a[entries] for a in (tied.query, *tied.tied_ranks))
     summed = np.cumsum(np.append(0.0, weight(np.arange(1.0, int(last.max(initial=0)) + 1))))
     cut = _cut(k, query)
     mean = (summed[np.minimum(last, cut)] - summed[np.minimum(first - 1, cut)]) / (last - first + 1)
-    return sum_by_query(query, mean, tied.ranking.n_queries)
+    return sum_by_query(query, mean, tied.n_queries)
 
 
 def _cut(k: Cut, query: Ints) -> Ints:

@@ -20,7 +20,6 @@ from fire_toolkit.arrays import (
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.cumulated_gain import log_of_next
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import Seen
 
 EPSILON = 0.00001
 LONGEST = 1000  # docs of a query that NIST's program reads
@@ -50,17 +49,17 @@ class SampledPool:
 
 def sampled_pool(ranking: JudgedRanking) -> SampledPool:
     """Return the strata of the qrels of a ranking."""
-    strata = ranking.strata
-    if strata is None:
+    strata, stratum = ranking.strata, ranking.stratum
+    if strata is None or strata.stratum is None or stratum is None:
         n_judged = ranking.n_positives + ranking.n_nonrelevant
         pairs, of_entry = (ranking.ideal.query, ranking.ideal.grade), np.zeros_like(ranking.query)
         return SampledPool(1, of_entry, *pairs, share(n_judged + ranking.n_undrawn, n_judged))
-    n_strata = int(strata.of_pair.max(initial=0)) + 1
-    pair, relevance, n_all = strata.query * n_strata + strata.of_pair, strata.relevance, ranking.n_queries
+    n_strata = int(strata.stratum.max(initial=0)) + 1
+    pair, relevance, n_all = strata.query * n_strata + strata.stratum, strata.relevance, ranking.n_queries
     n_pooled, n_judged = (count_by_query(each, n_all * n_strata) for each in (pair, pair[relevance >= 0]))
     positive = relevance >= 1
     weight = share(n_pooled, n_judged)
-    return SampledPool(n_strata, strata.of_entry, pair[positive], relevance[positive], weight)
+    return SampledPool(n_strata, stratum, pair[positive], relevance[positive], weight)
 
 
 def _estimated_positives(ranking: JudgedRanking) -> Floats:
@@ -210,14 +209,14 @@ def inferred_precision(ranking: JudgedRanking, *, k: int) -> Floats:
 
 
 @measure("inum_rel", "linear, of top", unit="count", aggregate="sum", no_bounds=_NO_BOUNDS)
-def inferred_number(seen: Seen) -> Floats:
+def inferred_number(ranking: JudgedRanking) -> Floats:
     """The number of positives in the pool, estimated from its judged part.
 
     Source: Yilmaz, Kanoulas and Aslam, SIGIR 2008 (ε = 1e-5); NIST's sample_eval.pl, inum_rel.
     Convention: Of a stratum's N pooled docs, n of them judged and r positive, r N / n are taken as positives.
     Summed over the queries of the qrels; the run does not matter.
     """
-    return _estimated_positives(seen.ranking)
+    return _estimated_positives(ranking)
 
 
 @measure("inum_rel_ret", "of top", unit="count", aggregate="sum", reads=LONGEST, no_bounds=_NO_BOUNDS)

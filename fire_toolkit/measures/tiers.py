@@ -3,43 +3,44 @@
 from __future__ import annotations
 
 from fire_toolkit.arrays import Floats, share
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import Seen, count_found
+from fire_toolkit.measures.reading import count_found
 
 
-def _recall_at(seen: Seen, multiple: int) -> Floats:
+def _recall_at(ranking: JudgedRanking, multiple: int) -> Floats:
     """Return the share of each query's positives that stand in the top `multiple` × |G|."""
-    n_positives = seen.ranking.n_positives
-    return share(count_found(seen, multiple * n_positives), n_positives)
+    n_positives = ranking.n_positives
+    return share(count_found(ranking, multiple * n_positives), n_positives)
 
 
 @measure("Rprec", "linear, over positives", also_called=("R-precision", "RP"))
-def r_precision(seen: Seen) -> Floats:
+def r_precision(ranking: JudgedRanking) -> Floats:
     """The share of positives in the top R, where R is the number of positives of the query.
 
     Source: trec_eval Rprec.
     Convention: Divided by R, also where fewer docs were retrieved; 0 for a query without a positive.
     """
-    return _recall_at(seen, 1)
+    return _recall_at(ranking, 1)
 
 
 @measure("FT", "linear, over positives", also_called=("first_tier",))
-def first_tier(seen: Seen) -> Floats:
+def first_tier(ranking: JudgedRanking) -> Floats:
     """The first tier: the share of the query's positives that stand in the top |G|.
 
     Source: Shilane et al., SMI 2004 (Princeton Shape Benchmark); SHREC.
     Convention: |G| is the size of the query's class without the query (|C| − 1), which must not stand in its
     own ranking; equals Rprec. 0 for a query without a positive.
     """
-    return _recall_at(seen, 1)
+    return _recall_at(ranking, 1)
 
 
 @measure("ST", "linear, over positives", also_called=("second_tier",))
-def second_tier(seen: Seen) -> Floats:
+def second_tier(ranking: JudgedRanking) -> Floats:
     """The second tier: the share of the query's positives that stand in the top 2|G|.
 
     Source: Shilane et al., SMI 2004 (Princeton Shape Benchmark); SHREC.
     Convention: |G| is the size of the query's class without the query, as for FT. 0 for a query without a
     positive.
     """
-    return _recall_at(seen, 2)
+    return _recall_at(ranking, 2)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.ties import SETTLING_RULES, TiedRanking
+from fire_toolkit.matching.ties import SETTLING_RULES, settled
 from fire_toolkit.measures.definition import Measure
 
 
 def values_of(
-    tied: TiedRanking, measures: Sequence[Measure], rule: str | None = None, *, queries: Ints | None = None
+    ranking: JudgedRanking,
+    measures: Sequence[Measure],
+    rule: str | None = None,
+    *,
+    queries: Ints | None = None,
 ) -> Floats:
     """Return the value of each measure for each query: measures × queries.
 
     Args:
-        tied: the ranking with its ties.
+        ranking: with its ties, where there is a rule for them.
         measures: one or more.
         rule: one of `TIE_RULES`; those of `SETTLING_RULES` are applied to what a measure's modifiers leave;
             `expected` is the mean of each measure over all orders of tied docs; others, and None, leave the
@@ -31,20 +34,13 @@ def values_of(
     for measure in measures:
         key = measure.level, measure.condensed
         if key not in views:
-            seen: JudgedRanking | TiedRanking = measure.view(tied.ranking)
-            if rule in SETTLING_RULES and tied.tied_queries.size:
-                seen = tied_view(tied, measure)
-            seen = seen if queries is None else seen.of(queries)
-            views[key] = seen.settled(str(rule)) if isinstance(seen, TiedRanking) else seen
+            view = measure.view(ranking)
+            view = view if queries is None else view.of(queries)
+            is_settled = rule in SETTLING_RULES and ranking.tied_queries.size > 0
+            views[key] = settled(view, str(rule)) if is_settled else view.in_order
         values = measure.per_query(views[key])
         if rule == "expected":  # queries without tied docs have the value of their one order
             values = values.copy()
-            values[tied.tied_queries] = measure.per_query(tied_view(tied.of(tied.tied_queries), measure))
+            values[ranking.tied_queries] = measure.per_query(measure.view(ranking.of(ranking.tied_queries)))
         rows.append(values)
     return np.stack(rows)
-
-
-def tied_view(tied: TiedRanking, measure: Measure) -> TiedRanking:
-    """Return the ranking as the measure's modifiers have it, with its ties."""
-    ranking = measure.view(tied.ranking)
-    return tied.condensed(ranking) if measure.condensed else replace(tied, ranking=ranking)

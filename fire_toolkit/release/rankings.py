@@ -64,7 +64,7 @@ def rankings_of(
     union, tops, ranks = all_pairs(coded), [], []
     for run in list_stored(runs):
         found = run.rank_pairs(union, None) if isinstance(run, MatrixSource) else look_up_pairs(run, union)
-        cut = find_cut([found.under(each).ranking for each in coded], coded)
+        cut = find_cut([found.under(each) for each in coded], coded)
         most = cut.depth if cut else int(found.rank.max(initial=0))
         place = np.flatnonzero((found.rank > 0) & (found.rank <= most))
         ids = {"query_id": union.queries[union.query[place]], "doc_id": union.docs[union.doc[place]]}

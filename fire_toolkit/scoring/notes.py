@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
 from fire_toolkit.measures.defaults import ESTIMATES, LEAST_DRAWN
 from fire_toolkit.measures.views import values_of
@@ -64,7 +63,7 @@ def notes_on_qrels(coded: Mapping[str, CodedQrels], measures: Sequence[Measure])
 
 
 def notes_on_ties(
-    run_id: str, name: str, tied: TiedRanking, values: Floats, measures: Sequence[Measure]
+    run_id: str, name: str, tied: JudgedRanking, values: Floats, measures: Sequence[Measure]
 ) -> Iterator[Note]:
     """Yield how many queries a tie could change by the qrels of a name, and the scores at either end."""
     queries = tied.tied_queries

@@ -105,8 +105,8 @@ def score_runs(
         values = {name: values_of(tied, parsed, ties) for name, tied in by.items()}
         for name, tied in by.items() if ties is not None else ():
             notes += notes_on_ties(run.run_id, name, tied, values[name], parsed)
-        notes += notes_on_run(run.run_id, {name: tied.ranking for name, tied in by.items()}, parsed)
-        reaches.append(Reach.of(run.run_id, [tied.ranking for tied in joined], cut))
+        notes += notes_on_run(run.run_id, by, parsed)
+        reaches.append(Reach.of(run.run_id, joined, cut))
         of_all = [[m.aggregate(of) for m, of in zip(parsed, own, strict=True)] for own in values.values()]
         table = np.array(of_all).T[None]  # 1 or 1 + queries × measures × 1 or 3
         if per_query:

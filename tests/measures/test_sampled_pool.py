@@ -166,7 +166,7 @@ def test_strata_follow_docs_that_a_tie_rule_moves() -> None:
     pairs: Judged = {"a": ("1", 1), "b": ("2", 0), "c": ("2", -1), "z": ("1", -1)}
     coded = code_qrels(tables({}, {"q": pairs})[1])
     run = HeldRun("m", make_run({"q": dict.fromkeys("abc", 1)}))
-    tied = look_up_pairs(run, coded, with_ties=True).under(coded)
+    tied = look_up_pairs(run, coded, with_ties=True).under(coded, with_ties=True)
     for rule, ranked in (("optimistic", ["a", "c", "b"]), ("pessimistic", ["b", "c", "a"])):
         found = values_of(tied, [parse_measure("xinfAP")], rule)
         assert found[0, 0] == pytest.approx(sampled(ranked, pairs)["xinfAP"])
