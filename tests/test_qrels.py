@@ -8,8 +8,7 @@ from small_world import made, make_qrels
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.qrels import POLICIES, augment_qrels, change_counts, include_machine
-from fire_toolkit.tables import Labels, Qrels, check_changes, check_labels, check_qrels
-from fire_toolkit.tables.validity import ALONE
+from fire_toolkit.tables import ALONE, Labels, Qrels, check_changes, check_labels, check_qrels
 
 Relevances = dict[str, int]
 

@@ -23,9 +23,8 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import RELEVANCE, Guideline, choose_grades
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.results import Result
-from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
+from fire_toolkit.tables import ALONE, DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
 from fire_toolkit.tables.columns import codes_of, listed, packed_codes
-from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.words import inert
 
 DUPLICATE = "duplicate"

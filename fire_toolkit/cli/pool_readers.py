@@ -33,9 +33,8 @@ from fire_toolkit.formats.tables.table_files import (
 from fire_toolkit.guidelines.model import choose_grades
 from fire_toolkit.machines.scores import scores_of_answers
 from fire_toolkit.pooling.registry import parse_strategy
-from fire_toolkit.tables import MachineJudgments, Pool, PoolSources, check_pool
+from fire_toolkit.tables import ALONE, MachineJudgments, Pool, PoolSources, check_pool
 from fire_toolkit.tables.columns import numbers_of, texts_of
-from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import NONE, checked, manifest_of, writer_of
 from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds

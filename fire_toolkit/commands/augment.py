@@ -27,12 +27,11 @@ from fire_toolkit.inference.background import DROP, Unusable
 from fire_toolkit.inference.votes import Votes, votes_of_labels, words_of_errors
 from fire_toolkit.machines.scores import labels_of_answers
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import Changes, Labels, MachineJudgments, Pool, Qrels
+from fire_toolkit.tables import Changes, Labels, MachineJudgments, Pool, Qrels, QueryLabels
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.evidence import MOST_ROWS, words_of_machine
 from fire_toolkit.tables.further import DEEP, SAMPLE
-from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of, numbers_of
 
 _SHOWN = 5  # queries that lost the only positive

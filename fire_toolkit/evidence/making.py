@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Ints
-from fire_toolkit.tables import Changes, Disputes, Labels, Pool, Qrels, QueryDesign
+from fire_toolkit.tables import Changes, Disputes, Labels, Pool, Qrels, QueryDesign, QueryLabels
 from fire_toolkit.tables.columns import PAIR, code_pairs
 from fire_toolkit.tables.design import CLASSES, DESIGN, kinds_of_votes, n_votes_by_design
 from fire_toolkit.tables.evidence import TAKEN_OUT, UNJUDGED, check_evidence
 from fire_toolkit.tables.further import SAMPLE
-from fire_toolkit.tables.validity import QueryLabels
 
 _OF_LABELS = ("label", "method", "n_judgments", "n_agree")
 _KINDS = {"is_disputed": False, "is_drawn": False, "is_usable": True}

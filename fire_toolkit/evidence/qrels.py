@@ -10,10 +10,9 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Changes, Labels, Pool, Qrels, check_changes, check_qrels
+from fire_toolkit.tables import Changes, Labels, Pool, Qrels, check_changes, check_qrels, refuse_alone
 from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 from fire_toolkit.tables.further import DEEP, ORIGINAL, SAMPLE, SHALLOW
-from fire_toolkit.tables.validity import refuse_alone
 from fire_toolkit.words import n_of
 
 POLICIES = ("union", "override", "drop")

@@ -15,12 +15,11 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.qrels import lift_originals, words_of_shared
 from fire_toolkit.inference.audit import AuditedLabels, labels_by_band, with_answers
 from fire_toolkit.inference.judged_pairs import JudgedPairs
-from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign
+from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign, QueryLabels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.evidence import TAKEN_OUT, Evidence, Facts
 from fire_toolkit.tables.further import SAMPLE
-from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of
 
 FLAG, KEEP, DROP = POLICIES = ("flag", "keep", "drop")

@@ -20,8 +20,7 @@ from fire_toolkit.arrays import Floats, Ints, count_by_query, rows_of_lists, sta
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, values_of
 from fire_toolkit.matching.blocks import StoredRun
-from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.matching.ideal import IdealRanking
+from fire_toolkit.matching.coded import CodedQrels, IdealRanking
 from fire_toolkit.matching.pair_ranks import MatrixSource
 from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures

@@ -5,6 +5,5 @@ as integers, `stored_runs` runs in every form that they come in, and `coded` qre
 `judged_ranking`: where the docs of the qrels stand in each ranking; `pair_ranks` looks up any pairs.
 
 The others change what is read: `own_items` leaves out a query's own item, `groups` ranks some docs alone,
-`ties` settles equal scores by other rules, `alike` reads a run equally deep under two labellings. `ideal` is
-the best ranking there could be.
+`ties` settles equal scores by other rules, `alike` reads a run equally deep under two labellings.
 """

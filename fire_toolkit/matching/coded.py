@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import (
     Bools,
+    Floats,
     Ints,
     are_firsts,
     count_by_query,
@@ -19,19 +21,72 @@ from fire_toolkit.arrays import (
     rows_of_lists,
     starts_of_groups,
     starts_of_lists,
+    sum_by_query,
 )
 from fire_toolkit.errors import JoinError
-from fire_toolkit.matching.ideal import IdealRanking
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import packed_codes, places_in_order
 from fire_toolkit.words import n_of
 
 ABSENT = int(np.iinfo(np.int64).min)  # in the place of a relevance: these qrels do not hold the pair
 
+Discount = Callable[[npt.NDArray[Any]], Floats]
+
 
 def at_level(relevance: Ints, level: int) -> Ints:
     """Return relevances in which those below grade `level` are at most 0."""
     return np.where(relevance >= level, relevance, np.minimum(relevance, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class IdealRanking:
+    """The ideal ranking of each query: the positives of the qrels, retrieved or not, the highest grade first.
+
+    query, grade: of each positive; n_queries: how many queries there are, those without a positive too.
+    """
+
+    query: Ints
+    grade: Ints
+    n_queries: int
+    _gains: dict[tuple[Discount, int | None], Floats] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def n_positives(self) -> Ints:
+        """Return |G| of each query."""
+        return count_by_query(self.query, self.n_queries)
+
+    @cached_property
+    def place(self) -> Ints:
+        """Return 1, 2, ... for each query's positives."""
+        return 1 + rows_of_lists(0, self.n_positives)
+
+    def gain(self, discount: Discount, k: int | None) -> Floats:
+        """Return Σ grade / discount(place) over each query's first k positives (all of them, without k)."""
+        if (discount, k) not in self._gains:
+            is_in = self.place <= (np.inf if k is None else k)
+            discounted = self.grade[is_in] / at_ranks(self.place[is_in], discount)
+            self._gains[discount, k] = sum_by_query(self.query[is_in], discounted, self.n_queries)
+        return self._gains[discount, k]
+
+    def of(self, queries: Ints) -> IdealRanking:
+        """Return the ideal rankings of some queries, which become 0, 1, ..."""
+        lengths = self.n_positives[queries]
+        kept = rows_of_lists(starts_of_lists(self.n_positives)[queries], lengths)
+        return IdealRanking(np.repeat(np.arange(queries.size), lengths), self.grade[kept], queries.size)
+
+    def at_level(self, level: int) -> IdealRanking:
+        """Return the ideal rankings of the positives of grade `level` or more."""
+        kept = self.grade >= level
+        return IdealRanking(self.query[kept], self.grade[kept], self.n_queries)
+
+
+def at_ranks(rank: npt.NDArray[Any], discount: Discount) -> Floats:
+    """Return the discount of each rank, computed once for each where ranks are whole and repeat."""
+    deepest = int(rank.max(initial=0))
+    codes = rank.astype(np.int64)
+    if 4 * deepest > rank.size or (codes != rank).any():
+        return discount(rank)
+    return discount(np.arange(deepest + 1))[codes]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,7 @@ from fire_toolkit.arrays import (
     running_count,
     starts_of_lists,
 )
-from fire_toolkit.matching.coded import CodedQrels, at_level
-from fire_toolkit.matching.ideal import IdealRanking
+from fire_toolkit.matching.coded import CodedQrels, IdealRanking, at_level
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 Read `definition` first: what a measure is, with its source and conventions, and what bounds and intervals
 need to know of it. Then `bpref`, a whole measure, and `first_positive`, which has C@k; `reading` holds what
-they read of a ranking. `names` reads `C@10:rel=2`, `views` applies levels and condensed lists, `registry`
+they read of a ranking. `names` reads `C@10:rel=2`, `registry`
 lists the files, `defaults` the measures that commands take, and `depths` notes which measures read deeper
 than a run.
 """

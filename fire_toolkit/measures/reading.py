@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query, starts_of_groups, sum_by_query
-from fire_toolkit.matching.ideal import Discount, at_ranks
+from fire_toolkit.matching.coded import Discount, at_ranks
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 
 Cut = int | Ints | None  # one for all queries, one for each, or none

@@ -1,8 +1,8 @@
 """Runs to a pool: which pairs are to be judged, and which run brought each of them.
 
 Read `pool` first, then `candidates`: what a strategy chooses from and what it returns. A strategy is one
-file: `depth`, `rrf`, `move_to_front`, `settle`, `strata`, `machine`; `registry` names them. `tops` reads the
-tops of all runs once, `orders` takes the best within a budget, `draws` gives each pair its number for
+file: `orders` (depth and rrf), `move_to_front`, `settle`, `strata`, `machine`; `registry` names them. `tops`
+reads the tops of all runs once, `draws` gives each pair its number for
 samples, with `deep_queries` and `score_strata` on top. `changes` compares with an earlier pool, and `words`
 says what was found.
 """

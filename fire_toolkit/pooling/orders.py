@@ -1,4 +1,4 @@
-"""The best pairs of each query by a fused score, within a budget."""
+"""The strategies `depth` and `rrf`, and what they stand on: the best pairs by a score, within a budget."""
 
 from __future__ import annotations
 
@@ -13,6 +13,29 @@ from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
 from fire_toolkit.tables.design import RRF
 
 ALL, PER_QUERY, BUDGET = "all_docs", "per_query", "budget"  # why no more of a query is pooled
+
+
+def depth(candidates: Candidates, budget: Budget) -> Choice:
+    """Pool all that is in the top of any run; with a budget, by the best rank over the runs.
+
+    Source: Spärck Jones & van Rijsbergen 1975; FIRE §3: the union of the top K of every run.
+    """
+    if budget == Budget():
+        return Choice(np.arange(len(candidates.starts)))
+    return best_by(-candidates.best_rank, candidates, budget)
+
+
+def rrf(candidates: Candidates, budget: Budget, *, k: int = RRF) -> Choice:
+    """Pool the pairs of the highest sum of 1 / (k + rank) over the runs that brought them.
+
+    Source: reciprocal rank fusion, Cormack, Clarke & Büttcher, SIGIR 2009.
+
+    Raises:
+        UsageError: k below 0.
+    """
+    if k < 0:
+        raise UsageError(f"k is {k}, expected 0 or more")
+    return best_by(fused_ranks(candidates, k), candidates, budget)
 
 
 def best_by(

@@ -12,10 +12,9 @@ import numpy as np
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.plugins import Registry
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
-from fire_toolkit.pooling.depth import depth
 from fire_toolkit.pooling.machine import machine
 from fire_toolkit.pooling.move_to_front import move_to_front
-from fire_toolkit.pooling.rrf import rrf
+from fire_toolkit.pooling.orders import depth, rrf
 from fire_toolkit.pooling.settle import settle
 from fire_toolkit.pooling.strata import draw_strata
 

@@ -12,16 +12,21 @@ from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.resolve import NO_MAJORITY, resolve
 from fire_toolkit.resolution.votes import Grades
-from fire_toolkit.tables import LABELS, SUPPORT, Disputes, Judgments, Labels, check_labels
-from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
-from fire_toolkit.tables.validity import (
+from fire_toolkit.tables import (
     ALONE,
+    LABELS,
     QUERY_VALIDITY,
+    SUPPORT,
+    Disputes,
+    Judgments,
+    Labels,
     QueryLabels,
     QueryValidity,
+    check_labels,
     check_query_labels,
     check_query_validity,
 )
+from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 
 # Rules by which a pair's label rests on the votes for that pair alone.
 _PAIR_BY_PAIR = ("fire", "majority", "unanimous")

@@ -2,7 +2,7 @@
 
 Read `score` first, then `notes`, which says what a reader of the scores must know. `drawn` draws them as the
 table of a paper. Other shapes: `bidirectional` (texts to items and back, folds), `breakdown` (by a column of
-the queries), `curves`, and `tifa`. `expect` holds a run to the score that its log printed, and `sense` to
+the queries), `curves`, and `tifa`. `expect` holds a run to the score that its log printed, and to
 chance.
 """
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
@@ -20,53 +19,17 @@ from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
 
 
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """A part of a collection that is scored by itself: its docs, and the qrels between them and texts.
+class Fold(NamedTuple):
+    """A part of a collection that is scored by itself: its docs and texts, and the qrels between them.
 
     back: the qrels from items (query_id) to texts (doc_id), where they are not `qrels` the other way round.
     """
 
     docs: Sequence[str]
+    texts: Sequence[str]
     qrels: Qrels
     augmented: Qrels | None = None
     back: Qrels | None = None
-
-    @property
-    def texts(self) -> list[str]:
-        """Return the ids of the fold's texts, sorted."""
-        return sorted({*self.qrels["query_id"], *([] if self.back is None else self.back["doc_id"])})
-
-    @property
-    def pairs(self) -> pd.DataFrame:
-        """Return the pairs of texts and items that any of the qrels hold."""
-        back = None if self.back is None else turn_qrels(self.back)
-        tables = [table for table in (self.qrels, self.augmented, back) if table is not None]
-        return pd.concat(tables)[PAIR].drop_duplicates()
-
-
-class MatrixBothWays(Protocol):
-    """A matrix of texts × items that is ranked both ways, whole or in parts."""
-
-    @property
-    def query_ids(self) -> Sequence[str]:
-        """The ids of its texts."""
-
-    @property
-    def doc_ids(self) -> Sequence[str]:
-        """The ids of its items, in their order."""
-
-    def both_ways(
-        self,
-        parts: Sequence[tuple[Sequence[str], Sequence[str]]],
-        known: Sequence[pd.DataFrame],
-        *,
-        depth: int,
-    ) -> Iterator[tuple[Run, Run]]:
-        """Yield the runs of each part (its texts and items), texts to items and back.
-
-        known: of each part, the pairs that are kept at their true ranks below `depth`.
-        """
 
 
 def score_both_ways(
@@ -81,7 +44,8 @@ def score_both_ways(
     """Return scores of both directions as `score_directions` has them, or their means over folds, and notes.
 
     Args:
-        runs: one `MatrixBothWays`, or two Run tables: texts to items, items to texts.
+        runs: one matrix, which has query_ids, doc_ids and `both_ways` (see `formats.runs.matrices`), or two
+            Run tables: texts to items, items to texts.
         qrels, augmented, back: as in `score_directions`.
         folds: how many, of consecutive items; None or 1: the whole.
         docs: for folds of two runs: all items, in their order.
@@ -95,32 +59,35 @@ def score_both_ways(
             f"{n_of(n, 'run')}; expected one matrix, or two runs (texts to items, items to texts)"
         )
     items = runs[0].doc_ids if n == 1 else docs
-    is_whole = not folds or folds == 1
-    if not is_whole and items is None:
-        raise UsageError("folds of two runs need the order of the items; expected docs, or one matrix")
-    parts = [Fold((), qrels, augmented, back)]
-    if not is_whole:
-        parts = make_folds(qrels, list(items or ()), folds or 1, augmented=augmented, back=back)
+    parts = [Fold(items or (), runs[0].query_ids if n == 1 else (), qrels, augmented, back)]
+    if is_in_folds := folds not in (None, 0, 1):
+        if items is None:
+            raise UsageError("folds of two runs need the order of the items; expected docs, or one matrix")
+        parts = make_folds(qrels, list(items), folds or 1, augmented=augmented, back=back)
+    elif n == 1 and back is None:
+        refuse_unheld_texts(runs[0].query_ids, qrels)
     if n == 1:
-        if is_whole and back is None:
-            refuse_unheld_texts(runs[0].query_ids, qrels)
-        axes = (
-            [(runs[0].query_ids, runs[0].doc_ids)]
-            if is_whole
-            else [(part.texts, part.docs) for part in parts]
-        )
-        both = runs[0].both_ways(axes, [part.pairs for part in parts], depth=max(DIRECTION_CUTOFFS))
+        axes, known = [(part.texts, part.docs) for part in parts], [_pairs_of(part) for part in parts]
+        both = runs[0].both_ways(axes, known, depth=max(DIRECTION_CUTOFFS))
     else:
-        both = iter([tuple(runs)] if is_whole else [fold_runs(runs[0], runs[1], part) for part in parts])
+        both = [fold_runs(runs[0], runs[1], part) for part in parts] if is_in_folds else [runs]
     scorings = [
-        score_directions(there, back_again, part.qrels, augmented=part.augmented, back=part.back)
-        for (there, back_again), part in zip(both, parts, strict=True)
+        score_directions(there, again, part.qrels, augmented=part.augmented, back=part.back)
+        for (there, again), part in zip(both, parts, strict=True)
     ]
-    if is_whole:
-        return scorings[0].scores, [str(note) for note in scorings[0].notes]
+    scores, notes = scorings[0]
+    if not is_in_folds:
+        return scores, [str(note) for note in notes]
     means = sum(scoring.scores["value"] for scoring in scorings) / len(scorings)  # of MedR, of the medians
-    notes = [str(note.of(f"fold {n}")) for n, scoring in enumerate(scorings, 1) for note in scoring.notes]
-    return Scores(scorings[0].scores.assign(value=means)), notes
+    told = [str(note.of(f"fold {n}")) for n, scoring in enumerate(scorings, 1) for note in scoring.notes]
+    return Scores(scores.assign(value=means)), told
+
+
+def _pairs_of(part: Fold) -> pd.DataFrame:
+    """Return the pairs of texts and items that any of the qrels hold."""
+    back = None if part.back is None else turn_qrels(part.back)
+    tables = [table for table in (part.qrels, part.augmented, back) if table is not None]
+    return pd.concat(tables)[PAIR].drop_duplicates()
 
 
 def drawn_directions(scores: Scores, form: str) -> str:
@@ -188,11 +155,10 @@ def score_directions(
     if back is None:
         refuse_unheld_texts(item_to_text["doc_id"].unique(), qrels)
     parts, notes = [], []
-    turned, n_added = None, 0
+    turned = added = None
     if augmented is not None:
         is_known = augmented["doc_id"].isin(set(qrels["doc_id"]))
-        turned = turn_qrels(Qrels(augmented[is_known]))
-        n_added = int(augmented.loc[~is_known, "doc_id"].nunique())
+        turned, added = turn_qrels(Qrels(augmented[is_known])), augmented.loc[~is_known, "doc_id"]
     ways = (
         ("t2i", text_to_item, qrels, augmented),
         ("i2t", item_to_text, turn_qrels(qrels) if back is None else back, turned),
@@ -205,15 +171,12 @@ def score_directions(
     scores = pd.concat(parts, ignore_index=True).assign(run_id=str(text_to_item["run_id"].iloc[0]))
     recalls = scores[scores["measure"].str.contains("_R@", regex=False)]
     total = recalls.groupby(["run_id", "qrels", "query_id"], as_index=False, sort=False)["value"].sum()
-    sums = [
-        total.assign(measure="R@Sum"),
-        total.assign(measure="mR", value=total["value"] / (2 * len(DIRECTION_CUTOFFS))),
-    ]
-    found = pd.concat([scores, *sums], ignore_index=True)[list(scores.columns)]
-    if n_added:
+    mean = total.assign(measure="mR", value=total["value"] / (2 * len(DIRECTION_CUTOFFS)))
+    found = pd.concat([scores, total.assign(measure="R@Sum"), mean], ignore_index=True)
+    if added is not None and (n_added := int(added.nunique())):
         text = "items that only the augmented qrels hold are not queries: no text belongs to them"
         notes.append(Note("extra", "", "augmented", n_added, f"{n_added:,} {text}"))
-    return Scoring(Scores(found), tuple(notes))
+    return Scoring(Scores(found[list(scores.columns)]), tuple(notes))
 
 
 def is_share(measure: str) -> bool:
@@ -279,11 +242,9 @@ def make_folds(
     absent = sorted(set(qrels.loc[qrels["relevance"] >= 1, "doc_id"]) - set(docs))
     if absent:
         raise JoinError(f"{len(absent):,} docs of the qrels are not in the order of the docs ({absent[0]})")
-    size, more = divmod(len(docs), n_folds)
-    starts = [n * size + min(n, more) for n in range(n_folds + 1)]
     folds = []
-    for first, last in pairwise(starts):
-        items = tuple(docs[first:last])
+    for part in np.array_split(np.arange(len(docs)), n_folds):
+        items = tuple(docs[place] for place in part)
         positive = qrels[(qrels["relevance"] >= 1) & qrels["doc_id"].isin(items)]
         if positive.empty:
             raise JoinError(f"the fold from {items[0]} to {items[-1]} has no text; expected fewer folds")
@@ -292,19 +253,19 @@ def make_folds(
             texts |= set(back.loc[(back["relevance"] >= 1) & back["query_id"].isin(items), "doc_id"])
         given = (qrels, "query_id", "doc_id"), (augmented, "query_id", "doc_id"), (back, "doc_id", "query_id")
         own: list[Any] = [
-            each
+            None
             if each is None
             else each[each[text].isin(texts) & each[item].isin(items)].reset_index(drop=True)
             for each, text, item in given
         ]
-        folds.append(Fold(items, *own))
+        folds.append(Fold(items, sorted(texts), *own))
     return folds
 
 
 def fold_runs(text_to_item: Run, item_to_text: Run, fold: Fold) -> tuple[Run, Run]:
     """Return both runs with the fold's queries and docs alone, ranks closed up."""
-    texts, docs = fold.texts, list(fold.docs)
-    is_there = text_to_item["query_id"].isin(texts) & text_to_item["doc_id"].isin(docs)
-    is_back = item_to_text["query_id"].isin(docs) & item_to_text["doc_id"].isin(texts)
-    there, back = (kept.to_numpy(dtype=bool) for kept in (is_there, is_back))
-    return restrict_run(text_to_item, there), restrict_run(item_to_text, back)
+    is_there, is_back = (
+        (run[text].isin(fold.texts) & run[item].isin(list(fold.docs))).to_numpy(dtype=bool)
+        for run, text, item in ((text_to_item, "query_id", "doc_id"), (item_to_text, "doc_id", "query_id"))
+    )
+    return restrict_run(text_to_item, is_there), restrict_run(item_to_text, is_back)

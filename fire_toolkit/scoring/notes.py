@@ -10,7 +10,7 @@ import numpy as np
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
 from fire_toolkit.measures.defaults import ESTIMATES, LEAST_DRAWN
-from fire_toolkit.measures.views import values_of
+from fire_toolkit.measures.definition import values_of
 from fire_toolkit.words import n_of
 
 

@@ -13,8 +13,8 @@ from fire_toolkit.matching.coded import all_pairs, code_together
 from fire_toolkit.matching.stored_runs import AnyRun, join_stored, list_stored
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import Measure, parse_measures
+from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.depths import Reach, note_depths
-from fire_toolkit.measures.views import values_of
 from fire_toolkit.scoring.notes import Note, notes_on_qrels, notes_on_run, notes_on_ties
 from fire_toolkit.tables import SCORES, Qrels, Scores
 

@@ -14,7 +14,7 @@ from typing import NewType
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables.checks import checks_as
 from fire_toolkit.tables.specs import SPECS
 
@@ -35,9 +35,13 @@ Changes = NewType("Changes", pd.DataFrame)
 Scores = NewType("Scores", pd.DataFrame)  # a measure's aggregate over queries has the query id `all`
 Agreement = NewType("Agreement", pd.DataFrame)
 Comparisons = NewType("Comparisons", pd.DataFrame)
+QueryValidity = NewType("QueryValidity", pd.DataFrame)  # what annotators said of captions that they saw alone
+QueryLabels = NewType("QueryLabels", pd.DataFrame)  # and one label a query: whether it is usable
 
 # What a label rests on: the share of votes for it; its probability under a model.
 SUPPORT = ("vote_share", "posterior")
+# The doc of a query that is shown without an item, which no pair of a query and an item has.
+ALONE = "*"
 ELSEWHERE = "elsewhere"  # the kind of a judgment that was not asked by this toolkit's campaign at all
 UNASSIGNED = "unassigned"  # the kind of a judgment that was not asked of its annotator
 FOURTH = "fourth"  # the kind of a vote that only tests whether errors are independent
@@ -47,6 +51,7 @@ POOL, POOL_SOURCES, QUERY_DESIGN = (SPECS[name] for name in ("pool", "pool sourc
 JUDGMENTS, DROPPED, LABELS = (SPECS[name] for name in ("judgments", "dropped", "labels"))
 SCORES, AGREEMENT, COMPARISONS = (SPECS[name] for name in ("scores", "agreement", "comparisons"))
 MACHINE_JUDGMENTS = SPECS["machine judgments"]
+QUERY_VALIDITY, QUERY_LABELS = SPECS["query validity"], SPECS["query labels"]
 
 check_queries = checks_as(Queries, QUERIES)
 check_items = checks_as(Items, ITEMS)
@@ -64,6 +69,17 @@ check_labels = checks_as(Labels, LABELS)
 check_disputes = checks_as(Disputes, SPECS["disputes"])
 check_qrels = checks_as(Qrels, SPECS["qrels"])
 check_changes = checks_as(Changes, SPECS["changes"])
+check_query_validity = checks_as(QueryValidity, QUERY_VALIDITY)
+check_query_labels = checks_as(QueryLabels, QUERY_LABELS)
+
+
+def refuse_alone(doc_ids: pd.Series, what: str) -> None:
+    """Raise `JoinError` where docs of pairs are those of queries that were shown alone."""
+    if (doc_ids == ALONE).any():
+        raise JoinError(
+            f"{what}: doc {ALONE!r} marks captions that were judged alone; they say nothing of pairs of a "
+            "caption and an item, expected those of a campaign on pairs"
+        )
 
 
 def asked_judgments(judgments: Judgments) -> Judgments:

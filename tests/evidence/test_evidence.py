@@ -24,12 +24,19 @@ from fire_toolkit.formats.tables.table_text import parquet_bytes
 from fire_toolkit.inference.background import Background, known_of
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.pool import PoolingResult
-from fire_toolkit.tables import Disputes, Labels, Qrels, check_disputes, check_labels
+from fire_toolkit.tables import (
+    Disputes,
+    Labels,
+    Qrels,
+    QueryLabels,
+    check_disputes,
+    check_labels,
+    check_query_labels,
+)
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import CLASSES, DESIGN
 from fire_toolkit.tables.evidence import Evidence, Facts
 from fire_toolkit.tables.further import SAMPLE
-from fire_toolkit.tables.validity import QueryLabels, check_query_labels
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {"depth": 3},

@@ -13,7 +13,7 @@ from click.testing import Result
 from command import run
 
 from fire_toolkit.formats.runs.ingest import run_from_matrix
-from fire_toolkit.scoring.sense import sense_of
+from fire_toolkit.scoring.expect import sense_of
 from fire_toolkit.tables import Qrels, check_qrels
 
 Add = Callable[..., Result]

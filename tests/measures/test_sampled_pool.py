@@ -15,7 +15,7 @@ from fire_toolkit.matching.pair_ranks import look_up_pairs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.measures import code_qrels, judge_run, parse_measure
-from fire_toolkit.measures.views import values_of
+from fire_toolkit.measures.definition import values_of
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 Judged = dict[str, tuple[str, int]]  # doc → stratum, relevance

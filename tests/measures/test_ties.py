@@ -16,7 +16,7 @@ from fire_toolkit.matching.pair_ranks import look_up_pairs
 from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import code_qrels, judge_run, list_measures, parse_measure
-from fire_toolkit.measures.views import values_of
+from fire_toolkit.measures.definition import values_of
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_run
 

@@ -37,8 +37,7 @@ from fire_toolkit.formats.runs.score_anomalies import (
     refuse_anomalies,
 )
 from fire_toolkit.measures.defaults import FIRST
-from fire_toolkit.scoring.expect import Expectation, describe_expectations, found_scores
-from fire_toolkit.scoring.sense import Sense, sense_of
+from fire_toolkit.scoring.expect import Expectation, Sense, describe_expectations, found_scores, sense_of
 from fire_toolkit.tables import Qrels, Run
 
 _R1 = Expectation("R@1", FIRST, 0.0, 0.05, is_percent=True)

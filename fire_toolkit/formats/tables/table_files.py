@@ -31,6 +31,7 @@ from fire_toolkit.tables import (
     POOL_SOURCES,
     QUERIES,
     QUERY_DESIGN,
+    QUERY_LABELS,
     Dropped,
     Judgments,
     MachineJudgments,
@@ -41,13 +42,13 @@ from fire_toolkit.tables import (
     check_pool_sources,
     check_queries,
     check_query_design,
+    check_query_labels,
 )
 from fire_toolkit.tables.checks import Check, TableSpec, are_ids
 from fire_toolkit.tables.columns import PAIR, pairs_once
 from fire_toolkit.tables.design import CLASSES, RECHECK, UNTIL_CONFIRMED
 from fire_toolkit.tables.evidence import EVIDENCE, Evidence, Facts, check_evidence
 from fire_toolkit.tables.further import FAILED, OK
-from fire_toolkit.tables.validity import QUERY_LABELS, check_query_labels
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.settled import settled_by
 
