@@ -148,6 +148,8 @@ def test_every_way_to_join_knows_the_strata() -> None:
     for others in ((more,), ()):
         held = join_runs(run, qrels, *others)
         assert expected == pytest.approx(measure.per_query(held.ranking("m", held.label(qrels))))
+    few = Qrels(qrels[~qrels["query_id"].duplicated() | (qrels.index % 2 == 0)])  # others were joined
+    assert values(run, few) == pytest.approx(measure.per_query(held.ranking("m", held.label(few))))
     last = held.within(np.array([59]))
     own = Qrels(qrels[qrels["query_id"] == queries[-1]])
     assert expected[-1:] == pytest.approx(measure.per_query(last.ranking("m", last.label(own))))
