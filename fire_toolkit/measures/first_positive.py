@@ -21,7 +21,7 @@ def success(ranking: JudgedRanking, *, k: int) -> Floats:
     return has_found(ranking, k)
 
 
-hit = replace(success, name="hit", summary="C@k under another name.", also_called=("hits", "HR"))
+hit = replace(success, name="hit", summary="C@k under another name.", also_called=("hits", "hit_rate", "HR"))
 trec_success = replace(success, name="Success", summary="C@k as trec_eval names it.", also_called=())
 
 
