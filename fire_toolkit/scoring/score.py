@@ -15,7 +15,14 @@ from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.depths import Reach, note_depths
-from fire_toolkit.scoring.notes import Note, notes_on_qrels, notes_on_run, notes_on_ties
+from fire_toolkit.scoring.notes import (
+    Note,
+    note_unjudged,
+    notes_on_qrels,
+    notes_on_run,
+    notes_on_ties,
+    rises_of,
+)
 from fire_toolkit.tables import SCORES, Qrels, Scores
 
 ALL = "all"
@@ -93,11 +100,8 @@ def score_runs(
             "give it another id, or score without values per query"
         )
     _check_ties(ties, doc_order, parsed)
-    notes, tables, reaches = [*notes_on_qrels(coded, parsed)], [], []
-    of_ties: dict[str, Any] = {
-        "with_ties": ties is not None,
-        "doc_order": doc_order if ties == "index" else None,
-    }
+    notes, tables, reaches, rises = [*notes_on_qrels(coded, parsed)], [], [], []
+    of_ties: Any = {"with_ties": ties is not None, "doc_order": doc_order if ties == "index" else None}
     union = all_pairs(list(coded.values()))
     for run in stored:
         joined, cut = join_stored(run, list(coded.values()), union, **of_ties)
@@ -113,9 +117,11 @@ def score_runs(
             table = np.concatenate([table, np.stack([own.T for own in values.values()], axis=-1)])
         if augmented is not None:
             table = np.concatenate([table, table[..., 1:] - table[..., :1]], axis=-1)
+            rises.append(rises_of(by["augmented"], values["augmented"], parsed, ties))
         tables.append(table)
     on_depths = note_depths(reaches, parsed)
     notes += [Note("depths", "", "", len(reaches), on_depths)] if on_depths else []
+    notes += note_unjudged(coded, rises)
     axes = (
         [reach.run_id for reach in reaches],
         [ALL, *queries] if per_query else [ALL],

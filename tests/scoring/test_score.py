@@ -119,6 +119,16 @@ def test_a_run_shallower_than_a_cutoff_and_unequal_depths_are_said() -> None:
     ]
 
 
+def test_what_docs_without_a_label_could_add_is_said_where_qrels_tell_what_was_judged() -> None:
+    other = make_run({"q1": {"b": 3, "a": 2, "c": 1}, "q2": {"c": 3, "b": 2, "a": 1}}, "other")
+    judged = make_qrels({"q1": {"a": 0, "b": 1}, "q2": {"a": 1}})
+    notes = score_runs([RUN, other], QRELS, ["C@1", "C@2", "P@2", "AP"], augmented=judged).notes
+    # other has c of q2 first, and b second, without a label; of RUN's tops b of q2 alone has none
+    said = "if all were relevant, C@1 by 0 to 50, C@2 by 0 to 50, P@2 by 25 to 50 points more"
+    assert [note.text for note in notes] == [f"docs without a label count as not relevant; {said}"]
+    assert score_runs([RUN, other], QRELS, ["P@2"], augmented=AUGMENTED).notes == ()  # it has positives alone
+
+
 def test_complete_input_leaves_no_note() -> None:
     assert score_runs(RUN, QRELS, ["C@1", "MedR"], augmented=AUGMENTED).notes == ()
 
