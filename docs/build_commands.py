@@ -11,8 +11,7 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.cli import GROUPS, main
-from fire_toolkit.cli.lazy import FILE
+from fire_toolkit.cli import FILE, GROUPS, main
 
 WIDTH = 100  # of the lines that show how a command is called
 PAGE = Path(__file__).with_name("commands") / "README.md"
@@ -108,8 +107,8 @@ def section(name: str) -> str:
 def page() -> str:
     """Return the page that lists the commands, in the order of `fire-toolkit --help`."""
     return HEAD + "".join(
-        f"\n## {group.name.capitalize()}: {group.sentence}\n" + "".join(map(section, group.commands))
-        for group in GROUPS
+        f"\n## {name.capitalize()}: {sentence}\n" + "".join(map(section, names.split()))
+        for name, (sentence, names) in GROUPS.items()
     )
 
 

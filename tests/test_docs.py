@@ -20,8 +20,7 @@ from python_page import run_page
 
 from fire_toolkit import read_pool
 from fire_toolkit.arrays import Floats, share
-from fire_toolkit.cli import main
-from fire_toolkit.cli.lazy import FILE
+from fire_toolkit.cli import FILE, main
 from fire_toolkit.measures import Definition, JudgedRanking, list_measures
 from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.workspace.manifests import verify

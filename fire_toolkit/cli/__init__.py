@@ -6,71 +6,142 @@ accounts: one file for each, called as its command. `given` knows where each tab
 files; its TABLES say what reads each (`readers`, `run_readers`, `pool_readers`, `asking_readers`,
 `report_readers`).
 
-`lazy` imports a command's file only when it is called, and knows every help from `helps.json`, so that
-`--help` answers at once.
+Here the program knows its commands by name, imports each when it is called, and has their helps in a file,
+`helps.json`, which `docs/build_commands.py` writes from the commands themselves.
 """
 
 from __future__ import annotations
 
+import gc
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from importlib.util import find_spec
+from keyword import iskeyword
+from types import ModuleType
+from typing import Any
+
 import click
+from click.shell_completion import CompletionItem
 
 from fire_toolkit import __version__
-from fire_toolkit.cli.lazy import Group, LazyGroup
+from fire_toolkit.cli.common import WORDS, FireGroup, without_collection
 
-# The commands by what people do with them, in the order of the work.
-GROUPS = [
-    Group(
-        "begin",
+FILE = "helps.json"
+# What people do with some commands, in a sentence, and their names, in the order of the work.
+GROUPS = {
+    "begin": (
         "make a workspace, and see what is done in it and what comes next",
-        ("demo", "init", "status", "refresh", "doctor"),
+        "demo init status refresh doctor",
     ),
-    Group(
-        "bring in",
+    "bring in": (
         "read a benchmark's files and the models' predictions",
-        ("add-collection", "add-run", "audit", "snippet"),
+        "add-collection add-run audit snippet",
     ),
-    Group(
-        "ask",
+    "ask": (
         "choose the pairs to judge, and have people judge them",
-        (
-            "plan",
-            "pool",
-            "tasks",
-            "guideline",
-            "push",
-            "pull",
-            "page",
-            "progress",
-            "annotators",
-            "labelstudio",
-            "media",
-            "import",
-            "next-round",
-            "machine",
-        ),
+        "plan pool tasks guideline push pull page progress annotators labelstudio media import next-round "
+        "machine",
     ),
-    Group(
-        "decide",
+    "decide": (
         "measure agreement, and turn judgments into labels and qrels",
-        ("agree", "resolve", "augment"),
+        "agree resolve augment",
     ),
-    Group(
-        "measure",
+    "measure": (
         "score runs before and after, and compare them",
-        ("score", "compare", "difference", "measures", "tifa"),
+        "score compare difference measures tifa",
     ),
-    Group(
-        "study",
+    "study": (
         "see what the scores rest on, and how far they could move",
-        ("own", "reuse", "coverage", "orders", "influence"),
+        "own reuse coverage orders influence",
     ),
-    Group(
-        "show",
+    "show": (
         "make tables and a report for readers, and publish the labels",
-        ("report", "gallery", "release"),
+        "report gallery release",
     ),
-]
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+}
+NAMES = [name for _, names in GROUPS.values() for name in names.split()]
+
+
+class LazyCommands(Mapping[str, click.Command]):
+    """The commands by name, each made when it is asked for."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+@cache
+def _command(name: str) -> click.Command:
+    """Return a command: a function of `commands`, or of a module beside this one, which is imported."""
+    if name not in NAMES:
+        raise KeyError(name)
+    if name != "add-run":  # which ranks vectors; on the small matrices of resampling threads wait
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Arrow's own allocators give memory back at once, so that its pages are cleared again and again
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    word = name.replace("-", "_")
+    word += "_" if iskeyword(word) else ""
+    is_of_tables = find_spec(f"fire_toolkit.commands.{word}") is not None
+    module = _imported(f"fire_toolkit.commands.{word}" if is_of_tables else f"{__name__}.{word}")
+    function = getattr(module, word, None)
+    if isinstance(function, click.Command):
+        return function
+    plain = _imported(f"{__name__}.plain")
+    make = _imported(f"{__name__}.frame").framed if is_of_tables else plain.plain_command
+    found: click.Command = plain.group_of(module, make) if hasattr(module, "COMMANDS") else make(function)
+    return found
+
+
+def _imported(name: str) -> ModuleType:
+    """Return a module; what its import makes stays, so cycles are not looked for in it, then or later."""
+    if name in sys.modules or not gc.isenabled():
+        return import_module(name)
+    with without_collection():
+        module = import_module(name)
+        gc.freeze()
+    return module
+
+
+class LazyGroup(FireGroup):
+    """A group whose help and completion need none of its commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = LazyCommands()  # type: ignore[assignment]  # nothing is added to it
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command and keep its words; its help is told at once, as the file of helps has it."""
+        ctx.meta[WORDS] = tuple(args)
+        own = args[: args.index("--")] if "--" in args else args
+        if args[:1] and args[0] in NAMES and not {"-h", "--help"}.isdisjoint(own):
+            helps = json.loads((files(__package__) / FILE).read_text(encoding="utf-8"))
+            click.echo(helps.get(" ".join(args[:2]), helps[args[0]]))
+            ctx.exit()
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each group of commands is for, and their names."""
+        for name, (sentence, names) in GROUPS.items():
+            formatter.write(f"\n{name.capitalize()}: {sentence}.\n")
+            with formatter.indentation():
+                formatter.write_text(names.replace(" ", ", "))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin so."""
+        commands = [CompletionItem(name) for name in NAMES if name.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 _HELP = """Correct the labels of a retrieval benchmark: pool, judge, resolve, rescore, compare.
@@ -79,5 +150,6 @@ Every command works on plain files; inside a workspace (a folder with a fire.tom
 takes what is not given from there. `status` says what is done and what comes next, and
 `COMMAND --help` what a command does.
 """
-main = LazyGroup(name="main", groups=GROUPS, context_settings=_CONTEXT, help=_HELP)
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+main = LazyGroup(name="main", context_settings=_CONTEXT, help=_HELP)
 click.version_option(__version__, prog_name="fire-toolkit")(main)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fire_toolkit.cli.common import as_files, current_workspace, n_of, say, say_next, say_notes
+from fire_toolkit.cli.common import as_files, n_of, say, say_notes
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import current_workspace, say_next
 from fire_toolkit.cli.plain import named_columns
 from fire_toolkit.collections.assembly import turned
 from fire_toolkit.commands.types import Option
@@ -67,13 +68,10 @@ def add_collection(
         inputs.use(found.path)
         say(f"{found.path}: {found.reader} ({found.why})")
     say_notes(collection.notes)
-    tables = {"queries.tsv": collection.queries, "items.tsv": collection.items}
-    more = {
-        "qrels.txt": collection.qrels,
-        "qrels.target.txt": collection.targets,
-        "groups.tsv": collection.groups,
-    }
-    tables |= {name: table for name, table in more.items() if len(table)}
+    beside: dict[str, pd.DataFrame] = {"qrels.txt": collection.qrels, "qrels.target.txt": collection.targets}
+    beside |= {"groups.tsv": collection.groups}
+    tables: dict[str, pd.DataFrame] = {"queries.tsv": collection.queries, "items.tsv": collection.items}
+    tables |= {name: table for name, table in beside.items() if len(table)}
     parameters: dict[str, Any] = {
         "name": name or paths[0].name.split(".")[0],
         "split": split or "test",
@@ -82,24 +80,22 @@ def add_collection(
     }
     if named:
         parameters["columns"] = named
-    for key, value in (("texts_as_items", texts_as_items), ("encoded_ids", collection.encoded)):
-        parameters |= {key: value} if value else {}
+    more = {"texts_as_items": texts_as_items, "encoded_ids": collection.encoded}
+    parameters |= {key: value for key, value in more.items() if value}
     if COLUMN in collection.queries:
         rule = own_item or own_item_rule_of(found.reader for found in recognised)
         rule = rule or next(filter(None, map(own_item_rule_at, filter(Path.is_dir, paths))), None)
         parameters["own_item"] = rule
         say(f"note: queries' own items: {_OWN_ITEMS[rule]}")
-    counts = collection.counts
+    n, n_targets = collection.counts, len(collection.targets)
     _refuse_while_out(inputs, folder, parameters, tables)
-    inputs.write(folder, tables, "add-collection", parameters, counts)
-    numbers = {"query": counts["queries"], "item": counts["items"]}
-    words = ", ".join(n_of(n, thing) for thing, n in numbers.items())
-    words += f", {n_of(counts['qrels'], 'pair')} in the qrels"
-    if n_targets := len(collection.targets):
-        words += f"; {n_of(n_targets, 'target')} in qrels.target.txt"
-    words += f"; {n_of(counts['groups'], 'row')} of groups" if counts["groups"] else ""
+    words = (
+        f"{n_of(n['queries'], 'query')}, {n_of(n['items'], 'item')}, {n_of(n['qrels'], 'pair')} in the qrels"
+    )
+    words += f"; {n_of(n_targets, 'target')} in qrels.target.txt" if n_targets else ""
+    words += f"; {n_of(n['groups'], 'row')} of groups" if n["groups"] else ""
     words += f"; split {split}" if split else ""
-    inputs.summarise(counts, words)
+    inputs.write(folder, tables, "add-collection", parameters, n, words)
     qrels = f" --qrels {folder / 'qrels.txt'}" if len(collection.qrels) else ""
     say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")
 
@@ -118,25 +114,21 @@ def _refuse_while_out(
     is_own = folder.resolve() in {path.resolve().parent for path in named if path}
     is_same = before.inputs == inputs.hashes and before.parameters == json.loads(json.dumps(parameters))
     is_out = has_campaign(workspace.root) or handed_out(workspace.root)
-    if is_own and not is_same and is_out and not _asks_the_same(folder, tables):
-        raise UsageError(
-            f"{folder}: tasks of this collection are out, so it is not replaced but for where items lie; "
-            "make another workspace for another collection (`fire-toolkit init`), or name another --out"
-        )
-
-
-def _asks_the_same(folder: Path, tables: Mapping[str, pd.DataFrame]) -> bool:
-    """Return whether tables hold the captions, positives and parts of items of a folder, and no item goes."""
-    if set(tables) != {path.name for path in folder.iterdir()} - {MANIFEST}:
-        return False
-    for name, table in tables.items():
-        text = as_text(name, table)
-        raw = text.encode() if isinstance(text, str) else text
-        if name != "items.tsv" and raw != (folder / name).read_bytes():
-            return False
-    before, now = read_items(folder / "items.tsv"), tables["items.tsv"]
-    parts = ["doc_id", "start_s", "end_s"]
-    return len(before[parts].merge(now[parts])) == len(before)
+    if not is_own or is_same or not is_out:
+        return
+    texts = {name: as_text(name, table) for name, table in tables.items()}
+    raw = {name: text.encode() if isinstance(text, str) else text for name, text in texts.items()}
+    files = {path.name: path for path in folder.iterdir() if path.name != MANIFEST}
+    there = {name: path.read_bytes() if path.is_file() else b"" for name, path in files.items()}
+    if there | {"items.tsv": b""} == raw | {"items.tsv": b""} and "items.tsv" in there:
+        parts = ["doc_id", "start_s", "end_s"]  # of which none goes
+        items = read_items(folder / "items.tsv")[parts]
+        if len(items.merge(tables["items.tsv"][parts])) == len(items):
+            return
+    raise UsageError(
+        f"{folder}: tasks of this collection are out, so it is not replaced but for where items lie; "
+        "make another workspace for another collection (`fire-toolkit init`), or name another --out"
+    )
 
 
 _OWN_ITEMS = {

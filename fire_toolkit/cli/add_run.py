@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import click
 
-from fire_toolkit.cli.common import Meter, as_files, n_of, say, say_notes
+from fire_toolkit.cli.common import as_files, metered, n_of, say, say_notes
 from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.run_readers import id_files, say_order, spread_of_environment
 from fire_toolkit.cli.status import say_following
@@ -128,9 +128,8 @@ def _kept(inputs: Given) -> Kept:
         stand = "do not count" if own.is_dropped else "count"
         say(f"note: queries' own items stay in the run; they {stand} in its scores ({own.why})")
     groups = queries.with_name("groups.tsv") if queries else None
-    if groups is None or not groups.is_file():
-        return Kept(own.of_query, own.is_dropped, None)
-    members = read_delimited(inputs.use(groups), required=PAIR)
+    is_there = groups is not None and groups.is_file()
+    members = read_delimited(inputs.use(groups), required=PAIR) if groups and is_there else None
     return Kept(own.of_query, own.is_dropped, members)
 
 
@@ -141,7 +140,7 @@ def _ingested(request: Request, path: Path, other: Path | None, inputs: Given) -
     for file in ids:
         if file is not None and file.note is None:
             inputs.use(file.path)
-    with Meter("MB", path.stat().st_size / 1e6 if path.is_file() else None) as meter:
+    with metered("MB", path.stat().st_size / 1e6 if path.is_file() else None) as meter:
         read = replace(request, query_ids=ids[0], doc_ids=ids[1], on_read=lambda n: meter(n / 1e6))
         try:
             return ingest(path, read, other=other)
@@ -172,9 +171,9 @@ def _write(
         "expect": [f"{e.name}={e.value:g}" for e in request.expected],
         "allow": sorted(request.allow),
         "similarity": request.similarity,
-    } | ({"scores": request.candidates} if request.candidates else {})
-    content = {name: run_bytes(result.run)}
-    inputs.write(out, content, "add-run", parameters, result.report)
+        **({"scores": request.candidates} if request.candidates else {}),
+    }
+    inputs.write(out, {name: run_bytes(result.run)}, "add-run", parameters, result.report)
     return {"run_id": run_id, "out": out.as_posix(), **result.report}
 
 
@@ -190,17 +189,11 @@ def _tell(path: Path, result: Ingested, inputs: Given, *, as_json: bool) -> None
         say(result.sense.words)
         if result.sense.warning:
             say(f"warning: {result.sense.warning}")
-    counted = [
-        f"{n_of(report['queries'], 'query')}, {n_of(report['rows'], 'row')}",
-        f"{n_of(report['positives_below_top'], 'positive')} kept below the top {report['top']}",
-    ]
-    if report.get("others_below_top"):
-        counted.append(f"{n_of(report['others_below_top'], 'row')} more for own items and groups")
-    for name, (thing, words) in _COUNTED.items():
-        if report[name]:
-            counted.append(f"{n_of(report[name], thing)} {words}")
     if not as_json:
-        say("; ".join(counted))
+        first = f"{n_of(report['queries'], 'query')}, {n_of(report['rows'], 'row')}"
+        second = f"{n_of(report['positives_below_top'], 'positive')} kept below the top {report['top']}"
+        others = [f"{n_of(report[name], what)} {rest}" for name, what, rest in _COUNTED if report.get(name)]
+        say("; ".join([first, second, *others]))
     items = inputs.path("items", exists=True)
     if items is None or items.stat().st_size > _MOST_ITEMS_BYTES:
         return
@@ -217,20 +210,17 @@ def _tell(path: Path, result: Ingested, inputs: Given, *, as_json: bool) -> None
 
 
 _SIDES = {"queries-rows": "rows are queries", "queries-columns": "columns are queries"}
-
-
 _KNOWN_FROM = {
     "given": "--orientation says",
     "said by the file": "the file says",
     "the shape": "the shape shows",
     "the logged score": "the logged score shows",
 }
-
-
-_COUNTED = {
-    "padding": ("row", "of padding left out"),
-    "duplicates": ("query", "with another's list"),
-    "tied_in_top": ("query", "with ties in the top"),
-    "tied_at_cut": ("query", "cut within a tie"),
-    "tied_positives": ("positive", "tied with another doc"),
-}
+_COUNTED = (
+    ("others_below_top", "row", "more for own items and groups"),
+    ("padding", "row", "of padding left out"),
+    ("duplicates", "query", "with another's list"),
+    ("tied_in_top", "query", "with ties in the top"),
+    ("tied_at_cut", "query", "cut within a tie"),
+    ("tied_positives", "positive", "tied with another doc"),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,13 +12,14 @@ import pandas as pd
 
 from fire_toolkit.campaign.answers import NO_LABEL, SEVERAL_LABELS, SKIPPED
 from fire_toolkit.campaign.queues import ADJUDICATION
-from fire_toolkit.campaign.records import BY_HAND, Round, tasks_of_pairs
+from fire_toolkit.campaign.records import Round, tasks_of_pairs
 from fire_toolkit.campaign.rounds import assign_next_round
 from fire_toolkit.campaign.task_files import waiting_in_files
 from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begun_here, handed_to
-from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, setting_or_default
+from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import current_workspace, made_file, setting_or_default
 from fire_toolkit.cli.media import shown_tasks
 from fire_toolkit.collections.sharing import one_of_each
 from fire_toolkit.folder.carrier import refuse_file_names
@@ -33,15 +34,9 @@ class Again:
     """The next round: its number, who can be asked, and the campaign that it belongs to, if one has begun."""
 
     given: Given
-    number: int
-    campaign: Begun | None
     annotators: Sequence[str]
-
-    @classmethod
-    def of(cls, given: Given, annotators: Sequence[str], number: int | None = None) -> Again:
-        """Return the next round of what is given; the annotators are those named."""
-        number = number or given.next_number
-        return cls(given, number, begun_here(), annotators)
+    number: int
+    campaign: Begun | None = field(default_factory=begun_here)
 
     @property
     def seed(self) -> int:
@@ -137,34 +132,27 @@ class Again:
         """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
         if self.campaign is None:
             return None
-        carrier, names = self.campaign.latest_carrier, self._asked()
-        if carrier == BY_HAND:
+        begun, names = self.campaign, self._asked()
+        if begun.is_by_hand:
             refuse_file_names(names)
         is_fourth = pairs["stratum"] == FOURTH_VOTE if "stratum" in pairs else pd.Series(False, pairs.index)
-        with self.campaign.store() as store:
+        with begun.store() as store:  # what was asked shows what it showed, the rest what the collection has
+            shown = tasks_of_pairs(store, pairs)
+            others = check_pool(pairs.loc[pair_rows(pairs, shown) < 0, PAIR].drop_duplicates())
+            if len(others):
+                made = shown_tasks(self.given, others, begun.guideline, by_hand=begun.is_by_hand, overlap=0)
+                shown = Tasks(pd.concat([shown, made], ignore_index=True)) if len(shown) else made
             entry = assign_next_round(
                 pairs,
-                self._shown(pairs),
+                shown,
                 store,
                 names,
-                retired=self.campaign.retired,
+                retired=begun.retired,
                 number=self.number,
                 kind=kind,
                 seed=self.seed,
                 fourth=pairs[is_fourth] if is_fourth.any() else None,
                 unanswered=self.unanswered,
-                n_captions=[*self.campaign.rounds.captions.values()][-1],
+                n_captions=[*begun.rounds.captions.values()][-1],
             )
-        return replace(entry, carrier=carrier) if entry else None
-
-    def _shown(self, pairs: pd.DataFrame) -> Tasks:
-        """Return what the tasks of pairs show: as the campaign asked, else as the collection has them."""
-        assert self.campaign is not None
-        with self.campaign.store() as store:
-            known = tasks_of_pairs(store, pairs)
-        others = check_pool(pairs.loc[pair_rows(pairs, known) < 0, PAIR].drop_duplicates())
-        if not len(others):
-            return known
-        rules, by_hand = self.campaign.guideline, self.campaign.is_by_hand
-        made = shown_tasks(self.given, others, rules, by_hand=by_hand, overlap=0)
-        return Tasks(pd.concat([known, made], ignore_index=True)) if len(known) else made
+        return replace(entry, carrier=begun.latest_carrier) if entry else None

@@ -23,7 +23,8 @@ from fire_toolkit.cli.campaigns import (
     refuse_retired,
     used_connection,
 )
-from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default, writes_workspace
+from fire_toolkit.cli.common import n_of, say
+from fire_toolkit.cli.here import say_next, setting_or_default, workspace_lock
 from fire_toolkit.cli.pull import carrier_of, pull_once
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
@@ -54,7 +55,7 @@ def add(
     say_next("push")
 
 
-@writes_workspace
+@workspace_lock()
 def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="PSEUDONYM...")]) -> None:
     """Stop asking annotators and deactivate their accounts; their answers are kept.
 
@@ -89,7 +90,7 @@ def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="P
         say_following("pull")
 
 
-@writes_workspace
+@workspace_lock()
 def reassign(
     names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="[PSEUDONYM]...")] = (),
     *,

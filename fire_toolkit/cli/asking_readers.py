@@ -10,17 +10,15 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.common import (
+from fire_toolkit.cli.common import n_of, say, say_notes
+from fire_toolkit.cli.given import TABLES, Given, reads
+from fire_toolkit.cli.here import (
     current_workspace,
     made_file,
-    n_of,
     own_guideline,
-    say,
-    say_notes,
     setting_or_default,
     workspace_path,
 )
-from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.pool_readers import answers_of_judge
 from fire_toolkit.cli.readers import counted, file
 from fire_toolkit.commands.types import Asked

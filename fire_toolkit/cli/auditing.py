@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.campaign.tasks import make_tasks, split_pair_id
-from fire_toolkit.cli.common import (
-    made_file,
-    n_of,
-    needed_workspace,
-    relative_path,
-    say_next,
-    setting_or_default,
-)
+from fire_toolkit.cli.common import n_of
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import made_file, needed_workspace, relative_path, say_next, setting_or_default
 from fire_toolkit.cli.readers import ANSWERS, EXPERTS, SAMPLE
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
@@ -59,11 +53,12 @@ def draw_for_experts(given: Given, budget: int | None) -> None:
     pairs = check_pool(sample[PAIR])
     shown = make_tasks(pairs, given.queries, items=given.items_if_any, guideline=rules, overlap=0, seed=seed)
     text = delimited_text(sample.sort_values(PAIR))
-    contents: dict[str, Any] = {SHEET: sheet_of(shown, rules, {MARK: _mark(text.encode())}), drawn.name: text}
+    mark = sha256(text.encode()).hexdigest()[:8]
+    contents: dict[str, Any] = {SHEET: sheet_of(shown, rules, {MARK: mark}), drawn.name: text}
     counts = {"pairs": len(sample), "positive": int(sample["relevance"].sum())}
-    given.write(folder, contents, "next-round", numbers, counts)
     words = f"{n_of(len(sample), 'label')} for experts in {folder / SHEET}"
-    given.summarise(counts, f"{words}, {counts['positive']:,} of them positive; {drawn.name} says which")
+    words += f", {counts['positive']:,} of them positive; {drawn.name} says which"
+    given.write(folder, contents, "next-round", numbers, counts, words)
     say_next("import FILLED.csv")
 
 
@@ -81,7 +76,7 @@ def import_experts(given: Given, sheets: Sequence[Path]) -> None:
     sample = made_file(SAMPLE)
     if sample is None:
         raise FormatError(f"{sheets[0]}: a sheet of an audit; {SAMPLE} is not in this workspace")
-    mark = _mark(read_bytes(given.use(sample)))
+    mark = sha256(read_bytes(given.use(sample))).hexdigest()[:8]
     for path in sheets:
         if (read_delimited(path)[MARK].str.strip() != mark).any():
             raise FormatError(f"{path}: a sheet of another draw than {sample}; import it where it was drawn")
@@ -96,11 +91,6 @@ def import_experts(given: Given, sheets: Sequence[Path]) -> None:
     both = pd.concat([*before, voted])[columns].astype({"relevance": "int64"})
     both = both.drop_duplicates(key, keep="last")
     counts = {"read": len(voted), "answers": len(both), "pairs": len(both.drop_duplicates(PAIR))}
-    given.write(out, {out.name: both.sort_values(key)}, "import", {}, counts)
     words = f"{n_of(len(voted), 'answer')} of experts read; {counts['pairs']:,} pairs in {out}"
-    given.summarise(counts, words)
+    given.write(out, {out.name: both.sort_values(key)}, "import", {}, counts, words)
     say_next("score")
-
-
-def _mark(sample: bytes) -> str:
-    return hashlib.sha256(sample).hexdigest()[:8]

@@ -17,8 +17,9 @@ from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, FOLDER, Campaign, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import first_asked, people_asked, people_of_carrier
-from fire_toolkit.cli.common import current_workspace, n_of, named_file, needed_workspace, say
+from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given, reads
+from fire_toolkit.cli.here import current_workspace, named_file, needed_workspace
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import delimited_text

@@ -1,4 +1,4 @@
-"""What the commands share: errors as one line, words for people, the workspace's files, formats."""
+"""What the commands share: errors as one line, words for people, standard input, progress, formats."""
 
 from __future__ import annotations
 
@@ -13,48 +13,32 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fire_toolkit.errors import FileNote, FireError, UsageError
+from fire_toolkit.errors import FileNote, FireError
 from fire_toolkit.files import STDIN
 from fire_toolkit.plugins import failed_plugin
 from fire_toolkit.words import n_of as n_of
 from fire_toolkit.words import numbers_of as numbers_of
-from fire_toolkit.workspace.config import Workspace, find_workspace
-from fire_toolkit.workspace.locks import hold_workspace
 
 FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown")
 DRAWN = ("table", "latex", "markdown")  # for people; the others are long rows
 
 
-def _show(
-    shown: Callable[..., None], noted: set[str], message: Warning | str, category: type[Warning], *where: Any
-) -> None:
-    """Say a note on a file that was not noted yet; other warnings are shown as before."""
-    if not issubclass(category, FileNote):
-        shown(message, category, *where)
-    elif str(message) not in noted:
-        noted.add(str(message))
+def _show(shown: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any) -> None:
+    """Say a note on a file; other warnings are shown as before."""
+    if issubclass(category, FileNote):
         say(f"note: {message}")
+    else:
+        shown(message, category, *where)
 
 
-_USUAL = {
-    "QUERIES": ("queries.tsv", "queries.csv"),
-    "QRELS": ("qrels.original.txt", "qrels.txt", "qrels.trec", "qrels.tsv", "qrels.csv"),
-}
-MEANINGS = {
-    "QUERIES": "your queries, CSV or TSV with query_id and text",
-    "QRELS": "the original qrels",
-    "POOL": "the folder that `pool` wrote",
-    "RUN...": "the files of your runs",
-    "EXPORT.json": "what Label Studio exported as JSON",
-}
 WORDS = f"{__name__}.words"  # of the command, as they were given; kept in the context
 
 
@@ -81,7 +65,7 @@ class FireGroup(click.Group):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", FileNote)
-                warnings.showwarning = partial(_show, warnings.showwarning, set())
+                warnings.showwarning = partial(_show, warnings.showwarning)
                 try:
                     return super().invoke(ctx)
                 finally:
@@ -149,140 +133,12 @@ def say_notes(notes: Iterable[object]) -> None:
         say(f"note: {note}")
 
 
-def say_next(command: str, arguments: str = "") -> None:
-    """Name the command that comes next; a workspace knows its arguments."""
-    line = f"next: fire-toolkit {command}{'' if current_workspace() or not arguments else f' {arguments}'}"
-    say(line)
-    for name, meaning in MEANINGS.items():
-        if name in line.split():
-            say(f"      ({name}: {meaning})")
-
-
-def current_workspace() -> Workspace | None:
-    """Return the workspace of the current folder, or None; a command finds it once in each folder."""
-    folder, context = Path.cwd(), click.get_current_context(silent=True)
-    if context is None:
-        return find_workspace(folder)
-    found: dict[Path, Workspace | None] = context.find_root().meta.setdefault(f"{__name__}.found", {})
-    if folder not in found:
-        found[folder] = find_workspace(folder)
-    return found[folder]
-
-
-def needed_workspace(why: str = "") -> Workspace:
-    """Return the workspace of the current folder; a usage error, which ends in `why`, where there is none."""
-    if (workspace := current_workspace()) is None:
-        words = "no fire.toml in this folder or above it"
-        if why:
-            raise UsageError(words + why)
-        raise click.UsageError(f"{words}; make a workspace with `fire-toolkit init`")
-    return workspace
-
-
-def setting_or_default(value: Any, section: str, key: str) -> Any:
-    """Return the value given on the command line, else the workspace's, else the default."""
-    if value is not None and value != ():
-        return value
-    from fire_toolkit.workspace.config import SETTINGS
-
-    workspace = current_workspace()
-    return workspace.setting(section, key) if workspace else SETTINGS[section][key]
-
-
-def own_guideline(named: str | None = None) -> str:
-    """Return the guideline given on the command line, else the one that the workspace judges by."""
-    from fire_toolkit.formats.tables.guideline_files import guideline_name
-
-    workspace = None if named else current_workspace()
-    return guideline_name(workspace) if workspace else str(setting_or_default(named, "tasks", "guideline"))
-
-
-def outside(option: str) -> click.UsageError:
-    """Return the error that outside a workspace an option is needed."""
-    return click.UsageError(f"{option} is needed outside a workspace (see `fire-toolkit init`)")
-
-
-def workspace_path(relative: str) -> Path | None:
-    """Return a fixed place of the current workspace, relative to the current folder where it can be."""
-    workspace = current_workspace()
-    return relative_path(workspace.root / relative) if workspace else None
-
-
-def made_file(relative: str) -> Path | None:
-    """Return a file that a stage has made in the current workspace, or None."""
-    path = workspace_path(relative)
-    return path if path and path.is_file() else None
-
-
-def named_file(key: str, section: str = "collection") -> Path | None:
-    """Return the path that the workspace names, whether or not a file is there; or None."""
-    workspace = current_workspace()
-    path = workspace.path(section, key) if workspace else None
-    return relative_path(path) if path else None
-
-
-def named_files(section: str, key: str) -> list[Path]:
-    """Return the files that match the workspace's patterns, sorted; empty without a workspace."""
-    workspace = current_workspace()
-    return [relative_path(path) for path in workspace.paths(section, key)] if workspace else []
-
-
-def relative_path(path: Path) -> Path:
-    """Return `path` relative to the current folder when it lies below it, for words and manifests."""
-    try:
-        return path.relative_to(Path.cwd())
-    except ValueError:
-        return path
-
-
-def writes_workspace(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a command hold the lock of the workspace it is called in; elsewhere nothing is locked."""
-
-    @wraps(command)
-    def alone(*arguments: Any, **options: Any) -> Any:
-        with workspace_lock():
-            return command(*arguments, **options)
-
-    return alone
-
-
-def workspace_lock() -> AbstractContextManager[Any]:
-    """Hold the lock of the workspace here, if there is one, in the name of the running command.
-
-    Raises:
-        FireError: another command holds it for a minute.
-    """
-    workspace = current_workspace()
-    if workspace is None:
-        return nullcontext()
-    name = click.get_current_context().info_name or "fire-toolkit"
-    return hold_workspace(workspace.root, name, report=say)
-
-
-def named(name: str, given: str | Iterable[str] | None, *, beside: Iterable[str] = ()) -> str:
-    """Return for QUERIES, QRELS or RUN... what was given, else what is there, as words of a command.
-
-    It is looked for under its usual name here and beside other files, runs in the folder `runs`. Where there
-    is nothing the name itself is returned; `say_next` says what it stands for.
-    """
-    files = [given] if isinstance(given, str) else [*(given or ())]
-    if not files and name in _USUAL:
-        folders = [Path(), *(Path(file).parent for file in beside)]
-        found = (folder / usual for folder in folders for usual in _USUAL[name])
-        files = [str(path) for path in found if path.is_file()][:1]
-    elif not files:
-        there = sorted(Path("runs").glob("[!.]*"))
-        files = [str(path) for path in there if not path.name.endswith(".manifest.json")]
-    return shlex.join(files) or name
-
-
-format_option = click.option(
-    "--format", "output_format", type=click.Choice(FORMATS), default="table", help="Format of the output."
+format_option = click.Option(
+    ["--format", "output_format"], type=click.Choice(FORMATS), default="table", help="Format of the output."
 )
 # For a command that prints counts; it is handed `as_json`.
-json_option = click.option(
-    "--format",
-    "as_json",
+json_option = click.Option(
+    ["--format", "as_json"],
     type=click.Choice(["text", "json"]),
     default="text",
     callback=lambda ctx, option, value: value == "json",
@@ -369,31 +225,21 @@ def wipe_progress() -> None:
         wipe()
 
 
-class Meter:
-    """Counts things on a terminal's stderr: how many of how many, how fast, how long still; silent elsewhere.
+@contextmanager
+def metered(things: str, total: float | None) -> Iterator[Callable[[float], None]]:
+    """Count things on a terminal's stderr: how many of how many, how fast, how long still; silent elsewhere.
 
-    total: how many there will be; None if nobody knows.
+    total: how many there will be; None if nobody knows. What is handed over counts so many more.
     """
+    n_done, started = 0.0, time.monotonic()
 
-    def __init__(self, things: str, total: float | None) -> None:
-        self._things = things
-        self._total = total
-        self._n_done = 0.0
-        self._started = time.monotonic()
-        self._line = Progress()
+    def count(n: float) -> None:
+        nonlocal n_done
+        n_done += n
+        rate = n_done / max(time.monotonic() - started, 1e-3)
+        of_all = "" if total is None else f" of {total:,.0f}"
+        left = f", {(total - n_done) / rate:,.0f} s left" if total is not None and rate else ""
+        line(f"{n_done:,.0f}{of_all} {things}, {rate:,.0f}/s{left}")
 
-    def __call__(self, n: float) -> None:
-        """Count `n` more."""
-        self._n_done += n
-        rate = self._n_done / max(time.monotonic() - self._started, 1e-3)
-        if self._total is None:
-            self._line(f"{self._n_done:,.0f} {self._things}, {rate:,.0f}/s")
-            return
-        left = f", {(self._total - self._n_done) / rate:,.0f} s left" if rate else ""
-        self._line(f"{self._n_done:,.0f} of {self._total:,.0f} {self._things}, {rate:,.0f}/s{left}")
-
-    def __enter__(self) -> Meter:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._line.clear()
+    with Progress() as line:
+        yield count

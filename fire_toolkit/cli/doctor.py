@@ -9,7 +9,8 @@ import click
 from fire_toolkit.campaign.records import BY_SERVER
 from fire_toolkit.campaign.store import check_record
 from fire_toolkit.cli.campaigns import begun_here, knows_server, used_connection
-from fire_toolkit.cli.common import current_workspace, say
+from fire_toolkit.cli.common import say
+from fire_toolkit.cli.here import current_workspace
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.labelstudio.doctor import BAD, NOTE, START, Finding, examine
 from fire_toolkit.workspace.database import STORE

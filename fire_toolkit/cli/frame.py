@@ -15,20 +15,10 @@ from typing import Any, get_type_hints
 import click
 from click.core import ParameterSource
 
-from fire_toolkit.cli.common import (
-    DRAWN,
-    current_workspace,
-    format_option,
-    json_option,
-    named,
-    say,
-    say_next,
-    wipe_progress,
-    workspace_lock,
-    workspace_path,
-)
+from fire_toolkit.cli.common import DRAWN, format_option, json_option, say, wipe_progress
 from fire_toolkit.cli.given import Given, with_tables
-from fire_toolkit.cli.plain import described, made_by, option_of, value_of
+from fire_toolkit.cli.here import current_workspace, named, say_next, workspace_lock, workspace_path
+from fire_toolkit.cli.plain import described, option_of, value_of
 from fire_toolkit.commands.command import Part, counting, marked, measure_names, refuse_apart, tables_of
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.formats.runs.trec import trec_qrels_text
@@ -64,17 +54,17 @@ def framed(function: Callable[..., Found]) -> click.Command:
         params += _options_of_table(each, table, helps[each])
     params += [option_of(each, hints[each.name], helps[each.name]) for each in plain]
     if place is None:
-        params += made_by(format_option, click.option("--out", metavar="FILE", help=_OUT))
+        params += [format_option, click.Option(["--out"], metavar="FILE", help=_OUT)]
     else:
         metavar, words = "FILE" if "." in place else "DIR", _OUT_OF_STAGE.format(place=place)
-        params += made_by(click.option("--out", metavar=metavar, help=words), json_option)
+        params += [click.Option(["--out"], metavar=metavar, help=words), json_option]
     params.sort(key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1))  # these first
 
     def run(**values: Any) -> None:
         given = Given({**dict.fromkeys(tables), **values})
         stage = click.get_current_context().command_path.partition(" ")[2] or name
         refuse_apart(own, values, {str(each.name): each.opts[0] for each in params})
-        called = {each.name: value_of(each, options[each.name], values[each.name]) for each in plain}
+        called = {each.name: value_of(each, options[each.name], values) for each in plain}
         if called.get("measures"):
             called["measures"] = measure_names(called["measures"])
         known = {

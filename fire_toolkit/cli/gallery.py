@@ -17,8 +17,9 @@ from fire_toolkit import __version__
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.tasks import task_links
 from fire_toolkit.cli.asking_readers import grades_of
-from fire_toolkit.cli.common import Progress, needed_workspace, relative_path, say
+from fire_toolkit.cli.common import Progress, say
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import needed_workspace, relative_path
 from fire_toolkit.cli.media import known_server, media_root
 from fire_toolkit.commands.types import Option
 from fire_toolkit.files import sha256_of

@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fire_toolkit import __version__
-from fire_toolkit.cli.common import (
-    WORDS,
-    Progress,
-    as_files,
-    copy_of_stdin,
-    current_workspace,
-    in_own_names,
-    outside,
-    relative_path,
-    say,
-    wipe_progress,
-)
+from fire_toolkit.cli.common import WORDS, Progress, as_files, copy_of_stdin, in_own_names, say, wipe_progress
+from fire_toolkit.cli.here import current_workspace, outside, relative_path
 from fire_toolkit.commands.command import counting, rests_on, tables_of
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import STDIN
@@ -110,7 +100,10 @@ class Given:
             FormatError: the workspace's was not made yet.
         """
         if (path := self.path(name)) is None:
-            raise outside(_spelling(name))
+            params = {param.name: param for param in click.get_current_context().command.params}
+            if isinstance(own := params.get(name), click.Argument):
+                raise outside(own.human_readable_name.strip("[]"))
+            raise outside(own.opts[0] if own else f"--{name.replace('_', '-')}")
         if name in _MADE and not self.values.get(name) and not path.is_file():
             raise FormatError(f"{path}: not made yet; `fire-toolkit status` says what to run next")
         return path
@@ -176,11 +169,12 @@ class Given:
         stage: str,
         parameters: Mapping[str, Any],
         counts: Mapping[str, Any] | None = None,
+        words: str = "",
     ) -> None:
         """Write the files of a stage and its manifest: in the folder `out`, or `out` itself and its kin.
 
         `contents` maps file names to texts, or to tables, which their names make CSV, TSV or (.txt) TREC
-        qrels; when `out`'s own name is among them it is a file, else a folder.
+        qrels; when `out`'s own name is among them it is a file, else a folder. words: for `summarise`.
 
         Raises:
             FireError: a file would overwrite one that was read, or one that this stage did not write.
@@ -195,16 +189,18 @@ class Given:
         if not is_folder and out.is_dir():
             raise UsageError(f"{out}: is a folder, expected the name of a file")
         workspace, context, command = current_workspace(), click.get_current_context(silent=True), {}
-        words = self.words or (list(context.meta.get(WORDS, ())) if context else [])
-        if workspace and words[:1] == [stage]:
+        typed = self.words or (list(context.meta.get(WORDS, ())) if context else [])
+        if workspace and typed[:1] == [stage]:
             # Without further words there is no path that hangs on the folder.
-            below = Path.cwd().relative_to(workspace.root) if words[1:] else Path()
-            command = {"words": words, "folder": below.as_posix()}
+            below = Path.cwd().relative_to(workspace.root) if typed[1:] else Path()
+            command = {"words": typed, "folder": below.as_posix()}
         manifest = Manifest(
             stage, __version__, dict(parameters), self.hashes, counts=dict(counts or {}), command=command
         )
         files = {folder / name: as_text(name, content) for name, content in contents.items()}
         write_stage(files, manifest, at=manifest_path(out, is_folder=is_folder), read=self._read)
+        if words:
+            self.summarise(counts or {}, words)
 
     @property
     def published(self) -> dict[str, str]:
@@ -277,15 +273,6 @@ def with_tables(function: Callable[..., Any], given: Given, values: Mapping[str,
         counts = bool(table.read) and (count is None or name in count)
         found[name] = getattr(given, table.read) if counts else None
     return found
-
-
-def _spelling(name: str) -> str:
-    """Return how the running command spells a parameter: as an option, or the word for an argument."""
-    known = {param.name: param for param in click.get_current_context().command.params}
-    own = known.get(name)
-    if isinstance(own, click.Argument):
-        return own.human_readable_name.strip("[]")
-    return own.opts[0] if own else f"--{name.replace('_', '-')}"
 
 
 def name_in_manifest(path: Path) -> str:

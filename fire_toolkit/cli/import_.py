@@ -21,19 +21,16 @@ from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
 from fire_toolkit.cli.campaigns import begun_here, private_folder
-from fire_toolkit.cli.common import (
+from fire_toolkit.cli.common import n_of, numbers_of, say_notes, without_collection
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import (
     current_workspace,
-    n_of,
     named_files,
     needed_workspace,
-    numbers_of,
     relative_path,
     say_next,
-    say_notes,
-    without_collection,
-    writes_workspace,
+    workspace_lock,
 )
-from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.plain import named_columns
 from fire_toolkit.cli.pull import derive_judgments, guideline_of, not_read_yet, read_files, reasons_of
 from fire_toolkit.cli.status import say_following
@@ -84,14 +81,8 @@ class Elsewhere:
     skip_unknown: bool = False
     dry_run: bool = False
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether any of them was given."""
-        given = (self.columns, self.mapping, self.split, self.submissions, self.source, self.round)
-        return any((*given, self.skip_unknown, self.dry_run))
 
-
-@writes_workspace
+@workspace_lock()
 def import_(
     exports: Annotated[Sequence[str], Option(is_argument=True, metavar="EXPORT...")] = (),
     *,
@@ -128,7 +119,7 @@ def import_(
     sheets: list[Path] = []
     source = elsewhere.source if all(map(is_record, paths)) else None
     elsewhere = replace(elsewhere, source=None) if source else elsewhere
-    if not elsewhere.is_asked:
+    if elsewhere == Elsewhere():
         if len(paths) == 1 and is_fire_release(paths[0]):
             _from_fire_release(given, paths[0])
             return
@@ -143,17 +134,16 @@ def import_(
             elsewhere = replace(elsewhere, columns=("label=label",))
     is_usual = out is None
     with without_collection():
-        if elsewhere.is_asked:
+        if elsewhere != Elsewhere():
             _from_elsewhere(given, paths, elsewhere)
         elif is_usual and (root := _ledger_here(paths)):
             _into_ledger(given, root, paths if exports else not_read_yet(root, paths), sheets, source)
         else:
             _at_once(given, paths, file)
-    if not elsewhere.dry_run:
-        if is_usual:
-            say_following("agree")
-        else:
-            say_next(f"agree {file}")
+    if is_usual and not elsewhere.dry_run:
+        say_following("agree")
+    elif not elsewhere.dry_run:
+        say_next(f"agree {file}")
 
 
 def _ledger_here(paths: Sequence[Path]) -> Path | None:
@@ -213,11 +203,10 @@ def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:
     counts |= {"dropped": dropped} | (
         {"round": latest} if (latest := latest_round(result.judgments)) > 1 else {}
     )
-    contents = {file.name: delimited_bytes(result.judgments), "dropped.csv": delimited_bytes(result.dropped)}
-    given.write(file, contents, "import", rules.record, counts)
     words = f"{n_judgments:,} judgments of {n_pairs:,} pairs by {n_annotators} annotators"
     words += f"; dropped: {numbers_of(dropped)} (dropped.csv)" if dropped else ""
-    given.summarise(counts, words)
+    contents = {file.name: delimited_bytes(result.judgments), "dropped.csv": delimited_bytes(result.dropped)}
+    given.write(file, contents, "import", rules.record, counts, words)
     say_notes(result.notes)
 
 
@@ -344,9 +333,7 @@ def _from_fire_release(given: Given, path: Path) -> None:
     about = json.dumps(release.about, ensure_ascii=False, indent=1) + "\n"
     contents: dict[str, Any] = {**tables, "qrels.txt": release.qrels, ABOUT: about}
     counts = {name.removesuffix(".csv"): len(table) for name, table in tables.items()}
-    given.write(folder, contents, "import", {"notes": release.notes}, counts)
-    words = ", ".join(
-        f"{n:,} {'entries outside' if name == 'outside' else name}" for name, n in counts.items()
-    )
-    given.summarise(counts, words)
+    called = {"outside": "entries outside"}
+    words = ", ".join(f"{n:,} {called.get(name, name)}" for name, n in counts.items())
+    given.write(folder, contents, "import", {"notes": release.notes}, counts, words)
     say_next(f"augment --labels {folder / 'labels.csv'} --out {folder / 'augmented.txt'}")

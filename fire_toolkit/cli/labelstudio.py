@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 import click
 
 from fire_toolkit.cli.campaigns import private_folder
-from fire_toolkit.cli.common import Progress, say, say_next
+from fire_toolkit.cli.common import Progress, say
+from fire_toolkit.cli.here import say_next
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE

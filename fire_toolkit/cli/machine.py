@@ -13,17 +13,10 @@ from pathlib import Path
 from typing import Annotated
 
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.cli.common import (
-    Meter,
-    current_workspace,
-    n_of,
-    own_guideline,
-    say,
-    say_next,
-    workspace_path,
-)
+from fire_toolkit.cli.common import metered, n_of, say
 from fire_toolkit.cli.frame import framed
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import current_workspace, own_guideline, say_next, workspace_path
 from fire_toolkit.cli.media import media_root
 from fire_toolkit.cli.plain import group_of
 from fire_toolkit.commands.machine_check import machine_check
@@ -100,7 +93,7 @@ def run(
         try:
             with (
                 Chat(endpoint, prompt, timeout_s=asked.timeout_s) as chat,
-                Meter("answers", len(requests)) as meter,
+                metered("answers", len(requests)) as meter,
             ):
                 ask = asking(own, prompt, chat, media, spending)
                 n_stored, n_left = ask_all(
@@ -155,13 +148,13 @@ def import_(
     if pool is not None:
         pairs = read_pool(given.use(pool))
         counts["pool_pairs_without_answer"] = int((pair_rows(pairs, table[is_answer]) < 0).sum())
-    given.write(place, {place.name: table}, "machine import", {"judge": name, "backbone": backbone}, counts)
     words = f"{n_of(counts['answers'], 'answer')} of {name} in {place}"
     if counts["failed"]:
         words += f"; {counts['failed']:,} rows with neither score nor label are failures"
     if left := counts.get("pool_pairs_without_answer"):
         words += f"; {n_of(left, 'pair')} of the pool without an answer"
-    given.summarise(counts, words)
+    known = {"judge": name, "backbone": backbone}
+    given.write(place, {place.name: table}, "machine import", known, counts, words)
     say_next(f"machine check {name}", "--labels LABELS")
 
 

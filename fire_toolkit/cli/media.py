@@ -18,20 +18,17 @@ import pandas as pd
 
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import stored_connection
-from fire_toolkit.cli.common import (
-    DRAWN,
-    Progress,
+from fire_toolkit.cli.common import DRAWN, Progress, n_of, say
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import (
     current_workspace,
-    n_of,
     named_file,
     outside,
     own_guideline,
     relative_path,
-    say,
     say_next,
     setting_or_default,
 )
-from fire_toolkit.cli.given import Given
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline

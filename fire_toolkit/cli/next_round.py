@@ -18,18 +18,10 @@ from fire_toolkit.campaign.records import Round
 from fire_toolkit.cli.again import Again
 from fire_toolkit.cli.auditing import draw_for_experts
 from fire_toolkit.cli.campaigns import begun_here, deliver_files, names_of, open_by_design, record_design
-from fire_toolkit.cli.common import (
-    n_of,
-    named,
-    say,
-    say_next,
-    setting_or_default,
-    wipe_progress,
-    workspace_lock,
-    workspace_path,
-)
+from fire_toolkit.cli.common import n_of, say, wipe_progress
 from fire_toolkit.cli.frame import keep_files
 from fire_toolkit.cli.given import Given, with_tables
+from fire_toolkit.cli.here import named, say_next, setting_or_default, workspace_lock, workspace_path
 from fire_toolkit.cli.pool_readers import judge_file, options_of_pool, scores_of_judge
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.pool import pool
@@ -150,7 +142,7 @@ def _ask_planned(
     if annotators and begun_here() is None:
         raise click.UsageError("--annotator is for a campaign, and none has begun here; push tasks first")
     given.needed("judgments"), given.needed("labels")
-    again = Again.of(given, annotators)
+    again = Again(given, annotators, given.next_number)
     if policy and again.campaign is None:
         raise click.UsageError(
             "--policy is for a campaign, and none has begun here; `resolve --design` names the classes of "
@@ -208,32 +200,27 @@ def _refuse_beside(
 
 
 def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
-    loads = _loads_of(entry)
     n_waiting = 0 if again.waiting is None else len(again.waiting)
     wipe_progress()
     if again.given.values["as_json"]:
         counts: dict[str, Any] = {"round": again.number, "pairs": len(planned.pool), "waiting": n_waiting}
-        counts |= {"kept": planned.kept, "unused": planned.unused, "annotators": loads}
+        counts |= {"kept": planned.kept, "unused": planned.unused, "annotators": _loads_of(entry)}
         plan = json.loads(table_text(planned.strata, "json"))
-        click.echo(json.dumps({**counts, "plan": plan}, ensure_ascii=False))
+        again.given.summarise({**counts, "plan": plan}, "")
         return
-    if not planned.strata["n_asked"].any():
-        others = planned.strata[planned.strata["n_pairs"] > 0]
-        unasked = ", ".join(
-            f"{name} {n:,}" for name, n in zip(others["stratum"], others["n_pairs"], strict=True)
-        )
+    if planned.strata["n_asked"].any():
+        rows = [
+            [name, f"{n:,}", f"{asked:,}", f"{chance:.4g}", f"{changes:,.1f}", note]
+            for name, n, asked, chance, changes, note in planned.strata.itertuples(index=False)
+        ]
+        click.echo(drawn_text(rows, list(planned.strata.columns), "table"), nl=False)
+        for line in cost_in_words(planned, again.number):
+            say(line)
+        _say_loads(entry)
+    else:
+        held = planned.strata.set_index("stratum")["n_pairs"]
+        unasked = ", ".join(f"{name} {n:,}" for name, n in held[held > 0].items())
         say(f"nothing is to be asked again{f'; not asked: {unasked}' if unasked else ''}")
-        if n_waiting:
-            say(f"{n_of(n_waiting, 'pair')} wait for an answer in a round that has begun")
-        return
-    rows = [
-        [name, f"{n:,}", f"{asked:,}", f"{chance:.4g}", f"{changes:,.1f}", note]
-        for name, n, asked, chance, changes, note in planned.strata.itertuples(index=False)
-    ]
-    click.echo(drawn_text(rows, list(planned.strata.columns), "table"), nl=False)
-    for line in cost_in_words(planned, again.number):
-        say(line)
-    _say_loads(loads)
     if n_waiting:
         say(f"{n_of(n_waiting, 'pair')} wait for an answer in a round that has begun")
 
@@ -275,7 +262,7 @@ def _ask(again: Again, pairs: Pool, parameters: dict[str, Any], kind: str = ADJU
         return
     place = _write(again, entry, {"pool.csv": pairs}, parameters, {"pairs": len(pairs)})
     say(f"round {again.number}: {n_of(len(pairs), 'pair')} to ask again, in {place}")
-    _say_loads(_loads_of(entry))
+    _say_loads(entry)
     _say_next(again, f"tasks {place} --overlap 0")
 
 
@@ -296,10 +283,10 @@ def _loads_of(entry: Round | None) -> dict[str, int]:
     return {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
 
 
-def _say_loads(loads: dict[str, int]) -> None:
+def _say_loads(entry: Round | None) -> None:
     """Say who got how many tasks of a round."""
-    if loads:
-        say("given to " + ", ".join(f"{name} {n:,}" for name, n in loads.items()))
+    if entry:
+        say("given to " + ", ".join(f"{name} {n:,}" for name, n in _loads_of(entry).items()))
 
 
 def _ask_marked(given: Given, marked: Path, annotators: Sequence[str]) -> None:
@@ -330,7 +317,7 @@ def _ask_doubts(given: Given, judge: str | None, budget: int | None, annotators:
 def _recheck(
     given: Given, pairs: pd.DataFrame, annotators: Sequence[str], parameters: dict[str, Any]
 ) -> None:
-    again = Again.of(given, annotators)
+    again = Again(given, annotators, given.next_number)
     _ask(again, check_pool(pairs.assign(round=again.number, design_class=RECHECK)), parameters, RECHECK)
 
 
@@ -358,4 +345,4 @@ def _ask_by(given: Given, strategy: str, annotators: Sequence[str]) -> None:
     if len(pairs):
         asked = check_pool(pairs.assign(round=number, stratum="again", inclusion_probability=1.0))
         pooled.values["out"] = given.values["out"]  # what was read for the pool is what the round rests on
-        _ask(Again.of(pooled, annotators, number), asked, {"strategy": strategy})
+        _ask(Again(pooled, annotators, number), asked, {"strategy": strategy})

@@ -15,8 +15,9 @@ from fire_toolkit.campaign.records import BY_PAGE, Round, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import people_of_carrier
 from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
-from fire_toolkit.cli.common import n_of, named_file, say, say_next, writes_workspace
+from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import named_file, say_next, workspace_lock
 from fire_toolkit.cli.media import addresses_here, local_base, media_base, media_root, used_media
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
@@ -126,7 +127,7 @@ def serve(
     say_following()
 
 
-@writes_workspace
+@workspace_lock()
 def write(
     names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="[NAME]...")] = (),
     *,

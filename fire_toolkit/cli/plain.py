@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache, partial
 from operator import itemgetter
@@ -20,7 +20,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from fire_toolkit.cli.common import FireGroup, Range, format_option, json_option, setting_or_default
+from fire_toolkit.cli.common import FireGroup, Range, format_option, json_option
+from fire_toolkit.cli.here import setting_or_default
 from fire_toolkit.commands.command import marked
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
@@ -32,12 +33,10 @@ def plain_command(function: Callable[..., int | None]) -> click.Command:
     own = inspect.unwrap(function)
 
     def run(**values: Any) -> None:
-        code = function(**{name: value(values) for name, (_, value) in found.items()})
-        if code:
+        if code := function(**arguments(values)):
             click.get_current_context().exit(code)
 
-    found = {each.name: (options, value) for each, options, value in _parameters(own)}
-    params = [option for options, _ in found.values() for option in options]
+    params, arguments = _parameters(own)
     run.__module__ = own.__module__
     name = own.__name__.rstrip("_").replace("_", "-")
     return click.Command(name, params=params, callback=run, help=described(own)[0])
@@ -65,31 +64,27 @@ def group_of(module: ModuleType, make: Callable[..., click.Command] = plain_comm
 
 
 _OF_THE_FRAME = {"as_json": json_option, "output_format": format_option}
-Value = Callable[[Mapping[str, Any]], Any]
 
 
-def _parameters(own: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, list[click.Parameter], Value]]:
-    """Yield each parameter of a function, its options, and what makes its value of theirs."""
+def _parameters(
+    own: Callable[..., Any],
+) -> tuple[list[click.Parameter], Callable[[Mapping[str, Any]], dict[str, Any]]]:
+    """Return the options of a function's parameters, and what makes its arguments of their values."""
     hints, helps = get_type_hints(own, include_extras=True), described(own)[1]
-    for each in inspect.signature(own).parameters.values():
-        hint, name = hints[each.name], each.name
+    options, makers = list[click.Parameter](), dict[str, Callable[[Mapping[str, Any]], Any]]()
+    for name, each in inspect.signature(own).parameters.items():
+        hint = hints[name]
         if name in _OF_THE_FRAME:
-            yield each, made_by(_OF_THE_FRAME[name]), itemgetter(name)
+            options.append(_OF_THE_FRAME[name])
+            makers[name] = itemgetter(name)
         elif isinstance(hint, type) and is_dataclass(hint):
-            fields = list(_parameters(hint))
-            options = [option for _, of_field, _ in fields for option in of_field]
-            yield each, options, partial(_made, hint, {field.name: value for field, _, value in fields})
+            of_fields, fields = _parameters(hint)
+            options += of_fields
+            makers[name] = partial(lambda kind, fields, values: kind(**fields(values)), hint, fields)
         else:
-            option = option_of(each, hint, helps.get(name, ""))
-            yield each, [option], partial(_one, each, marked(hint, Option) or Option())
-
-
-def _one(parameter: inspect.Parameter, more: Option, values: Mapping[str, Any]) -> Any:
-    return value_of(parameter, more, values[parameter.name])
-
-
-def _made(kind: Callable[..., Any], fields: Mapping[str, Value], values: Mapping[str, Any]) -> Any:
-    return kind(**{name: value(values) for name, value in fields.items()})
+            options.append(option_of(each, hint, helps.get(name, "")))
+            makers[name] = partial(value_of, each, marked(hint, Option) or Option())
+    return options, lambda values: {name: make(values) for name, make in makers.items()}
 
 
 def described(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
@@ -97,16 +92,6 @@ def described(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     text, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
     found = re.findall(r"^    (\w+): ((?:.|\n     )+)", rest.partition("\n\n")[0], re.MULTILINE)
     return text, {name: " ".join(words.split()) for name, words in found}
-
-
-def made_by(*decorators: Callable[..., Any]) -> list[click.Parameter]:
-    """Return the parameters that decorators add to a command."""
-
-    def holder() -> None: ...
-
-    for decorator in reversed(decorators):
-        decorator(holder)
-    return list(reversed(getattr(holder, "__click_params__", [])))
 
 
 def option_of(parameter: inspect.Parameter, hint: Any, words: str) -> click.Parameter:
@@ -137,8 +122,9 @@ def option_of(parameter: inspect.Parameter, hint: Any, words: str) -> click.Para
     return click.Option(spelled, multiple=several, **settings)
 
 
-def value_of(parameter: inspect.Parameter, more: Option, value: Any) -> Any:
+def value_of(parameter: inspect.Parameter, more: Option, values: Mapping[str, Any]) -> Any:
     """Return the value of an option: as given, else of fire.toml, else the default."""
+    value = values[parameter.name]
     if more.parse:
         return more.parse(value)
     if more.setting:

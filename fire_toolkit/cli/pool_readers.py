@@ -9,14 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.common import (
+from fire_toolkit.cli.given import TABLES, Given, reads
+from fire_toolkit.cli.here import (
     current_workspace,
     made_file,
     own_guideline,
     setting_or_default,
     workspace_path,
 )
-from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.commands.pool import DRAWN
 from fire_toolkit.commands.types import Before
 from fire_toolkit.errors import FormatError, UsageError

@@ -14,7 +14,8 @@ from fire_toolkit.agreement.annotators import LiveQuality, item_seconds, live_qu
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
 from fire_toolkit.campaign.views import record_to_judgments, reported_items
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, private_folder
-from fire_toolkit.cli.common import n_of, named_file, say, say_next, setting_or_default
+from fire_toolkit.cli.common import n_of, say
+from fire_toolkit.cli.here import named_file, say_next, setting_or_default
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.labelstudio.accounts import read_register
 from fire_toolkit.results import drawn_text

@@ -17,15 +17,9 @@ from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds, r
 from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import carried_at, guideline_of_campaign, used_connection
-from fire_toolkit.cli.common import (
-    Meter,
-    needed_workspace,
-    numbers_of,
-    relative_path,
-    say_notes,
-    workspace_lock,
-)
+from fire_toolkit.cli.common import metered, numbers_of, say_notes
 from fire_toolkit.cli.given import Given, name_in_manifest
+from fire_toolkit.cli.here import needed_workspace, relative_path, workspace_lock
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import sha256_of
@@ -82,7 +76,7 @@ def pull_once(
     for name in names:
         try:
             carrier = carrier_of(name, root, accepts_loss=accepts_loss)
-            with Meter("tasks read", None) as meter:
+            with metered("tasks read", None) as meter:
                 found.append(carrier.fetch(carried_at(root, name), is_full=is_full, report=meter))
         except FireError as error:
             failed = failed or error
@@ -119,7 +113,7 @@ def read_files(root: Path, paths: Sequence[Path], *, source: str | None = None) 
         found.append(take_files(saved, replace(carried_at(root, BY_PAGE), guideline=shown)))
     if paths or not found:
         names = pseudonyms(read_register(root / SERVER_FOLDER))
-        with Meter("answers read", None) as meter:
+        with metered("answers read", None) as meter:
             found.append(Folder(root, exports=paths, names=names).fetch(own, report=meter))
     return _together(found)
 
@@ -157,10 +151,10 @@ def derive_judgments(
     counts: dict[str, Any] = {"judgments": len(found.judgments), "dropped": dropped}
     counts |= {"round": latest} if (latest := latest_round(found.judgments)) > 1 else {}
     files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
-    inputs.write(out, files, stage, rules.record, counts)
     came = {_NAMES.get(state, state): added.counts.get(state, 0) for state in STATES}
     words = f"{numbers_of(came)}; {len(found.judgments):,} judgments"
     words += f"; dropped: {numbers_of(dropped)}" if dropped else ""
+    inputs.write(out, files, stage, rules.record, counts)
     inputs.summarise({**came, **counts}, words)
     say_notes((*added.notes, *found.notes))
 

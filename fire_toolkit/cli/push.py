@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,17 +36,15 @@ from fire_toolkit.cli.campaigns import (
     refuse_retired,
     used_connection,
 )
-from fire_toolkit.cli.common import (
-    Meter,
+from fire_toolkit.cli.common import metered, n_of, say
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import (
     made_file,
-    n_of,
     needed_workspace,
     relative_path,
-    say,
     setting_or_default,
-    writes_workspace,
+    workspace_lock,
 )
-from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media import shown_tasks
 from fire_toolkit.cli.pull import carrier_of
 from fire_toolkit.cli.push_media import Look, renewed_rounds, say_loads, say_pushed
@@ -70,7 +67,7 @@ _ANNOTATORS = Option(("--annotator",), metavar="A,B,C=LOAD", parse=names_of)
 _SAMPLE = Option(("--check-media",), metavar="N", least=0)
 
 
-@writes_workspace
+@workspace_lock()
 def push(
     tasks: Annotated[Path | None, Option(is_argument=True, metavar="[TASKS.json]")] = None,
     *,
@@ -108,8 +105,8 @@ def push(
     """
     root = needed_workspace().root
     begun = read_rounds(root)
-    latest = begun[-1].carrier if begun else BY_HAND
-    is_named, carrier = carrier is not None, carrier or (BY_SERVER if latest == BY_HAND else latest)
+    latest = begun[-1].carrier if begun and begun[-1].carrier != BY_HAND else BY_SERVER
+    is_named, carrier = carrier is not None, carrier or latest
     if carrier == BY_HAND:
         raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
     if carrier != BY_SERVER:
@@ -131,19 +128,28 @@ def push(
     others = sorted({entry.carrier for entry in rounds} - {BY_HAND, BY_SERVER})
     on_server = _on_server(whole, begun, {entry.number for entry in entries})
     look.at_files()
-    begins = partial(begin, root, campaign, changed)
-    pushed, plans = list[Delivered](), list[Plan]()
-    if on_server or not others:
-        server = dataclasses.replace(whole, rounds=on_server)
-        plans = _by_server(server, root, look, begins, replaces=replace, as_json=as_json)
-        pushed += plans
+    plans, connection = list[Plan](), used_connection() if on_server or not others else None
+    if connection:
+        look.at_addresses()
+
+        def ready(plans: Sequence[Plan]) -> None:  # nothing is written here or there before media answer
+            look.before(plans, connection)
+            begin(root, campaign, changed)
+
+        server = LabelStudio(connection, root, replaces=replace, ready=ready)
+        with metered("tasks", sum(len(entry.assignments) for entry in on_server)) as meter:
+            plans = server.deliver(dataclasses.replace(whole, rounds=on_server), report=meter)
     else:
-        begins()
+        begin(root, campaign, changed)
+    gone = there.retired if (there := begun_here()) else set()
+    if connection:
+        say_pushed(plans, connection, gone, as_json=as_json)
+    pushed: list[Delivered] = [*plans]
     for name in others:
-        pushed += _deliver(name, carrier_of(name, root), whole)
+        pushed += _deliver(name, carrier_of(name, root), whole, gone)
     _note_pushed(root, inputs, pushed)
-    if plans:
-        look.after(plans, used_connection())
+    if plans and connection:
+        look.after(plans, connection)
     record_design(root, policy)
     say("while they judge: fire-toolkit progress")
     say_following()
@@ -256,28 +262,13 @@ class _Rounds:
         return dataclasses.replace(drawn, carrier=self.carrier)
 
 
-def _by_server(
-    carried: Carried, root: Path, look: Look, begins: Callable[[], None], *, replaces: bool, as_json: bool
-) -> list[Plan]:
-    """Push to the server, and say what was done; nothing is written here or there before media answer."""
-    connection = used_connection()
-    look.at_addresses()
+def _deliver(name: str, carrier: Carrier, whole: Carried, gone: set[str]) -> Sequence[Delivered]:
+    """Give out the rounds of a carrier that is no server, and say where each queue is.
 
-    def ready(plans: Sequence[Plan]) -> None:
-        look.before(plans, connection)
-        begins()
-
-    server = LabelStudio(connection, root, replaces=replaces, ready=ready)
-    with Meter("tasks", sum(len(entry.assignments) for entry in carried.rounds)) as meter:
-        plans = server.deliver(carried, report=meter)
-    say_pushed(plans, connection, _retired(), as_json=as_json)
-    return plans
-
-
-def _deliver(name: str, carrier: Carrier, whole: Carried) -> Sequence[Delivered]:
-    """Give out the rounds of a carrier that is no server, and say where each queue is."""
+    gone: who will answer no more, and is told no place to answer at.
+    """
     own = dataclasses.replace(whole, rounds=[entry for entry in whole.rounds if entry.carrier == name])
-    given, places, gone = carrier.deliver(own), carrier.where(own), _retired()
+    given, places = carrier.deliver(own), carrier.where(own)
     for entry in given:
         if entry.queue.annotator_id in gone and not entry.n_added:
             continue
@@ -285,12 +276,6 @@ def _deliver(name: str, carrier: Carrier, whole: Carried) -> Sequence[Delivered]
         added = added if entry.n_added else f"{n_of(entry.n_there, 'task')} there"
         say(f"for {entry.queue.annotator_id}, by {name}: {places.get(entry.queue, 'nowhere')}, {added}")
     return given
-
-
-def _retired() -> set[str]:
-    """Return who will answer no more, and is told no place to answer at."""
-    campaign = begun_here()
-    return campaign.retired if campaign else set()
 
 
 def _on_server(whole: Carried, begun: Sequence[Round], numbers: set[int]) -> list[Round]:

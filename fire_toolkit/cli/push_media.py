@@ -19,8 +19,9 @@ from fire_toolkit.campaign.records import BY_PAGE, BY_SERVER, FOLDER, Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import PAIR_ID
-from fire_toolkit.cli.common import Meter, n_of, relative_path, say
+from fire_toolkit.cli.common import metered, n_of, say
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import relative_path
 from fire_toolkit.cli.media import local_base, media_root
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of
@@ -124,7 +125,7 @@ class Look:
         if self.sample == 0:
             say(f"note: nobody has looked whether annotators can see the {items} (--check-media 0)")
             return
-        with Meter("media asked", None) as meter, Api(connection) as api:
+        with metered("media asked", None) as meter, Api(connection) as api:
             found, n_without_parts = reach_media(
                 [url for url in media if is_address(url)],
                 origin=connection.page_origin,

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 import click
 
-from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, setting_or_default
+from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import TABLES, Given, reads
+from fire_toolkit.cli.here import current_workspace, made_file, setting_or_default
 from fire_toolkit.commands.command import column_of
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import chdir
 from typing import Any
 
-from fire_toolkit.cli.common import give_command, needed_workspace, say, say_next
+from fire_toolkit.cli.common import give_command, say
+from fire_toolkit.cli.here import needed_workspace, say_next
 from fire_toolkit.errors import StaleError
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest, verify

@@ -16,16 +16,9 @@ import pandas as pd
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import Store, check_record
 from fire_toolkit.cli.asking_readers import judgments_from
-from fire_toolkit.cli.common import (
-    Progress,
-    made_file,
-    needed_workspace,
-    relative_path,
-    say,
-    say_next,
-    workspace_lock,
-)
+from fire_toolkit.cli.common import Progress, say
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import made_file, needed_workspace, relative_path, say_next, workspace_lock
 from fire_toolkit.cli.release_check import check, version_in
 from fire_toolkit.cli.report_readers import workspace_facts
 from fire_toolkit.commands.types import Option

@@ -12,8 +12,8 @@ from fire_toolkit import __version__
 from fire_toolkit.campaign.beginning import policy_of
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.asking_readers import grades_of, judgments_from, level_of, rules_of
-from fire_toolkit.cli.common import current_workspace, needed_workspace
 from fire_toolkit.cli.given import TABLES, Given, reads
+from fire_toolkit.cli.here import current_workspace, needed_workspace
 from fire_toolkit.formats.plot_files import check_kind
 from fire_toolkit.formats.sides import named_guideline, side_at
 from fire_toolkit.formats.tables.delimited import read_delimited

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from fire_toolkit.cli.common import named_files, say
+from fire_toolkit.cli.common import say
 from fire_toolkit.cli.given import TABLES, Given, reads
+from fire_toolkit.cli.here import named_files
 from fire_toolkit.errors import FormatError, OptionError, UsageError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection

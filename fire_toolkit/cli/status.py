@@ -27,16 +27,15 @@ from fire_toolkit.cli.campaigns import (
     record_design,
     used_connection,
 )
-from fire_toolkit.cli.common import (
+from fire_toolkit.cli.common import n_of, say
+from fire_toolkit.cli.given import Given, with_tables
+from fire_toolkit.cli.here import (
     current_workspace,
-    n_of,
     needed_workspace,
     relative_path,
-    say,
     say_next,
     setting_or_default,
 )
-from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.errors import FireError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -228,7 +227,7 @@ def standing_of(
 
         given = Given(dict.fromkeys(("judgments", "labels", "qrels", "guideline")))
         vars(given)["judgments"] = without_excluded(given, is_said=False)  # `next-round` says who is excluded
-        again = Again(given, given.next_number, begun, sorted(begun.askable))
+        again = Again(given, sorted(begun.askable), given.next_number, begun)
         design = open_by_design(
             record_design(workspace.root, None, is_kept=False), given.judgments, given.grades
         )

@@ -25,16 +25,9 @@ from fire_toolkit.cli.campaigns import (
     record_design,
     refuse_retired,
 )
-from fire_toolkit.cli.common import (
-    Range,
-    current_workspace,
-    n_of,
-    say,
-    say_next,
-    setting_or_default,
-    workspace_lock,
-)
+from fire_toolkit.cli.common import Range, n_of, say
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import current_workspace, say_next, setting_or_default, workspace_lock
 from fire_toolkit.cli.media import shown_tasks
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option

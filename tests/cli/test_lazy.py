@@ -10,9 +10,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 from command import Fire
 
-from fire_toolkit.cli import GROUPS, main
-
-NAMES = [name for group in GROUPS for name in group.commands]
+from fire_toolkit.cli import NAMES, main
 
 
 def test_the_help_of_the_program_fits_one_screen(fire: Fire) -> None:

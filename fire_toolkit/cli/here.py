@@ -1,0 +1,141 @@
+"""The workspace here, for every command: its settings, files and lock, and the command that comes next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fire_toolkit.cli.common import say
+from fire_toolkit.errors import UsageError
+from fire_toolkit.workspace.config import SETTINGS, Workspace, find_workspace
+from fire_toolkit.workspace.locks import hold_workspace
+
+_USUAL = {
+    "QUERIES": ("queries.tsv", "queries.csv"),
+    "QRELS": ("qrels.original.txt", "qrels.txt", "qrels.trec", "qrels.tsv", "qrels.csv"),
+}
+MEANINGS = {
+    "QUERIES": "your queries, CSV or TSV with query_id and text",
+    "QRELS": "the original qrels",
+    "POOL": "the folder that `pool` wrote",
+    "RUN...": "the files of your runs",
+    "EXPORT.json": "what Label Studio exported as JSON",
+}
+
+
+def current_workspace() -> Workspace | None:
+    """Return the workspace of the current folder, or None; a command finds it once in each folder."""
+    folder, context = Path.cwd(), click.get_current_context(silent=True)
+    if context is None:
+        return find_workspace(folder)
+    found: dict[Path, Workspace | None] = context.find_root().meta.setdefault(f"{__name__}.found", {})
+    if folder not in found:
+        found[folder] = find_workspace(folder)
+    return found[folder]
+
+
+def needed_workspace(why: str = "") -> Workspace:
+    """Return the workspace of the current folder; a usage error, which ends in `why`, where there is none."""
+    if (workspace := current_workspace()) is None:
+        words = "no fire.toml in this folder or above it"
+        if why:
+            raise UsageError(words + why)
+        raise click.UsageError(f"{words}; make a workspace with `fire-toolkit init`")
+    return workspace
+
+
+def setting_or_default(value: Any, section: str, key: str) -> Any:
+    """Return the value given on the command line, else the workspace's, else the default."""
+    if value is not None and value != ():
+        return value
+    workspace = current_workspace()
+    return workspace.setting(section, key) if workspace else SETTINGS[section][key]
+
+
+def own_guideline(named: str | None = None) -> str:
+    """Return the guideline given on the command line, else the one that the workspace judges by."""
+    from fire_toolkit.formats.tables.guideline_files import guideline_name
+
+    workspace = None if named else current_workspace()
+    return guideline_name(workspace) if workspace else str(setting_or_default(named, "tasks", "guideline"))
+
+
+def outside(option: str) -> click.UsageError:
+    """Return the error that outside a workspace an option is needed."""
+    return click.UsageError(f"{option} is needed outside a workspace (see `fire-toolkit init`)")
+
+
+def workspace_path(relative: str) -> Path | None:
+    """Return a fixed place of the current workspace, relative to the current folder where it can be."""
+    workspace = current_workspace()
+    return relative_path(workspace.root / relative) if workspace else None
+
+
+def made_file(relative: str) -> Path | None:
+    """Return a file that a stage has made in the current workspace, or None."""
+    path = workspace_path(relative)
+    return path if path and path.is_file() else None
+
+
+def named_file(key: str) -> Path | None:
+    """Return the path that the workspace's collection names, whether or not a file is there; or None."""
+    workspace = current_workspace()
+    path = workspace.path("collection", key) if workspace else None
+    return relative_path(path) if path else None
+
+
+def named_files(section: str, key: str) -> list[Path]:
+    """Return the files that match the workspace's patterns, sorted; empty without a workspace."""
+    workspace = current_workspace()
+    return [relative_path(path) for path in workspace.paths(section, key)] if workspace else []
+
+
+def relative_path(path: Path) -> Path:
+    """Return `path` relative to the current folder when it lies below it, for words and manifests."""
+    try:
+        return path.relative_to(Path.cwd())
+    except ValueError:
+        return path
+
+
+@contextmanager
+def workspace_lock() -> Iterator[None]:
+    """Hold the lock of the workspace here, if there is one, in the name of the running command.
+
+    Raises:
+        FireError: another command holds it for a minute.
+    """
+    workspace, name = current_workspace(), click.get_current_context().info_name or "fire-toolkit"
+    with hold_workspace(workspace.root, name, report=say) if workspace else nullcontext():
+        yield
+
+
+def say_next(command: str, arguments: str = "") -> None:
+    """Name the command that comes next; a workspace knows its arguments."""
+    line = f"next: fire-toolkit {command}{'' if current_workspace() or not arguments else f' {arguments}'}"
+    say(line)
+    for name, meaning in MEANINGS.items():
+        if name in line.split():
+            say(f"      ({name}: {meaning})")
+
+
+def named(name: str, given: str | Iterable[str] | None, *, beside: Iterable[str] = ()) -> str:
+    """Return for QUERIES, QRELS or RUN... what was given, else what is there, as words of a command.
+
+    It is looked for under its usual name here and beside other files, runs in the folder `runs`. Where there
+    is nothing the name itself is returned; `say_next` says what it stands for.
+    """
+    files = [given] if isinstance(given, str) else [*(given or ())]
+    if not files and name in _USUAL:
+        folders = [Path(), *(Path(file).parent for file in beside)]
+        found = (folder / usual for folder in folders for usual in _USUAL[name])
+        files = [str(path) for path in found if path.is_file()][:1]
+    elif not files:
+        there = sorted(Path("runs").glob("[!.]*"))
+        files = [str(path) for path in there if not path.name.endswith(".manifest.json")]
+    return shlex.join(files) or name
