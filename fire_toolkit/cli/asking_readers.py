@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.cli.common import n_of, say, say_notes
-from fire_toolkit.cli.given import TABLES, Given, reads
+from fire_toolkit.cli.given import TABLES, File, Given, reads
 from fire_toolkit.cli.here import (
     current_workspace,
     made_file,
@@ -20,7 +20,7 @@ from fire_toolkit.cli.here import (
     workspace_path,
 )
 from fire_toolkit.cli.pool_readers import answers_of_judge
-from fire_toolkit.cli.readers import counted, file
+from fire_toolkit.cli.readers import counted
 from fire_toolkit.commands.types import Asked
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
@@ -97,7 +97,7 @@ def level_of(judgments: Judgments, guideline: str | None) -> str:
 
 
 TABLES.update(
-    pilot=file("pilot", judgments_from, "given"),
+    pilot=File("pilot", judgments_from, "given"),
     # The guideline given, else the workspace's, else the default; the one that grades the judgments, if any.
     guideline=lambda given: read_guideline(own_guideline(given.values["guideline"])),
     judged_by=lambda given: rules_of(given.judgments, given.values.get("guideline")),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
 
@@ -24,8 +24,21 @@ from fire_toolkit.results import Found
 if TYPE_CHECKING:
     import pandas as pd
 
+
+class File(NamedTuple):
+    """A table of one file: the one that an option names, else the workspace's.
+
+    when: without it there is a usage error (needed), or the table is None: where the workspace's is not there
+    (exists), where it names none (named), or always (given).
+    """
+
+    option: str
+    read: Callable[[Path], Any]
+    when: Literal["needed", "exists", "named", "given"] = "needed"
+
+
 # What reads each table, by its name; the modules of `_READERS`, imported in turn, fill it.
-TABLES: dict[str, Callable[[Given], Any]] = {}
+TABLES: dict[str, File | Callable[[Given], Any]] = {}
 _READERS = ("readers", "run_readers", "asking_readers", "pool_readers", "campaigns", "report_readers")
 # Where a workspace has what an option names: under a key of fire.toml, or where a stage writes it.
 _NAMED = {"queries": "collection", "items": "collection", "qrels": "collection"}
@@ -70,7 +83,15 @@ class Given:
             if name.startswith("_") or (module := next(modules, None)) is None:
                 raise AttributeError(name)
             import_module(f"{__package__}.{module}")
-        found = self.__dict__[name] = TABLES[name](self)
+        if not isinstance(table := TABLES[name], File):
+            found = table(self)
+        else:
+            option, read, when = table
+            path = self.values.get(option) if when == "given" else None
+            if when != "given":
+                path = self.needed(option) if when == "needed" else self.path(option, exists=when == "exists")
+            found = read(self.use(path)) if path else None
+        self.__dict__[name] = found
         return found
 
     def path(self, name: str, *, exists: bool = False) -> Path | None:

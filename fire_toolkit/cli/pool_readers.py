@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -33,7 +31,7 @@ from fire_toolkit.formats.tables.table_files import (
 from fire_toolkit.guidelines.model import choose_grades
 from fire_toolkit.machines.scores import scores_of_answers
 from fire_toolkit.pooling.registry import parse_strategy
-from fire_toolkit.tables import ALONE, MachineJudgments, Pool, PoolSources, check_pool
+from fire_toolkit.tables import ALONE, MachineJudgments, Pool, check_pool
 from fire_toolkit.tables.columns import numbers_of, texts_of
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import NONE, checked, manifest_of, writer_of
@@ -49,9 +47,8 @@ TABLES.update(
 )
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """What was asked before: a pool and its sources, judged pairs, the round that new pairs get.
+class Earlier(NamedTuple):
+    """What was asked before: a pool, the file of its sources, judged pairs, the round that new pairs get.
 
     is_whole: whether all pairs of the pool's file were asked. durations: the seconds of the workspace's
     judgments, as text; None where it has none.
@@ -61,13 +58,8 @@ class Earlier:
     sources_file: Path | None
     judged: pd.DataFrame | None
     next_round: int | None
+    durations: pd.Series | None
     is_whole: bool = True
-    durations: pd.Series | None = None
-
-    @cached_property
-    def sources(self) -> PoolSources | None:
-        """Which run brought which pair of the pool."""
-        return read_pool_sources(checked(self.sources_file)) if self.sources_file else None
 
 
 @reads
@@ -85,7 +77,7 @@ def earlier(given: Given) -> Earlier:
     taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
     file = Given({"pool": previous}).path("pool")
     if file is None or not (previous or (rounds and file.is_file())):
-        return Earlier(None, None, pairs, 1 + max(taken) if taken else None, durations=durations)
+        return Earlier(None, None, pairs, 1 + max(taken) if taken else None, durations)
     found = read_pool(given.use(file, goes_on=True) if previous else checked(file))
     n_pooled = len(found)
     if not previous:  # what was pooled and never asked is as new as the rest
@@ -93,8 +85,8 @@ def earlier(given: Given) -> Earlier:
         found = found if is_asked.all() else Pool(found[is_asked])
     beside = file.with_name("pool_sources.csv")
     number = 1 + max({*taken, *found["round"].unique().tolist()}, default=0)
-    is_whole = len(found) == n_pooled
-    return Earlier(found, beside if beside.is_file() else None, pairs, number, is_whole, durations)
+    at = beside if beside.is_file() else None
+    return Earlier(found, at, pairs, number, durations, is_whole=len(found) == n_pooled)
 
 
 @reads
@@ -129,13 +121,14 @@ def asked_before(given: Given) -> Before:
     if "out" not in given.values:
         return before
     hashes, out = given.run_hashes, given.out("pool")
-    withdrawn = set() if found.sources is None else set(found.sources["run_id"].unique()) - set(hashes)
+    sources = read_pool_sources(checked(found.sources_file)) if found.sources_file else None
+    withdrawn = set() if sources is None else set(sources["run_id"].unique()) - set(hashes)
     path = made_file("labels/labels.csv") if withdrawn else None
     drawn, file = None, out / "pool.csv"
     if found.pool is not None and file.is_file() and has_columns(file, DRAWN):  # a sample that was handed out
         drawn = {"path": str(file), **manifest_of(out, is_folder=True).parameters}
     return before._replace(
-        sources=found.sources,
+        sources=sources,
         labels=read_labels(checked(path)) if path else None,
         drawn=drawn,
         run_hashes=hashes,

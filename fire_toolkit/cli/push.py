@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
 
 from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy
-from fire_toolkit.campaign.carrier import Carried, Carrier, Delivered
+from fire_toolkit.campaign.carrier import Carried, Delivered
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_PAGE,
@@ -55,6 +56,7 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import read_judged_pairs
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
+from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import Tasks, check_pool, check_qrels
@@ -128,26 +130,18 @@ def push(
     others = sorted({entry.carrier for entry in rounds} - {BY_HAND, BY_SERVER})
     on_server = _on_server(whole, begun, {entry.number for entry in entries})
     look.at_files()
+    begins = partial(begin, root, campaign, changed)
     plans, connection = list[Plan](), used_connection() if on_server or not others else None
     if connection:
-        look.at_addresses()
-
-        def ready(plans: Sequence[Plan]) -> None:  # nothing is written here or there before media answer
-            look.before(plans, connection)
-            begin(root, campaign, changed)
-
-        server = LabelStudio(connection, root, replaces=replace, ready=ready)
-        with metered("tasks", sum(len(entry.assignments) for entry in on_server)) as meter:
-            plans = server.deliver(dataclasses.replace(whole, rounds=on_server), report=meter)
+        server = dataclasses.replace(whole, rounds=on_server)
+        plans = _by_server(server, connection, look, begins, replaces=replace)
     else:
-        begin(root, campaign, changed)
+        begins()
     gone = there.retired if (there := begun_here()) else set()
     if connection:
         say_pushed(plans, connection, gone, as_json=as_json)
-    pushed: list[Delivered] = [*plans]
-    for name in others:
-        pushed += _deliver(name, carrier_of(name, root), whole, gone)
-    _note_pushed(root, inputs, pushed)
+    by_others = [each for name in others for each in _deliver(name, root, whole, gone)]
+    _note_pushed(root, inputs, [*plans, *by_others])
     if plans and connection:
         look.after(plans, connection)
     record_design(root, policy)
@@ -262,12 +256,28 @@ class _Rounds:
         return dataclasses.replace(drawn, carrier=self.carrier)
 
 
-def _deliver(name: str, carrier: Carrier, whole: Carried, gone: set[str]) -> Sequence[Delivered]:
+def _by_server(
+    carried: Carried, connection: Connection, look: Look, begins: Callable[[], None], *, replaces: bool
+) -> list[Plan]:
+    """Push to the server; nothing is written here or there before media answer."""
+    look.at_addresses()
+
+    def ready(plans: Sequence[Plan]) -> None:
+        look.before(plans, connection)
+        begins()
+
+    server = LabelStudio(connection, carried.store.parent, replaces=replaces, ready=ready)
+    with metered("tasks", sum(len(entry.assignments) for entry in carried.rounds)) as meter:
+        return server.deliver(carried, report=meter)
+
+
+def _deliver(name: str, root: Path, whole: Carried, gone: set[str]) -> Sequence[Delivered]:
     """Give out the rounds of a carrier that is no server, and say where each queue is.
 
     gone: who will answer no more, and is told no place to answer at.
     """
     own = dataclasses.replace(whole, rounds=[entry for entry in whole.rounds if entry.carrier == name])
+    carrier = carrier_of(name, root)
     given, places = carrier.deliver(own), carrier.where(own)
     for entry in given:
         if entry.queue.annotator_id in gone and not entry.n_added:

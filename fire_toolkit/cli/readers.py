@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from fire_toolkit.cli.common import n_of, say
-from fire_toolkit.cli.given import TABLES, Given, reads
+from fire_toolkit.cli.given import TABLES, File, Given, reads
 from fire_toolkit.cli.here import current_workspace, made_file, setting_or_default
 from fire_toolkit.commands.command import column_of
 from fire_toolkit.errors import FormatError, UsageError
@@ -45,45 +45,26 @@ EXPERTS = "audit/labels"  # the folder in which experts answer on labels
 SAMPLE, ANSWERS = f"{EXPERTS}/sample.csv", f"{EXPERTS}/answers.csv"
 
 
-def file(
-    option: str, read: Callable[[Path], Any], when: Literal["needed", "exists", "named", "given"] = "needed"
-) -> Callable[[Given], Any]:
-    """Return what reads the table of one file: the one given, else the workspace's.
-
-    when: without it there is a usage error (needed), or the table is None: where the workspace's is not there
-    (exists), where it names none (named), or always (given).
-    """
-
-    def read_it(given: Given) -> Any:
-        if when == "needed":
-            return read(given.use(given.needed(option)))
-        named = given.values.get(option)
-        path = named if when == "given" else given.path(option, exists=when == "exists")
-        return read(given.use(path)) if path else None
-
-    return read_it
-
-
 TABLES.update(
     # Tables of one file, which the option names, else the workspace has.
-    queries=file("queries", read_queries),
-    items_if_any=file("items", read_items, "named"),
-    original_as_read=file("qrels", read_qrels),
-    augmentable=file("qrels", read_original_qrels),  # no corrected ones
-    original_if_any=file("qrels", read_qrels, "exists"),
-    original_if_named=file("qrels", read_qrels, "named"),
-    original_if_given=file("qrels", read_qrels, "given"),
-    labels_as_read=file("labels", read_labels),
-    pool_if_any=file("pool", read_pool, "exists"),
-    validity_if_any=file("validity", read_query_labels, "exists"),
-    earlier_judgments=file("judgments", lambda path: read_judgments(path)[0], "exists"),
+    queries=File("queries", read_queries),
+    items_if_any=File("items", read_items, "named"),
+    original_as_read=File("qrels", read_qrels),
+    augmentable=File("qrels", read_original_qrels),  # no corrected ones
+    original_if_any=File("qrels", read_qrels, "exists"),
+    original_if_named=File("qrels", read_qrels, "named"),
+    original_if_given=File("qrels", read_qrels, "given"),
+    labels_as_read=File("labels", read_labels),
+    pool_if_any=File("pool", read_pool, "exists"),
+    validity_if_any=File("validity", read_query_labels, "exists"),
+    earlier_judgments=File("judgments", lambda path: read_judgments(path)[0], "exists"),
     judgments_if_any=lambda given: given.judgments if given.path("judgments", exists=True) else None,
-    back=file("back", read_qrels, "given"),
-    groups=file("groups", partial(read_delimited, required=PAIR), "given"),
-    training_captions=file(
+    back=File("back", read_qrels, "given"),
+    groups=File("groups", partial(read_delimited, required=PAIR), "given"),
+    training_captions=File(
         "train", lambda path: read_delimited(path, required=["text"])["text"].tolist(), "given"
     ),
-    questions=file("questions", read_questions, "given"),
+    questions=File("questions", read_questions, "given"),
     # What a model answered to TIFA's questions; they may stand in one file with these.
     answers=lambda given: read_answers(given.use(given.values["answers"] or given.values["questions"])),
     # The cluster of each query; the queries, where an option names one of their columns.

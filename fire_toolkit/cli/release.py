@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import click
 import pandas as pd
 
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import Store, check_record
-from fire_toolkit.cli.asking_readers import judgments_from
-from fire_toolkit.cli.common import Progress, say
+from fire_toolkit.cli.common import Progress, say, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import made_file, needed_workspace, relative_path, say_next, workspace_lock
 from fire_toolkit.cli.release_check import check, version_in
@@ -35,13 +34,7 @@ from fire_toolkit.formats.tables.guideline_files import (
     place_of,
     read_guideline,
 )
-from fire_toolkit.formats.tables.table_files import (
-    read_judgments,
-    read_labels,
-    read_pool,
-    read_pool_sources,
-    read_query_design,
-)
+from fire_toolkit.formats.tables.table_files import read_judgments, read_pool_sources, read_query_design
 from fire_toolkit.labelstudio.accounts import NO_MAIL, read_register
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at, read_secret
@@ -181,8 +174,7 @@ class _Release:
         tell("reading the tables")
         given = Given({"own_item": None})
         published = self._read(given)
-        for note in published.notes:
-            say(f"note: {note}")
+        say_notes(published.notes)
         facts = self._facts(published, given)
         tell("making the files")
         contents = self._contents(published, facts)
@@ -205,11 +197,7 @@ class _Release:
             is_anonymous=self.is_anonymous,
         )
         tell(f"writing {self.out}")
-        parameters: dict[str, Any] = {
-            "version": self.version,
-            "date": self.date,
-            "name": facts.answers["name"],
-        }
+        parameters = {"version": self.version, "date": self.date, "name": facts.answers["name"]}
         if published.rankings:
             parameters |= {"include_runs": self.depth, "not_scored_again": published.rankings.lost}
         if given.own.of_query:
@@ -225,7 +213,7 @@ class _Release:
         """Return the workspace's tables as they are published."""
         root, settings = relative_path(self.workspace.root), self.workspace.settings
         check_record(root / STORE)
-        judgments = judgments_from(given.use(root / "judgments/judgments.csv"))
+        judgments = given.all_judgments
         key = key_at(self.workspace.root / SERVER_FOLDER / _KEY, _LOSS)
         corrected = read_qrels(given.use(root / "augmented/qrels.txt"))
         queries, items, original = given.queries, given.items_if_any, given.original_as_read
@@ -235,9 +223,9 @@ class _Release:
         files = {"file": [path.name for path in runs], "sha256": [given.hash_of(path) for path in runs]}
         stages = {
             "changes": check_changes(read_delimited(given.use(changes)), where=str(changes)),
-            "labels": read_labels(given.use(root / "labels/labels.csv")),
+            "labels": given.labels_as_read,
             "disputes": check_disputes(read_delimited(given.use(disputes)), where=str(disputes)),
-            "pool": read_pool(given.use(root / "pool/pool.csv")),
+            "pool": given.pool_if_any,
             "pool_sources": read_pool_sources(given.use(root / "pool/pool_sources.csv")),
             **({"query_design": read_query_design(given.use(design))} if design.is_file() else {}),
             "runs": pd.DataFrame(files, dtype="str"),
