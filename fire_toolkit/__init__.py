@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from fire_toolkit.commands.agree import agree as agree
     from fire_toolkit.commands.audit import audit as audit
     from fire_toolkit.commands.augment import augment as augment
-    from fire_toolkit.commands.compare import compare as compare
-    from fire_toolkit.commands.coverage import coverage as coverage
     from fire_toolkit.commands.difference import difference as difference
     from fire_toolkit.commands.influence import influence as influence
     from fire_toolkit.commands.machine_check import machine_check as machine_check
-    from fire_toolkit.commands.orders import orders as orders
-    from fire_toolkit.commands.own import own as own
+    from fire_toolkit.commands.measure import compare as compare
+    from fire_toolkit.commands.measure import tifa as tifa
     from fire_toolkit.commands.plan import plan as plan
     from fire_toolkit.commands.pool import pool as pool
     from fire_toolkit.commands.report import report as report
     from fire_toolkit.commands.resolve import resolve as resolve
-    from fire_toolkit.commands.reuse import reuse as reuse
     from fire_toolkit.commands.score import score as score
-    from fire_toolkit.commands.tifa import tifa as tifa
+    from fire_toolkit.commands.study import coverage as coverage
+    from fire_toolkit.commands.study import orders as orders
+    from fire_toolkit.commands.study import own as own
+    from fire_toolkit.commands.study import reuse as reuse
     from fire_toolkit.elsewhere.judgments import judgments_from_table as judgments_from_table
     from fire_toolkit.errors import FireError as FireError
     from fire_toolkit.evidence.qrels import augment_qrels as augment_qrels

@@ -31,7 +31,18 @@ from fire_toolkit.workspace.config import SETTINGS
 
 COMMANDS = Path(fire.__file__).with_name("commands")
 OTHERS = {"__init__", "command", "types"}
-NAMES = sorted(path.stem for path in COMMANDS.glob("*.py") if path.stem not in OTHERS)
+MODULES = [
+    import_module(f"fire_toolkit.commands.{path.stem}")
+    for path in COMMANDS.glob("*.py")
+    if path.stem not in OTHERS
+]
+FUNCTIONS = {
+    name: each
+    for module in MODULES
+    for name, each in vars(module).items()
+    if hasattr(each, "__wrapped__") and each.__module__ == module.__name__
+}
+NAMES = sorted(FUNCTIONS)
 SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"
 NO_PYTHON_NAME = {"measures"}  # `fire_toolkit.measures` is the room of measures
 OF_THE_FRAME = {"output_format", "out"}
@@ -91,7 +102,7 @@ CALLS = some_rows([*((name, "", {}) for name in [*PLAIN, *HEAVY]), *CALLS], len(
 
 
 def function_of(name: str) -> Callable[..., Any]:
-    return inspect.unwrap(getattr(import_module(f"fire_toolkit.commands.{name}"), name))
+    return inspect.unwrap(FUNCTIONS[name])
 
 
 def words_of_command(name: str) -> list[str]:
@@ -109,7 +120,7 @@ def command_of(name: str) -> click.Command:
 
 def place_of(name: str) -> str | None:
     """Where a command writes files in the workspace; None of one that returns tables."""
-    return getattr(getattr(import_module(f"fire_toolkit.commands.{name}"), name), "place", None)
+    return getattr(FUNCTIONS[name], "place", None)
 
 
 @pytest.fixture(scope="module")

@@ -64,6 +64,11 @@ GROUPS = {
         "report gallery release",
     ),
 }
+_FILES = {  # of several commands each; every other command has a file of its name
+    "begin": "init guideline snippet refresh doctor",
+    "study": "own reuse coverage orders",
+    "measure": "compare measures tifa",
+}
 NAMES = [name for _, names in GROUPS.values() for name in names.split()]
 
 
@@ -91,8 +96,9 @@ def _command(name: str) -> click.Command:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     word = name.replace("-", "_")
     word += "_" if iskeyword(word) else ""
-    is_of_tables = find_spec(f"fire_toolkit.commands.{word}") is not None
-    module = _imported(f"fire_toolkit.commands.{word}" if is_of_tables else f"{__name__}.{word}")
+    file = next((file for file, names in _FILES.items() if name in names.split()), word)
+    is_of_tables = find_spec(f"fire_toolkit.commands.{file}") is not None
+    module = _imported(f"fire_toolkit.commands.{file}" if is_of_tables else f"{__name__}.{file}")
     function = getattr(module, word, None)
     if isinstance(function, click.Command):
         return function

@@ -19,7 +19,7 @@ from fire_toolkit.campaign.store import Store, is_record, read_ledger
 from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
-from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
+from fire_toolkit.cli.again import import_experts, is_expert_sheet
 from fire_toolkit.cli.campaigns import begun_here, private_folder
 from fire_toolkit.cli.common import n_of, numbers_of, say_notes, without_collection
 from fire_toolkit.cli.given import Given

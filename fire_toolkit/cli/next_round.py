@@ -15,8 +15,7 @@ from fire_toolkit.campaign.beginning import begin
 from fire_toolkit.campaign.progress import load_of
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round
-from fire_toolkit.cli.again import Again
-from fire_toolkit.cli.auditing import draw_for_experts
+from fire_toolkit.cli.again import Again, draw_for_experts
 from fire_toolkit.cli.campaigns import begun_here, deliver_files, names_of, open_by_design, record_design
 from fire_toolkit.cli.common import n_of, say, wipe_progress
 from fire_toolkit.cli.frame import keep_files

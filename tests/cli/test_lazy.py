@@ -10,7 +10,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 from command import Fire
 
-from fire_toolkit.cli import NAMES, main
+from fire_toolkit.cli import _FILES, NAMES, main
 
 
 def test_the_help_of_the_program_fits_one_screen(fire: Fire) -> None:
@@ -22,11 +22,12 @@ def test_the_help_of_the_program_fits_one_screen(fire: Fire) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_command_stands_in_the_file_of_its_name(name: str) -> None:
+def test_a_command_stands_in_the_file_of_its_name_or_of_its_kind(name: str) -> None:
     word = name.replace("-", "_")
     callback = main.commands[name].callback
     assert callback is not None
-    assert callback.__module__.rpartition(".")[2] == ("import_" if word == "import" else word)
+    files = {each: file for file, names in _FILES.items() for each in names.split()}
+    assert callback.__module__.rpartition(".")[2] == files.get(name, "import_" if word == "import" else word)
 
 
 @pytest.mark.parametrize("calls", ["--help|--version|nothing", "score --help|annotators add -h"])

@@ -1,0 +1,185 @@
+"""`compare` of rankings, `measures` and what each is, and `tifa`, which no model of ours answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+import pandas as pd
+
+from fire_toolkit.commands.command import command, queries_of_lists
+from fire_toolkit.commands.types import Option, OwnItem, OwnQueries, Table
+from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.measures import Definition, list_measures, parse_measure
+from fire_toolkit.measures.registry import MEASURES
+from fire_toolkit.results import Found, drawn_text
+from fire_toolkit.scoring.tifa import Answers, Question, judge_answers, mean_tifa, score_tifa
+from fire_toolkit.tables import Comparisons, Labels, Run
+from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import n_of
+
+
+@command
+def compare(
+    runs: Annotated[Run | Sequence[Run], Table("top_runs")],
+    *,
+    queries: OwnQueries = None,
+    own_item: OwnItem = None,
+    depth: Annotated[int | Sequence[int], Option(setting=("compare", "depth"), least=1)] = 10,
+    rbo_p: Annotated[float | Sequence[float], Option(setting=("compare", "rbo_p"))] = 0.9,
+    ties: Literal["broken", "w", "a", "b"] = "broken",
+    per_query: bool = False,
+) -> Found:
+    """Compare the rankings of two runs or more, pair by pair: overlap and rank-biased overlap.
+
+    Values are means over the queries that both runs have, from 0 (disjoint) to 1 (the same). The measures
+    are fixed: overlap and average overlap at each --depth, and RBO (truncated, extrapolated, least and
+    residual) for each --rbo-p. No qrels are needed; `difference -m` compares the scores of runs.
+
+    Args:
+        runs: The runs.
+        queries: The queries, with their own items.
+        own_item: Drop or keep each query's own item. [default: the collection's protocol]
+        depth: Compare the docs down to this rank (may be repeated).
+        rbo_p: RBO's persistence, between 0 and 1 (may be repeated).
+        ties: Docs of equal score: in rank order, or tied (variants of Corsi and Urbano 2024).
+        per_query: Also give the value of each query.
+
+    Examples:
+        >>> import fire_toolkit as fire
+        >>> runs = [fire.run([row], name, query_ids=["q"], doc_ids=["x", "y"]) for name, row in
+        ...         {"clip": [2, 1], "ssb": [1, 2]}.items()]
+        >>> found = fire.compare(runs, depth=2)
+        >>> found.table[["run_a", "run_b", "measure", "value"]].head(2)
+          run_a run_b            measure  value
+        0  clip   ssb          overlap@2    1.0
+        1  clip   ssb  average_overlap@2    0.5
+        >>> found.basis
+        '2 runs; 1 query; top 2; ties broken'
+    """
+    found = compare_runs(runs, depth=depth, rbo_p=rbo_p, ties=ties, per_query=per_query)
+    depths = [depth] if isinstance(depth, int) else depth
+    more = [queries_of_lists(runs), f"top {', '.join(map(str, depths))}", f"ties {ties}"]
+    place = "" if per_query else "comparison/comparison.csv"
+    return replace(found, more=more, draw=_drawn_pairs, is_long=per_query, place=place)
+
+
+def _drawn_pairs(comparisons: Comparisons, form: str) -> str:
+    keys = zip(*(comparisons[name] for name in ("run_a", "run_b", "measure")), strict=True)
+    values = dict(zip(keys, comparisons["value"], strict=True))
+    measures = list(dict.fromkeys(comparisons["measure"]))
+    pairs = dict.fromkeys(zip(comparisons["run_a"], comparisons["run_b"], strict=True))
+    rows = [[f"{a} & {b}", *(f"{values[a, b, measure]:.4f}" for measure in measures)] for a, b in pairs]
+    header = [name.replace("(", "\n(") for name in measures] if form == "table" else measures
+    return drawn_text(rows, ["runs", *header], form)
+
+
+@command
+def measures(name: Annotated[str | None, Option(is_argument=True)] = None) -> Found:
+    """List the measures, or explain one: its definition, source and conventions.
+
+    Args:
+        name: A measure, with or without cutoff; all of them where none is named.
+
+    Examples:
+        >>> measures("AP@20").table[["measure", "unit"]]
+          measure   unit
+        0  AP[@k]  share
+    """
+    found = [*list_measures()] if name is None else [_definition(name)]
+    columns = {
+        "measure": [each.pattern for each in found],
+        "definition": [each.summary for each in found],
+        "source": [each.source for each in found],
+        "convention": [each.convention for each in found],
+        "unit": [each.unit for each in found],
+        "aggregate": [each.aggregate for each in found],
+        "larger_is_better": [each.larger_is_better for each in found],
+        "example": [each.example for each in found],
+    }
+    return Found({"measures": pd.DataFrame(columns)}, draw=_listed if name is None else _explained)
+
+
+def _listed(table: pd.DataFrame, form: str) -> str:
+    rows = table[["measure", "definition"]].to_numpy().tolist()
+    return drawn_text(rows, ["measure", "definition"], form, align="left")
+
+
+def _explained(table: pd.DataFrame, form: str) -> str:
+    (row,) = table.to_dict("records")
+    direction = "larger is better" if row["larger_is_better"] else "smaller is better"
+    value = f"a {row['unit']}; {direction}; {row['aggregate']} over queries"
+    parts = {"definition": row["definition"], "source": row["source"], "conventions": row["convention"]}
+    lines = [f"  {key:<13}{text}\n" for key, text in (parts | {"value": value}).items()]
+    return f"{row['measure']} (such as {row['example']})\n{''.join(lines)}"
+
+
+def _definition(name: str) -> Definition:
+    """Return the definition of a measure by its name, with or without cutoff, or as the list shows it."""
+    if name in MEASURES.built_in:
+        return MEASURES[name]
+    try:
+        return parse_measure(name).definition
+    except UsageError:
+        shown = {key: item for item in MEASURES.values() for key in (item.pattern, item.key)}
+        if name not in shown:
+            raise
+        return shown[name]
+
+
+@command
+def tifa(
+    questions: Annotated[Sequence[Question], Table("questions", metavar="QUESTIONS", is_argument=True)],
+    answers: Annotated[
+        Answers, Table("answers", takes="pd.DataFrame", metavar="[ANSWERS]", is_argument=True)
+    ],
+    labels: Annotated[Labels | None, Table("labels_given")] = None,
+    *,
+    per: Literal["query", "pair", "type", "label"] = "query",
+) -> Found:
+    """Score pairs by TIFA: the share of questions on the text that a VQA model answers as expected.
+
+    QUESTIONS is TIFA's JSON (id, question, choices, answer, element_type). ANSWERS is CSV, TSV or a JSON list
+    with query_id, doc_id, question, answer: an answer to every question of each pair. A result of TIFA's own
+    benchmark (question_details) holds both. A question that a text has twice counts twice only with the
+    questions' own file. No model is run, and the scores never become labels.
+
+    Args:
+        questions: The questions on each text.
+        answers: The model's answers.
+        labels: The labels: labels.csv, or its folder.
+        per: A score for each text, pair, kind of question, or human label (with --labels).
+
+    Examples:
+        >>> import fire_toolkit as fire
+        >>> from fire_toolkit.scoring.tifa import Question, check_answers
+        >>> asked = [Question("q", "is it red?", ("yes", "no"), "yes"), Question("q", "how many?", (), "2")]
+        >>> table = pd.DataFrame({"query_id": "q", "doc_id": "d", "question": ["is it red?", "how many?"]})
+        >>> fire.tifa(asked, check_answers(table.assign(answer=["Yes", "3"]))).table
+          query_id  tifa  n_pairs
+        0        q   0.5        1
+    """
+    if (per == "label") != (labels is not None):
+        raise UsageError("--per label and --labels go together")
+    judged = judge_answers(questions, answers)
+    scores = score_tifa(judged)
+    by_type = score_tifa(judged, ["element_type"])
+    tables = {"query": mean_tifa(scores, "query_id"), "pair": scores, "type": by_type}
+    if labels is not None:
+        tables["label"] = mean_tifa(scores.merge(labels[[*PAIR, "label"]], on=PAIR), "label")
+    said = []
+    if len(scores):
+        by_text = tables["query"]["tifa"]
+        words = f"{n_of(len(scores), 'pair')} of {n_of(len(by_text), 'text')}"
+        said = [f"{words}; mean TIFA over texts {100 * by_text.mean():.1f}"]
+    return Found(tables, shown=per, draw=_drawn_shares, said=said)
+
+
+def _drawn_shares(table: pd.DataFrame, form: str) -> str:
+    rows = [
+        [f"{100 * cell:.1f}" if name == "tifa" else str(cell) for name, cell in row.items()]
+        for row in table.to_dict("records")
+    ]
+    return drawn_text(rows, [str(name) for name in table.columns], form)
