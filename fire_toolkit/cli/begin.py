@@ -12,7 +12,6 @@ import click
 
 from fire_toolkit.campaign.records import BY_SERVER
 from fire_toolkit.campaign.store import check_record
-from fire_toolkit.cli.campaigns import begun_here, knows_server, used_connection
 from fire_toolkit.cli.common import give_command, n_of, say
 from fire_toolkit.cli.here import current_workspace, needed_workspace, say_next
 from fire_toolkit.commands.types import Option
@@ -25,7 +24,6 @@ from fire_toolkit.formats.tables.guideline_files import (
     read_guideline,
 )
 from fire_toolkit.guidelines.label_config import several_config, shows_several
-from fire_toolkit.labelstudio.doctor import BAD, NOTE, START, Finding, examine
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.machines.prompts import prompt_problems
 from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
@@ -204,6 +202,9 @@ def doctor() -> int:
     The first item of each must be seen. Each problem is listed with the command that fixes it. Exit code 1 if
     there is one, 3 if it is the server's.
     """
+    from fire_toolkit.cli.campaigns import begun_here, knows_server, used_connection  # heavy
+    from fire_toolkit.labelstudio.doctor import BAD, NOTE, START, Finding, examine
+
     workspace, begun = current_workspace(), begun_here()
     try:
         if begun and not knows_server() and BY_SERVER not in begun.carriers:
