@@ -143,12 +143,11 @@ def test_a_collection_is_not_replaced_while_its_tasks_are_out(ready: Fire, folde
 
 # What writes files without a manifest, and why that overwrites nothing of anybody's own.
 WRITE_BY_THEMSELVES = {
+    "begin.py": "refuses a fire.toml, or a guideline's folder, that is there",
     "demo.py": "in its own folder, by the mark there",
     "campaigns.py": "the campaign's own record",
     "gallery.py": "replaces its own folder alone",
     "given.py": "the one rule",
-    "guideline.py": "refuses a folder that is there",
-    "init.py": "refuses a fire.toml that is there",
     "release.py": "refuses a folder that is there",
 }
 
