@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from fire_toolkit.commands.agree import agree as agree
     from fire_toolkit.commands.audit import audit as audit
     from fire_toolkit.commands.augment import augment as augment
-    from fire_toolkit.commands.difference import difference as difference
     from fire_toolkit.commands.influence import influence as influence
     from fire_toolkit.commands.machine_check import machine_check as machine_check
     from fire_toolkit.commands.measure import compare as compare
+    from fire_toolkit.commands.measure import difference as difference
     from fire_toolkit.commands.measure import tifa as tifa
     from fire_toolkit.commands.plan import plan as plan
     from fire_toolkit.commands.pool import pool as pool

@@ -67,7 +67,7 @@ GROUPS = {
 _FILES = {  # of several commands each; every other command has a file of its name
     "begin": "init guideline snippet refresh doctor",
     "study": "own reuse coverage orders",
-    "measure": "compare measures tifa",
+    "measure": "compare difference measures tifa",
 }
 NAMES = [name for _, names in GROUPS.values() for name in names.split()]
 
