@@ -152,11 +152,9 @@ def note_unjudged(coded: Mapping[str, CodedQrels], rises: Sequence[Mapping[str, 
     for name in rises[0] if tells_judged else ():
         low, high = (100 * end(of_run[name] for of_run in rises) for end in (min, max))
         if high >= LEAST_RISE:
-            told.append(f"{name} by {' to '.join(dict.fromkeys((f'{low:.0f}', f'{high:.0f}')))}")
+            told.append(f"{name} {' to '.join(dict.fromkeys((f'+{low:.0f}', f'+{high:.0f}')))}")
     if told:
-        text = (
-            f"docs without a label count as not relevant; if all were relevant, {', '.join(told)} points more"
-        )
+        text = f"docs without a label count as not relevant; if all were relevant: {', '.join(told)} points"
         yield Note("unjudged", "", "augmented", len(rises), text)
 
 

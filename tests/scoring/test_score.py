@@ -124,7 +124,7 @@ def test_what_docs_without_a_label_could_add_is_said_where_qrels_tell_what_was_j
     judged = make_qrels({"q1": {"a": 0, "b": 1}, "q2": {"a": 1}})
     notes = score_runs([RUN, other], QRELS, ["C@1", "C@2", "P@2", "AP"], augmented=judged).notes
     # other has c of q2 first, and b second, without a label; of RUN's tops b of q2 alone has none
-    said = "if all were relevant, C@1 by 0 to 50, C@2 by 0 to 50, P@2 by 25 to 50 points more"
+    said = "if all were relevant: C@1 +0 to +50, C@2 +0 to +50, P@2 +25 to +50 points"
     assert [note.text for note in notes] == [f"docs without a label count as not relevant; {said}"]
     assert score_runs([RUN, other], QRELS, ["P@2"], augmented=AUGMENTED).notes == ()  # it has positives alone
 
