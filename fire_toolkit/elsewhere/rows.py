@@ -33,7 +33,9 @@ _WORDS = ("values", "why", "comment")  # what an answer says, in many rows the s
 _TOLD = ("created_at", "updated_at", "seconds", "number", "round")
 _MILLISECONDS = len("2026-03-02T09:23:56.123")
 _MOMENT, _ROUND = map(SAID_NAMES.index, ("changed_at", "round_said"))
-_COMPARED = {name: SAID_NAMES.index(name) for name in ("label", "comment", "created_at", "duration_s")}
+_COMPARED = {
+    name: SAID_NAMES.index(name) for name in ("label", "no_vote", "comment", "created_at", "duration_s")
+}
 
 
 def pseudonym_of(worker: str, *, key: bytes, source: str) -> str:

@@ -118,6 +118,15 @@ def test_the_same_file_adds_nothing_and_an_edit_is_a_newer_version() -> None:
     assert votes() == [("NA", "v1", "irrelevant")]
 
 
+def test_why_an_answer_is_no_vote_can_be_edited() -> None:
+    other = annotation(2, 4, choice("Yes"))
+    fire("import", save(task("NA", "v1", annotation(1, 3, choice(["Yes", "No"])), other)), *PAIR, *LABELS)
+    skipped = annotation(1, 3, was_cancelled=True, updated_at="2026-11-21T08:00:00Z")
+    done = fire("import", save(task("NA", "v1", skipped, other)), *PAIR, *LABELS)
+    assert "0 new, 1 edited" in done.stderr
+    assert "skipped" in {row["reason"] for row in table("dropped.csv")}
+
+
 def test_ratings_and_numbers_are_values_too() -> None:
     kinds = ({"rating": 4}, {"number": 4.0}, {"text": ["4"]}, {"taxonomy": [["4"]]})
     results = [{"from_name": "score", "type": "any", "value": value} for value in kinds]
