@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from fake_api import FakeServer
 
 
-# query 1 loses its only positive, query 2 one of two, query 3 keeps its own with a lower grade
-QRELS = "1 0 a 1\n2 0 a 1\n2 0 b 1\n3 0 a 2\n"
+# query 1 loses its only positive, query 2 one of two, 3 keeps its own with a lower grade, 4 as it is
+QRELS = "1 0 a 1\n2 0 a 1\n2 0 b 1\n3 0 a 2\n4 0 a 1\n"
 LABELS = """query_id,doc_id,label,relevance
 1,a,no,0
 1,z,no,0
 2,a,no,0
 3,a,partly,1
+4,a,yes,1
 """
 
 
@@ -56,7 +57,7 @@ def test_queries_without_positive_are_named(fire: Fire, labelled: Path, policy: 
     assert ("warning: 1 query lost the only positive" in told.stderr) == bool(lost)
     manifest = json.loads((labelled / "out.txt.manifest.json").read_text())
     assert manifest["counts"]["queries_without_positive"] == lost
-    assert (counts["confirmed"], counts["rejected"], counts["irrelevant"]) == (1, 2, 1)
+    assert (counts["confirmed"], counts["rejected"], counts["irrelevant"]) == (2, 2, 1)
     (labelled / "labels.csv").write_text(
         LABELS.replace("1,z,no,0", "1,z,yes,1")
     )  # in the place of the lost one
