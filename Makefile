@@ -54,9 +54,10 @@ wheel: $(VENV)/.dev
 site: $(VENV)/.docs
 	$(BIN)/python docs/build_site.py
 
-# Against the real Label Studio (installed on first use, 1 GB) and in Chromium.
+# Against the real Label Studio (installed on first use, 1 GB) and in Chromium: one process has the server, and the
+# other the pages that need none.
 live: $(VENV)/.dev site
-	FIRE_LIVE=1 $(BIN)/pytest tests/live
+	FIRE_LIVE=1 $(BIN)/pytest -n 2 --dist loadgroup tests/live
 
 # The pictures of the pages that annotators see, in docs/images; look at them before they are committed.
 .PHONY: pictures

@@ -9,7 +9,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,21 +23,20 @@ from live_server import LiveServer, clips, installed  # noqa: E402
 
 from fire_toolkit.labelstudio.local_server import LOG, stop_server  # noqa: E402
 
-_seconds: dict[str, float] = {}
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.environ.get("FIRE_LIVE") == "1":
-        return
     for item in items:
-        if HERE in item.path.parents:
+        if HERE not in item.path.parents:
+            continue
+        if os.environ.get("FIRE_LIVE") != "1":
             item.add_marker(pytest.mark.skip(reason="needs the real Label Studio: set FIRE_LIVE=1"))
+        item.add_marker(pytest.mark.xdist_group("server" if _on_server(item) else item.path.stem))
+    # One process has the server, and begins with its tests, which take longest; the other has the rest.
+    items.sort(key=lambda item: HERE not in item.path.parents or not _on_server(item))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if _seconds:
-        words = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in _seconds.items())
-        terminalreporter.write_line(f"real Label Studio: {words}")
+def _on_server(item: pytest.Item) -> bool:
+    return "one_live_server" in getattr(item, "fixturenames", ())
 
 
 def _in_memory() -> str | None:
@@ -64,10 +62,7 @@ def pictures(artefacts: Path) -> Path:
 @pytest.fixture(scope="session")
 def live_program() -> Path:
     """The installed `label-studio` program."""
-    started = time.monotonic()
-    program = installed()
-    _seconds["install"] = time.monotonic() - started
-    return program
+    return installed()
 
 
 @pytest.fixture
@@ -82,13 +77,10 @@ def one_live_server(live_program: Path, artefacts: Path) -> Iterator[LiveServer]
     """One running server with an empty database; tests make projects and annotators of their own."""
     root = Path(tempfile.mkdtemp(prefix="fire-live-", dir=_in_memory()))
     server = LiveServer(root, live_program)
-    started = time.monotonic()
     try:
         server.start()
-        _seconds["start"] = time.monotonic() - started
         yield server
     finally:
-        _seconds["until stop"] = time.monotonic() - started
         server.opened.close()
         stop_server(server.folder)
         if (server.folder / LOG).is_file():
