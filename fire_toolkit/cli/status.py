@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from fire_toolkit.campaign.asking import not_judged
 from fire_toolkit.campaign.following import Asking, Standing, Step, what_follows
 from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, QueueName, Rounds
@@ -40,7 +41,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
-from fire_toolkit.formats.tables.table_files import read_judged_pairs
+from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
 from fire_toolkit.labelstudio.places import DROPPED, find_doubled, lost_words, queue_sizes, read_places
 from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.config import SETTINGS, Workspace
@@ -196,6 +197,18 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
     return f"{', '.join(parts)}: {asked}"
 
 
+def _without_what_is_judged(states: list[StageState], workspace: Workspace) -> list[StageState]:
+    """Return the states of stages; of a pool that was judged elsewhere no tasks or answers are due."""
+    judged, pool = workspace.root / "judgments" / "judgments.csv", workspace.root / "pool" / "pool.csv"
+    due = [("tasks", "ready"), ("import", "waiting")]
+    if (states[1].stage.name, states[1].state) != due[0] or not (judged.is_file() and pool.is_file()):
+        return states
+    if len(not_judged(read_pool(pool), read_judged_pairs(judged))):
+        return states
+    reason = "every pair of the pool is judged"
+    return [replace(s, state="done", reason=reason) if (s.stage.name, s.state) in due else s for s in states]
+
+
 def standing_of(
     workspace: Workspace, told: Callable[[StageState], StageState] = lambda state: state
 ) -> Standing:
@@ -205,7 +218,7 @@ def standing_of(
     """
     is_of_queries = guideline_of(workspace).is_of_queries
     states = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
-    stages = [told(state) for state in states]
+    stages = [told(state) for state in _without_what_is_judged(states, workspace)]
     disputes = workspace.root / "labels" / "disputes.csv"
     begun, asking = begun_here(), None
     if begun is not None:

@@ -92,7 +92,7 @@ def test_a_strategy_asks_judged_pairs_again(folder: Path, monkeypatch: pytest.Mo
     made = manifest_of("pool")
     assert (made["parameters"]["strategy"], made["parameters"]["depth"]) == ("settle(C@2)", 2)
     assert made["command"]["words"][:3] == ["pool", "--depth", "2"]  # as it was made, for what comes next
-    assert run("status").stderr.splitlines()[-1] == "next: fire-toolkit tasks"
+    assert run("status").stderr.splitlines()[-1] == "next: fire-toolkit agree"
 
 
 def test_a_plan_is_kept_where_another_takes_its_place() -> None:

@@ -120,3 +120,12 @@ def test_nobody_who_is_retired_gets_a_round_of_a_later_model(root: Path) -> None
     assert "A02 is retired and gets no tasks" in run("push", "--annotator", "A01,A02", code=1).stderr
     run("push")
     assert {row["annotator_id"] for row in given(root, 2)} == {"A01"}
+
+
+@pytest.mark.parametrize("n_judged", [N_PAIRS - 1, N_PAIRS])
+def test_a_pool_that_was_judged_elsewhere_has_no_tasks_to_make(n_judged: int) -> None:
+    rows = "".join(f"q{n},v{n},ann,relevant\n" for n in range(n_judged))
+    Path("theirs.csv").write_text("query_id,doc_id,annotator_id,label\n" + rows)
+    words = ("theirs.csv", "--columns", "query=query_id,doc=doc_id,annotator=annotator_id,label=label")
+    assert follows("import", *words) == ("agree" if n_judged == N_PAIRS else "tasks")
+    assert "every pair of the pool is judged" in run("status").stdout or n_judged < N_PAIRS
