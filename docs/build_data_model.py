@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fire_toolkit.tables.checks import Column, TableSpec
-from fire_toolkit.tables.specs import SPECS
+from fire_toolkit.tables.specs import SPECS, Column, TableSpec
 
 PAGE = Path(__file__).with_name("data-model.md")
 BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"

@@ -13,7 +13,7 @@ from count_house import floors_of, imports, room, rooms_of
 import fire_toolkit
 
 PACKAGE = Path(fire_toolkit.__file__).parent
-BASE = {"errors", "arrays", "ids", "results", "tables", "guidelines", "plugins", "words"}
+BASE = {"errors", "arrays", "results", "tables", "guidelines", "plugins", "words"}
 # A stage may use the base and the stages named here: scoring is made of measures, say.
 STAGES: dict[str, set[str]] = {
     "matching": set(),
@@ -24,11 +24,11 @@ STAGES: dict[str, set[str]] = {
     "evidence": set(),
     "scoring": {"matching", "measures"},
     "inference": {"evidence", "matching", "measures"},
-    "reporting": {"agreement", "inference", "matching", "measures", "resolution", "scoring"},
+    "reporting": {"agreement", "evidence", "inference", "matching", "measures", "resolution", "scoring"},
     "collections": {"matching"},
     # It simulates what the others do.
     "planning": {"inference", "matching", "measures", "pooling", "evidence"},
-    "release": {"matching", "reporting", "scoring"},
+    "release": {"evidence", "matching", "reporting", "scoring"},
     "gallery": {"evidence"},
 }
 STAGES["commands"] = {*STAGES, "machines"}  # each command is a function of tables

@@ -83,7 +83,7 @@ def test_a_table_made_by_hand_is_checked_where_it_comes_in_and_rows_may_be_out_o
     by_hand = RUN.iloc[::-1].astype(dict.fromkeys(("run_id", "query_id", "doc_id"), object))
     found = fire.score(by_hand, plain, measures=["C@1", "AP"]).scores  # type: ignore[arg-type]
     pd.testing.assert_frame_equal(found, expected)
-    odd, said = plain.assign(query_id=[1, 2]), "score: qrels: query_id is not text (2 of 2; row 1: 1"
+    odd, said = plain.assign(query_id=[1, 2]), "score: qrels: query_id is not text in UTF-8 (2 of 2; row 1: 1"
     refused(said, fire.score, RUN, odd, measures=["C@1"], by=TableError)
 
 

@@ -20,7 +20,7 @@ from fire_toolkit.campaign.tasks import make_tasks, pair_id, pair_ids, split_pai
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_items, check_pool, check_queries
-from fire_toolkit.tables.checks import is_id
+from fire_toolkit.tables.ids import is_id
 
 GUIDELINE = read_guideline("caption-relevance-v1")
 IDS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1).filter(is_id)

@@ -42,7 +42,7 @@ from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import BOM, text_of
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
 from fire_toolkit.resolution.judgments import utc_time
-from fire_toolkit.tables.checks import are_ids, is_id
+from fire_toolkit.tables.ids import are_ids, is_id
 
 API = "api"
 

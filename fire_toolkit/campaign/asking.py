@@ -11,9 +11,9 @@ from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import content_type
 from fire_toolkit.guidelines.model import REFERENCE, Guideline
-from fire_toolkit.ids import spellings
 from fire_toolkit.tables import Items, Pool, Queries, Tasks
 from fire_toolkit.tables.columns import listed, pair_rows
+from fire_toolkit.tables.ids import spellings
 from fire_toolkit.words import n_of
 
 _EITHER = {"image/gif", "image/webp", "image/avif", "audio/ogg"}  # names that clips have too

@@ -14,7 +14,7 @@ from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, round_of
 from fire_toolkit.campaign.tasks import pair_id, split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.resolution.judgments import just_after, utc_time
-from fire_toolkit.tables.checks import is_id
+from fire_toolkit.tables.ids import is_id
 
 Json = Mapping[str, Any]
 

@@ -12,8 +12,10 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import FOURTH, Tasks
-from fire_toolkit.tables.checks import Column, TableSpec, check_table, is_id
+from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.design import RECHECK
+from fire_toolkit.tables.ids import is_id
+from fire_toolkit.tables.specs import Column, TableSpec
 
 Assignments = NewType("Assignments", pd.DataFrame)
 _T = TypeVar("_T")

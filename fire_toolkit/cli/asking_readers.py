@@ -35,9 +35,9 @@ from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables import (
     Judgments,
     check_disputes,
+    check_judgments,
     check_machine_sample,
     check_undrawn,
-    repeated_answers,
 )
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import DESIGN
@@ -52,7 +52,9 @@ def judgments_from(path: Path) -> Judgments:
     """Read judgments; of several answers by one annotator to a pair the latest counts, and it is said."""
     judgments, superseded = read_judgments_and_repeats(path)
     if len(superseded):
-        n_other = len(repeated_answers(judgments, superseded).query("label != label_now"))
+        key = list(check_judgments.spec.key)
+        answers = superseded.merge(judgments[[*key, "label"]], on=key, suffixes=("", "_now"))
+        n_other = int((answers["label"] != answers["label_now"]).sum())
         say(
             f"note: {path}: {len(superseded):,} earlier answers of an annotator to the same pair left out, "
             f"{n_other:,} of them with another label than the one that counts"

@@ -24,13 +24,12 @@ from fire_toolkit.cli.media import known_server, media_root
 from fire_toolkit.commands.types import Option
 from fire_toolkit.files import sha256_of
 from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
-from fire_toolkit.ids import decoded_id, spellings
 from fire_toolkit.media.places import ShownMedia, shown_media
 from fire_toolkit.media.server import GalleryServer
 from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
 from fire_toolkit.resolution.judgments import number_annotators
 from fire_toolkit.tables import Items, Queries
-from fire_toolkit.tables.blanks import BLANKS
+from fire_toolkit.tables.ids import BLANKS, decoded_id, spellings
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE

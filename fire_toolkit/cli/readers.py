@@ -15,6 +15,7 @@ from fire_toolkit.cli.given import TABLES, File, Given, reads
 from fire_toolkit.cli.here import current_workspace, made_file, setting_or_default
 from fire_toolkit.commands.command import column_of
 from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.evidence.facts import Evidence
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels, read_original_qrels
 from fire_toolkit.formats.runs.read import run_id_of
@@ -34,10 +35,9 @@ from fire_toolkit.formats.tables.table_files import (
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.inference.background import Background, known_of
 from fire_toolkit.tables import check_disputes
-from fire_toolkit.tables.blanks import why_encoded
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
-from fire_toolkit.tables.evidence import Evidence
+from fire_toolkit.tables.ids import why_encoded
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.settled import settled_by
 

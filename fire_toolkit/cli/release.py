@@ -46,7 +46,7 @@ from fire_toolkit.release.published import Published, make_pseudonyms, publish, 
 from fire_toolkit.release.rankings import rankings_of
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import check_changes, check_disputes
-from fire_toolkit.tables.blanks import BLANKS, with_own_ids
+from fire_toolkit.tables.ids import BLANKS, with_own_ids
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE

@@ -12,11 +12,11 @@ import pandas as pd
 from fire_toolkit.collections.duplicates import plain_text
 from fire_toolkit.collections.parts import Part, some_ids, with_places
 from fire_toolkit.errors import FormatError, JoinError, TableError
-from fire_toolkit.ids import decoded_id, encoded_id, have_blanks
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
-from fire_toolkit.tables.blanks import why_encoded
-from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.columns import PAIR, are_in
+from fire_toolkit.tables.ids import decoded_id, encoded_id, have_blanks, why_encoded
+from fire_toolkit.tables.specs import Column, TableSpec
 from fire_toolkit.words import n_of
 
 _GROUPS = TableSpec(

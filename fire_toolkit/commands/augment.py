@@ -10,6 +10,7 @@ import pandas as pd
 from fire_toolkit.commands.command import stage
 from fire_toolkit.commands.types import Asked, Option, PoolIfAny, Table
 from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.facts import MOST_ROWS, words_of_machine
 from fire_toolkit.evidence.making import make_evidence
 from fire_toolkit.evidence.qrels import (
     MACHINE,
@@ -30,7 +31,6 @@ from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Changes, Labels, MachineJudgments, Pool, Qrels, QueryLabels
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.design import DESIGN
-from fire_toolkit.tables.evidence import MOST_ROWS, words_of_machine
 from fire_toolkit.tables.further import DEEP, SAMPLE
 from fire_toolkit.words import n_of, numbers_of
 

@@ -19,7 +19,7 @@ from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Run
-from fire_toolkit.tables.columns import codes_of, sorted_union
+from fire_toolkit.tables.columns import codes_of, listed
 from fire_toolkit.words import n_of
 
 _P = ParamSpec("_P")
@@ -258,9 +258,8 @@ def run_ids(runs: Any) -> list[str]:
 
 def queries_of_lists(runs: Run | Sequence[Run]) -> str:
     """Return how many queries ranked lists have, in words."""
-    return n_of(
-        len(sorted_union([run["query_id"].cat.categories for run in split_runs(runs).values()])), "query"
-    )
+    own = (listed(run["query_id"].cat.categories) for run in split_runs(runs).values())
+    return n_of(len(set().union(*own)), "query")
 
 
 def pairs_by_votes(n_pairs: Sequence[int]) -> str:

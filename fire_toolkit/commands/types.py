@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import pandas as pd
 
+from fire_toolkit.evidence.facts import Settled
 from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.inference.background import Background
 from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.tables import Disputes, Labels, Pool, PoolSources, Qrels, Queries, QueryDesign
-from fire_toolkit.tables.evidence import Settled
 
 
 @dataclass(frozen=True)

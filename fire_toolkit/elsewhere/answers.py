@@ -43,9 +43,8 @@ from fire_toolkit.elsewhere.values import (
     time_of,
 )
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.tables.blanks import spelling_of
-from fire_toolkit.tables.checks import is_id
 from fire_toolkit.tables.columns import packed_codes
+from fire_toolkit.tables.ids import is_id, spelling_of
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
 BY_FILE, BY_FOLDER = "@file", "@folder"  # in the place of a column: whose the answers are, its name says

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Ints
+from fire_toolkit.evidence.facts import TAKEN_OUT, UNJUDGED, check_evidence
 from fire_toolkit.tables import Changes, Disputes, Labels, Pool, Qrels, QueryDesign, QueryLabels
 from fire_toolkit.tables.columns import PAIR, code_pairs
-from fire_toolkit.tables.design import CLASSES, DESIGN, kinds_of_votes, n_votes_by_design
-from fire_toolkit.tables.evidence import TAKEN_OUT, UNJUDGED, check_evidence
+from fire_toolkit.tables.design import DESIGN, kinds_of_votes, split_votes
 from fire_toolkit.tables.further import SAMPLE
 
 _OF_LABELS = ("label", "method", "n_judgments", "n_agree")
@@ -101,15 +101,9 @@ def _put(table: pd.DataFrame, name: str, rows: Ints, values: Any, *, default: ob
 def _votes(table: pd.DataFrame) -> dict[str, pd.Series]:
     """Return the design class of each row, its votes by design, and those beyond it."""
     codes, kinds = kinds_of_votes(table)
-    n_own = [
-        n_votes_by_design(name, votes) if votes and name in CLASSES else len(votes) for name, votes in kinds
-    ]
-    parts = {
-        "design_class": [name for name, _ in kinds],
-        "design_votes": [votes[:n] for (_, votes), n in zip(kinds, n_own, strict=True)],
-        "later_votes": [votes[n:] for (_, votes), n in zip(kinds, n_own, strict=True)],
-    }
-    return {name: pd.Series(np.array([*each, ""], dtype=object)[codes]) for name, each in parts.items()}
+    split = [(name, *split_votes(name, votes)) for name, votes in kinds]
+    parts = zip((*DESIGN, "later_votes"), zip(*[*split, ("", "", "")], strict=True), strict=True)
+    return {name: pd.Series(np.array(each, dtype=object)[codes]) for name, each in parts}
 
 
 def _put_strata(table: pd.DataFrame, *given: tuple[Ints, pd.DataFrame | None]) -> None:

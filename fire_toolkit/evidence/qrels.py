@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Changes, Labels, Pool, Qrels, check_changes, check_qrels, refuse_alone
+from fire_toolkit.tables import ALONE, Changes, Labels, Pool, Qrels, check_changes, check_qrels
 from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 from fire_toolkit.tables.further import DEEP, ORIGINAL, SAMPLE, SHALLOW
 from fire_toolkit.words import n_of
@@ -102,7 +102,7 @@ def augment_qrels(
             f"labels: {len(unknown)} of {labels['query_id'].nunique()} queries are not in the original qrels "
             f"({', '.join(unknown[:3])}); expected labels for the same collection"
         )
-    refuse_alone(labels["doc_id"], "labels")
+    _refuse_alone(labels["doc_id"], "labels")
     original, grade = originals_beside(original, labels, grade=original_grade)
     rows = pair_rows(labels, original)
     rest = np.setdiff1d(np.arange(len(original)), rows)  # the pairs of the qrels without a label
@@ -134,6 +134,14 @@ def augment_qrels(
     augmented = Augmented(check_qrels(kept), changes)
     augmented.original_grade = grade
     return augmented
+
+
+def _refuse_alone(doc_ids: pd.Series, what: str) -> None:
+    if (doc_ids == ALONE).any():
+        raise JoinError(
+            f"{what}: doc {ALONE!r} marks captions that were judged alone; they say nothing of pairs of a "
+            "caption and an item, expected those of a campaign on pairs"
+        )
 
 
 def highest_grade(qrels: pd.DataFrame) -> int:
@@ -214,7 +222,7 @@ def include_machine(
         2        q      c          1  machine:vlm
     """
     qrels, changes = augmented
-    refuse_alone(answers["doc_id"], f"judge {judge!r}")
+    _refuse_alone(answers["doc_id"], f"judge {judge!r}")
     if "stratum" in qrels:
         raise JoinError("the qrels have strata; a machine's labels are not a sample, leave them out")
     is_new = (pair_rows(answers, changes) < 0) & are_in(answers["query_id"], qrels["query_id"])

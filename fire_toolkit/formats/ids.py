@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.ids import encoded_where_needed
+from fire_toolkit.tables.ids import spelling_of
 
 _SHOWN = 40
 
@@ -56,7 +56,7 @@ def id_text(value: object, where: str) -> str:
 def id_texts(values: Any, where: str) -> list[str]:
     """Return a list, or an array of one axis, of ids as `id_text` has them, in its order.
 
-    Where one has a blank within, all are percent-encoded, as `ids.encoded_id` does it.
+    Where one has a blank within, all are percent-encoded, as `tables.ids.encoded_id` does it.
 
     Raises:
         FormatError: one is no id, with its place from 1; or they are no list.
@@ -72,7 +72,7 @@ def id_texts(values: Any, where: str) -> list[str]:
         raise FormatError(f"{where}: not readable as text, expected a list of ids") from None
     if not all(type(item) is str and item.isascii() for item in items):
         items = [id_text(item, f"{where}: id {place}") for place, item in enumerate(items, start=1)]
-    return encoded_where_needed(items)
+    return [*map(spelling_of(items), items)]
 
 
 def _described(value: object) -> str:

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.results import Shown
-from fire_toolkit.tables.checks import is_id
+from fire_toolkit.tables.ids import is_id
 
 RELEVANCE = "relevance"
 FLAGS = "flags"

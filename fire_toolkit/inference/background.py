@@ -12,13 +12,13 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, are_among
 from fire_toolkit.errors import FireError
+from fire_toolkit.evidence.facts import TAKEN_OUT, Evidence, Facts
 from fire_toolkit.evidence.qrels import lift_originals, words_of_shared
 from fire_toolkit.inference.audit import AuditedLabels, labels_by_band, with_answers
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign, QueryLabels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
-from fire_toolkit.tables.evidence import TAKEN_OUT, Evidence, Facts
 from fire_toolkit.tables.further import SAMPLE
 from fire_toolkit.words import n_of
 
@@ -181,7 +181,7 @@ def known_of(evidence: Evidence) -> Background:
     """Return what measures read of evidence: the one place where its columns become tables.
 
     Examples:
-        >>> from fire_toolkit.tables.evidence import check_evidence
+        >>> from fire_toolkit.evidence.facts import check_evidence
         >>> pairs = check_evidence(pd.DataFrame({
         ...     "query_id": "q", "doc_id": ["a", "b"], "relevance": 1, "original_relevance": [1, None],
         ...     "label_relevance": [None, 1], "source": ["original", "new"], "is_disputed": False}))

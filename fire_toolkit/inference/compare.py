@@ -29,7 +29,7 @@ from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.ranking import LEAST_SHARED, split_runs, top
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Comparisons, Run
-from fire_toolkit.tables.columns import sorted_union
+from fire_toolkit.tables.columns import listed
 
 BROKEN = "broken"
 TIES = ("w", "a", "b")
@@ -85,7 +85,7 @@ def compare_runs(
     if len(by_id) < 2:
         raise UsageError(f"found {len(by_id)} run(s); expected two or more to compare")
     blocks = [block_of(top(run, max(depths))) for run in by_id.values()]
-    queries, docs = (sorted_union([getattr(each, ids) for each in blocks]) for ids in ("queries", "docs"))
+    queries, docs = (_union([getattr(each, ids) for each in blocks]) for ids in ("queries", "docs"))
     blocks = [block.over(queries, docs) for block in blocks]
     cut = [[_Lists.of(block.select(block.rank <= k), ties) for block in blocks] for k in depths]
     names = [name for k in depths for name in _names(k, persistences, ties)]
@@ -139,6 +139,14 @@ class _Lists(NamedTuple):
         rows = rows_of_lists(self.start[queries], lengths)
         start: Ints = np.append(0, np.cumsum(lengths))
         return self._replace(start=start, doc=self.doc[rows], first=self.first[rows], last=self.last[rows])
+
+
+def _union(parts: Sequence[pd.Index[str]]) -> pd.Index[str]:
+    """Return the ids of all parts, each of which is sorted, once and sorted."""
+    if all(each.equals(parts[0]) for each in parts[1:]):
+        return parts[0]
+    union: pd.Index[str] = pd.Index(sorted({name for each in parts for name in listed(each)}), dtype="str")
+    return union
 
 
 def _overlap(a: _Lists, b: _Lists, persistences: Sequence[float], ties: str) -> Floats:

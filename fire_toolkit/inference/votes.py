@@ -26,6 +26,7 @@ from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import (
+    CLASSES,
     DESIGN,
     DOUBLED,
     OPEN,
@@ -34,7 +35,7 @@ from fire_toolkit.tables.design import (
     VERIFY,
     kinds_of_votes,
     labels_by_design,
-    n_votes_by_design,
+    split_votes,
 )
 from fire_toolkit.words import n_of
 
@@ -187,7 +188,7 @@ class Votes(LabelRates):
         """
         own, found = kinds_of_votes(self.pairs)
         counted = [(name, v[:3] + v[4:] if v[:3] in TWO_TO_ONE else v) for name, v in found]
-        later = [v[n_votes_by_design(name, v) :] for name, v in counted]
+        later = [split_votes(name if name in CLASSES else DOUBLED, v)[1] for name, v in counted]
         beyond = np.array([(v.count("1"), v.count("0")) for v in later]).reshape(-1, 2)
         each = np.column_stack([self.kind, beyond[own], self.pairs["label"]])
         patterns, pattern = np.unique(each, axis=0, return_inverse=True)

@@ -28,9 +28,10 @@ from fire_toolkit.tables import (
     check_machine_sample,
     check_pool,
 )
-from fire_toolkit.tables.checks import Column, TableSpec, check_table
-from fire_toolkit.tables.columns import PAIR, listed, pair_rows, pairs_once
+from fire_toolkit.tables.checks import check_table
+from fire_toolkit.tables.columns import PAIR, listed, pair_rows
 from fire_toolkit.tables.further import DEEP, ORIGINAL, SAMPLE, SHALLOW
+from fire_toolkit.tables.specs import Column, TableSpec
 
 _ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
 _NEVER = np.iinfo(np.int64).max
@@ -253,7 +254,7 @@ def _mark_asked(
             )
             for table in asked
         ]
-        once = pairs_once(pd.concat(rounds), "round")
+        once = pd.concat(rounds).groupby(PAIR, sort=False, as_index=False)[["round"]].min()
         rows = pair_rows(once, pairs)
         first[rows[rows >= 0]] = once["round"].to_numpy()[rows >= 0]
         latest = int(once["round"].max())

@@ -23,9 +23,10 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.public.shown import made_in_words, show_basis
 from fire_toolkit.results import Found, Result
-from fire_toolkit.tables.checks import TableSpec, check_table
+from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.columns import codes_in_order, packed_codes
 from fire_toolkit.tables.specs import SPECS as TABLES
+from fire_toolkit.tables.specs import TableSpec
 
 MADE_BY = {
     "Queries": "read_queries reads one",

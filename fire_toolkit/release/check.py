@@ -18,8 +18,8 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.release.published import CROISSANT, MUST, SHOULD, Finding, find_private
 from fire_toolkit.release.rankings import differing, out_of_order, scores_again, tops_in
 from fire_toolkit.tables import Qrels, check_qrels
-from fire_toolkit.tables.blanks import spelling_of
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.ids import spelling_of
 from fire_toolkit.words import table_in
 
 Files = Mapping[str, bytes]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from fire_toolkit.evidence.facts import words_of_machine
 from fire_toolkit.release.answers import LICENCES, licence_url, spoken_name
 from fire_toolkit.release.changes import ReleaseChanges
 from fire_toolkit.release.published import CROISSANT, Published
@@ -18,7 +19,6 @@ from fire_toolkit.reporting.methods import MethodFacts, blank, methods_paragraph
 from fire_toolkit.reporting.templates import rendered, rendered_blocks, sentence
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.tables import Scores
-from fire_toolkit.tables.evidence import words_of_machine
 from fire_toolkit.words import table_in
 
 _LAYOUT = table_in("release", "layout.toml")  # the words of tables, columns and files

@@ -12,12 +12,12 @@ import pandas as pd
 
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import UNITS, AgreementSummary, agreement_summary
+from fire_toolkit.evidence.facts import words_of_machine
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.votes import words_of_errors
 from fire_toolkit.reporting.templates import rendered_blocks
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.tables.evidence import words_of_machine
 
 # What no file can know: the keys of [study] in fire.toml, and what a checklist asks under that name.
 STUDY = {

@@ -10,8 +10,9 @@ import pandas as pd
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped
-from fire_toolkit.tables.checks import Column, TableSpec, check_table, ordered
+from fire_toolkit.tables.checks import check_table, ordered
 from fire_toolkit.tables.columns import codes_of, packed_codes
+from fire_toolkit.tables.specs import Column, TableSpec
 
 _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)

@@ -14,8 +14,6 @@ from fire_toolkit.resolution.resolve import NO_MAJORITY, resolve
 from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.tables import (
     ALONE,
-    LABELS,
-    QUERY_VALIDITY,
     SUPPORT,
     Disputes,
     Judgments,
@@ -62,7 +60,7 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
         method=f"disputes_as_{end}",
         n_judgments=tied[[f"n_{name}" for name in known]].astype(np.int64).sum(axis=1),
         n_agree=tied[f"n_{label}"].astype(np.int64),
-        **{name: "" for name in labels.columns if name not in (*SUPPORT, *LABELS.names)},
+        **{name: "" for name in labels.columns if name not in (*SUPPORT, *check_labels.spec.names)},
     )
     return check_labels(pd.concat([labels, settled]) if len(settled) else labels)
 
@@ -165,5 +163,5 @@ def label_queries(
         flags=own["query_id"].map(flags).fillna("").astype("str"),
     )
     shown = said.assign(guideline=guideline, guideline_sha256=guideline_sha256)
-    names = [*QUERY_VALIDITY.names, *(name for name in ("comment", "round") if name in shown)]
+    names = [*check_query_validity.spec.names, *(name for name in ("comment", "round") if name in shown)]
     return check_query_labels(found), check_query_validity(shown[names])

@@ -13,8 +13,9 @@ from typing import NewType, Protocol
 import pandas as pd
 
 from fire_toolkit.errors import JoinError
-from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.specs import Column, TableSpec
 
 Answers = NewType("Answers", pd.DataFrame)
 

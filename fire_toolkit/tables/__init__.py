@@ -2,9 +2,9 @@
 
 A table is a plain `pandas.DataFrame` that went through its `check_*` function once, where it was made; the
 name of the type (`Run`, `Qrels`, ...) says so to the reader and to the type checker. `tables.toml` holds the
-specs, `checks.py` what follows from a spec, and `further.py` what no column alone is wrong with; `columns.py`
-works on whole columns. Ids are strings, kept exactly as written (`007`, `NA` and `q:1|x` are ids like any
-other). All failures of a table are gathered into one message with a count and examples.
+specs, which `specs.py` reads; `checks.py` has what follows from a spec, `further.py` what no column alone is
+wrong with, and `columns.py` works on whole columns. Ids are strings, kept exactly as written (`007`, `NA` and
+`q:1|x` are ids like any other). All failures of a table are gathered into one message.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NewType
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.errors import UsageError
 from fire_toolkit.tables.checks import checks_as
 from fire_toolkit.tables.specs import SPECS
 
@@ -46,40 +46,27 @@ ELSEWHERE = "elsewhere"  # the kind of a judgment that was not asked by this too
 UNASSIGNED = "unassigned"  # the kind of a judgment that was not asked of its annotator
 FOURTH = "fourth"  # the kind of a vote that only tests whether errors are independent
 
-QUERIES, ITEMS, RUN, TASKS = (SPECS[name] for name in ("queries", "items", "run", "tasks"))
-POOL, POOL_SOURCES, QUERY_DESIGN = (SPECS[name] for name in ("pool", "pool sources", "query design"))
-JUDGMENTS, DROPPED, LABELS = (SPECS[name] for name in ("judgments", "dropped", "labels"))
+RUN, TASKS, JUDGMENTS, DROPPED = (SPECS[name] for name in ("run", "tasks", "judgments", "dropped"))
 SCORES, AGREEMENT, COMPARISONS = (SPECS[name] for name in ("scores", "agreement", "comparisons"))
-MACHINE_JUDGMENTS = SPECS["machine judgments"]
-QUERY_VALIDITY, QUERY_LABELS = SPECS["query validity"], SPECS["query labels"]
 
-check_queries = checks_as(Queries, QUERIES)
-check_items = checks_as(Items, ITEMS)
-check_run = checks_as(Run, RUN)
-check_pool = checks_as(Pool, POOL)
-check_pool_sources = checks_as(PoolSources, POOL_SOURCES)
-check_query_design = checks_as(QueryDesign, QUERY_DESIGN)
-check_undrawn = checks_as(pd.DataFrame, SPECS["undrawn pairs"])
-check_machine_sample = checks_as(pd.DataFrame, SPECS["machine sample"])
-check_tasks = checks_as(Tasks, TASKS)
-check_judgments = checks_as(Judgments, JUDGMENTS)
-check_dropped = checks_as(Dropped, DROPPED)
-check_machine_judgments = checks_as(MachineJudgments, MACHINE_JUDGMENTS)
-check_labels = checks_as(Labels, LABELS)
-check_disputes = checks_as(Disputes, SPECS["disputes"])
-check_qrels = checks_as(Qrels, SPECS["qrels"])
-check_changes = checks_as(Changes, SPECS["changes"])
-check_query_validity = checks_as(QueryValidity, QUERY_VALIDITY)
-check_query_labels = checks_as(QueryLabels, QUERY_LABELS)
-
-
-def refuse_alone(doc_ids: pd.Series, what: str) -> None:
-    """Raise `JoinError` where docs of pairs are those of queries that were shown alone."""
-    if (doc_ids == ALONE).any():
-        raise JoinError(
-            f"{what}: doc {ALONE!r} marks captions that were judged alone; they say nothing of pairs of a "
-            "caption and an item, expected those of a campaign on pairs"
-        )
+check_queries = checks_as(Queries, "queries")
+check_items = checks_as(Items, "items")
+check_run = checks_as(Run, "run")
+check_pool = checks_as(Pool, "pool")
+check_pool_sources = checks_as(PoolSources, "pool sources")
+check_query_design = checks_as(QueryDesign, "query design")
+check_undrawn = checks_as(pd.DataFrame, "undrawn pairs")
+check_machine_sample = checks_as(pd.DataFrame, "machine sample")
+check_tasks = checks_as(Tasks, "tasks")
+check_judgments = checks_as(Judgments, "judgments")
+check_dropped = checks_as(Dropped, "dropped")
+check_machine_judgments = checks_as(MachineJudgments, "machine judgments")
+check_labels = checks_as(Labels, "labels")
+check_disputes = checks_as(Disputes, "disputes")
+check_qrels = checks_as(Qrels, "qrels")
+check_changes = checks_as(Changes, "changes")
+check_query_validity = checks_as(QueryValidity, "query validity")
+check_query_labels = checks_as(QueryLabels, "query labels")
 
 
 def asked_judgments(judgments: Judgments) -> Judgments:
@@ -134,9 +121,3 @@ def first_round(judgments: Judgments) -> Judgments:
         first = number.groupby([asked[name] for name in ("query_id", "doc_id")], sort=False).transform("min")
         asked = asked[number == first]
     return Judgments(asked.reset_index(drop=True))
-
-
-def repeated_answers(judgments: Judgments, superseded: Dropped) -> pd.DataFrame:
-    """Return each superseded answer that has one of its annotator in its place, whose label is label_now."""
-    key = list(JUDGMENTS.key)
-    return superseded.merge(judgments[[*key, "label"]], on=key, suffixes=("", "_now"))

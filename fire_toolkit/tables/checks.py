@@ -1,4 +1,4 @@
-"""A table's spec, and the one check of its columns, dtypes, key and row order, where the table is made.
+"""The one check of a table's columns, dtypes, key and row order by its spec, where the table is made.
 
 All failures of a table are gathered into one message with a count and examples.
 """
@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Literal, Protocol, TypeVar, cast
+from functools import partial
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,6 @@ from pyarrow import compute
 
 from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import TableError
-from fire_toolkit.tables.blanks import with_encoded_ids
 from fire_toolkit.tables.columns import (
     arrow_text,
     bytes_of,
@@ -30,105 +28,29 @@ from fire_toolkit.tables.columns import (
     places_in_order,
     texts_of,
 )
+from fire_toolkit.tables.further import refuse_several
+from fire_toolkit.tables.ids import are_ids, is_id, with_encoded_ids
+from fire_toolkit.tables.specs import SPECS, STR, Column, TableSpec
 
 Series = Any  # a pandas.Series; its element type changes while a column is checked
 Values = Any  # the series as it came, or an array of its values that was made anew
-
-Kind = Literal["id", "coded_id", "text", "int", "float", "probability", "bool"]
-_STR: Any = pd.StringDtype(na_value=np.nan)
-_DTYPES: dict[str, Any] = {
-    "coded_id": pd.CategoricalDtype(pd.Index([], dtype="str")),
-    "int": "int64",
-    "float": "float64",
-    "probability": "float64",
-    "bool": "boolean",
-}
-_MISSING: dict[str, Any] = {"int": pd.NA, "bool": pd.NA, "float": np.nan, "probability": np.nan}
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: its name, what it holds, and which values it may take.
-
-    `coded_id` is an id held as a pandas category whose categories are sorted strings, so that the
-    order of codes is the order of ids. `optional` columns are filled with `default` when absent, by default
-    with what is missing; `missing` allows missing values (empty in CSV); `minimum` is inclusive; `finite`
-    forbids NaN and infinities in floats. `probability`: a float above 0 and up to 1. A column that is `rare`
-    is optional and stays away when absent.
-    """
-
-    name: str
-    kind: Kind
-    optional: bool = False
-    missing: bool = False
-    minimum: float | None = None
-    finite: bool = False
-    default: object = None
-    rare: bool = False
-
-    @cached_property
-    def dtype(self) -> Any:
-        """The dtype of the column in a checked table."""
-        return "Int64" if self.kind == "int" and self.missing else _DTYPES.get(self.kind, _STR)
-
-    def filled(self, n_rows: int) -> Any:
-        """What the column is where it is absent: its default, or what is missing, in every row."""
-        value = _MISSING.get(self.kind, "") if self.default is None else self.default
-        if self.dtype == _STR:
-            return _STR.__from_arrow__(pa.repeat(pa.scalar(value, pa.large_string()), n_rows))
-        one = pd.array([value] if n_rows else [], dtype=self.dtype)
-        return one.take(np.zeros(n_rows, dtype=np.intp))
-
-
-@dataclass(frozen=True)
-class TableSpec:
-    """A table's name, columns, key, row order, and whether further columns are kept.
-
-    Rows are ordered by `order`, by default the key; `as_given`: they keep the order they come in. further:
-    raises `TableError` for what columns say together. file: the table's name in its folder. about: what the
-    columns mean.
-    """
-
-    name: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    order: tuple[str, ...] = ()
-    extra: bool = False
-    as_given: bool = False
-    further: Callable[[pd.DataFrame, str], None] | None = None
-    file: str = ""
-    about: str = ""
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of all columns."""
-        return tuple(column.name for column in self.columns)
-
-    @cached_property
-    def needed(self) -> list[str]:
-        """The names of the columns without which there is no such table."""
-        return [column.name for column in self.columns if not (column.optional or column.rare)]
-
-    @property
-    def dtypes(self) -> dict[str, Any]:
-        """The dtype of each column that is always there, for a table made row by row."""
-        return {column.name: column.dtype for column in self.columns if not column.rare}
-
-
 Checked = TypeVar("Checked", covariant=True)
 
 
 class Check(Protocol[Checked]):
     """Makes a table of a kind: returns it, or raises `TableError` with all that is wrong with it."""
 
+    spec: TableSpec
+
     def __call__(self, table: pd.DataFrame, *, where: str = "") -> Checked:
         """Return `table` as the kind; where: what it is called in an error, by default the kind."""
 
 
-def checks_as(kind: Callable[[pd.DataFrame], Checked], spec: TableSpec) -> Check[Checked]:
+def checks_as(kind: Callable[[pd.DataFrame], Checked], name: str) -> Check[Checked]:
     """Return the function that makes a table of a kind, which is a NewType, by its spec: `check_table`."""
-    check = partial(check_table, spec)
-    check.__doc__ = f"Return a table as {spec.name}, or raise with all that is wrong with it.\n\n{spec.about}"
+    check: Any = partial(check_table, spec := SPECS[name])
+    check.__doc__ = f"Return a table as {name}, or raise with all that is wrong with it.\n\n{spec.about}"
+    check.spec = spec
     return cast(Check[Checked], check)
 
 
@@ -175,9 +97,9 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         if column.name in given and len(table):
             columns[column.name] = _CHECKS[column.kind](column, given[column.name], problems)
         elif column.name in given or not column.rare:
-            columns[column.name] = column.filled(len(table))
+            columns[column.name] = pd.Series(column.blank, table.index, column.dtype)
     if problems:
-        if (encoded := with_encoded_ids(table, where)) is not None:
+        if (encoded := with_encoded_ids(table, where)) is not table:
             return check_table(spec, encoded, where=where)
         raise TableError(f"{where}: {'; '.join(problems)}")
     # Others' columns without rows may be arrays without chunks, two of which pandas fails to join.
@@ -189,17 +111,17 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     }
     key = packed_codes([codes[name] for name in spec.key])
     is_in_order = bool((key[1:] > key[:-1]).all())  # of the key, which then stands once
-    if not is_in_order and len(np.unique(key)) < len(key):
-        keys = pd.DataFrame({name: columns[name] for name in spec.key}, index=table.index)
-        again = keys[keys.duplicated()]
-        examples = ", ".join(" ".join(map(str, row)) for row in again.head(3).itertuples(index=False))
+    if not is_in_order and len(again := np.flatnonzero(pd.Index(key).duplicated())):
+        rows = zip(*(_array_of(columns[name])[again[:3]] for name in spec.key), strict=True)
+        examples = ", ".join(" ".join(map(str, row)) for row in rows)
         raise TableError(f"{where}: {', '.join(spec.key)} given twice ({len(again)} rows; {examples})")
     if order and not (is_in_order and order == spec.key):
         by = key if order == spec.key else packed_codes([codes[name] for name in order])
         if (by[1:] < by[:-1]).any():
-            rows = np.argsort(by, kind="stable")
-            columns = {name: _array_of(values).take(rows) for name, values in columns.items()}
+            place = np.argsort(by, kind="stable")
+            columns = {name: _array_of(values).take(place) for name, values in columns.items()}
     typed = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
+    refuse_several(typed, spec.one, where)
     if spec.further is not None:
         spec.further(typed, where)
     return typed
@@ -241,23 +163,18 @@ def _text(column: Column, values: Series, problems: list[str]) -> Values:
     """Return text, or the values with what is wrong; where all is text in UTF-8 one look tells."""
     n_before = len(problems)
     missing = np.asarray(values.array.isna(), dtype=bool)
-    is_sound = isinstance(values.dtype, pd.StringDtype)
-    if is_sound:
-        try:
-            pa.array(values.array).validate(full=True)
-        except (pa.ArrowInvalid, UnicodeError):
-            is_sound = False
-    if not is_sound:
-        is_text = np.array([isinstance(value, str) for value in values], dtype=bool)
-        _say(problems, column, "is not text", ~missing & ~is_text, values)
-        unwritable = np.array([isinstance(v, str) and bool(_HALF.search(v)) for v in values], dtype=bool)
-        _say(problems, column, "contains half a character (an unpaired surrogate)", unwritable, values)
+    try:
+        if not isinstance(values.dtype, pd.StringDtype):
+            raise UnicodeError
+        pa.array(values.array).validate(full=True)
+    except (pa.ArrowInvalid, UnicodeError):
+        is_text = np.array([isinstance(v, str) and not _HALF.search(v) for v in values], dtype=bool)
+        _say(problems, column, "is not text in UTF-8", ~missing & ~is_text, values)
     if not column.missing:
         _say(problems, column, "is missing", missing, values)
-    if len(problems) > n_before or (values.dtype == _STR and not missing.any()):
+    if len(problems) > n_before or (values.dtype == STR and not missing.any()):
         return values
-    texts = np.where(missing, "", values.to_numpy(dtype=object))
-    return _STR.__from_arrow__(pa.array(texts, pa.large_string()))
+    return values.astype("object").where(~missing, "").astype(STR)
 
 
 _BAD_ID = (
@@ -265,27 +182,6 @@ _BAD_ID = (
     "write another character in its place, in all files alike"
 )
 _ODD = re.compile(rb"[^!-~]")
-_BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-def is_id(value: object) -> bool:
-    """Return whether `value` can be an id: text, not empty, that a TREC file in UTF-8 can carry.
-
-    Examples:
-        >>> [is_id(value) for value in ("007", "q:1|x", "two words", "", 7)]
-        [True, True, False, False, False]
-    """
-    return isinstance(value, str) and value != "" and _BLANK.search(value) is None
-
-
-def are_ids(texts: Sequence[str]) -> bool:
-    """Return whether every text can be an id, as `is_id` has it, in one search through all of them.
-
-    Examples:
-        >>> are_ids(["007", "q:1|x"]), are_ids(["007", "two words"]), are_ids(["007", ""])
-        (True, False, False)
-    """
-    return all(texts) and _BLANK.search("".join(texts)) is None
 
 
 def _ids(column: Column, values: Series, problems: list[str]) -> Values:
@@ -308,27 +204,23 @@ def _say_bad_ids(
 
 
 def _coded_ids(column: Column, values: Series, problems: list[str]) -> Values:
-    is_coded = isinstance(values.dtype, pd.CategoricalDtype)
-    if not is_coded:
+    if is_coded := isinstance(values.dtype, pd.CategoricalDtype):
+        codes, distinct = values.array.codes, values.array.categories.astype("str").array
+        is_used = are_among(codes, len(distinct) + 1)[:-1]  # the last is of a missing one: -1
+        if not is_used.all():
+            codes, distinct = np.append(np.cumsum(is_used) - 1, -1)[codes], distinct[is_used]
+        _say(problems, column, "is missing", codes < 0, values)
+    else:
         n_before = len(problems)
-        text = _ids(column, values, problems)
+        text = _text(column, values, problems)
         if len(problems) > n_before:
             return values
         codes, distinct = _array_of(text).factorize()
-    else:
-        codes, distinct = values.array.codes, values.array.categories.astype("str").array
-        for n_rows in (1 << 18, len(codes)):
-            is_used = are_among(codes[:n_rows], len(distinct) + 1)[:-1]  # the last is of a missing one: -1
-            if is_used.all():
-                break
-        else:
-            codes, distinct = np.append(np.cumsum(is_used) - 1, -1)[codes], distinct[is_used]
-        _say(problems, column, "is missing", codes < 0, values)
-        _say_bad_ids(column, codes, distinct, values, problems)
+    _say_bad_ids(column, codes, distinct, values, problems)
     place = places_in_order(distinct)
     if place is not None:
         codes, distinct = np.append(place, -1)[codes], distinct[np.argsort(place)]
-    elif is_coded and values.dtype.categories.dtype == _STR and len(distinct) == len(values.dtype.categories):
+    elif is_coded and values.dtype.categories.dtype == STR and len(distinct) == len(values.dtype.categories):
         return values
     return pd.Categorical.from_codes(codes, pd.Index(distinct))
 
@@ -350,8 +242,9 @@ def _numbers(column: Column, values: Series, problems: list[str]) -> Values:
     about = np.asarray(numbers, dtype=np.float64)
     if column.finite:
         _say(problems, column, "is not finite", np.isinf(about), values)
-    if column.minimum is not None:
-        _say(problems, column, f"is below {column.minimum:g}", ~missing & (about < column.minimum), values)
+    for bound, beyond, word in ((column.minimum, np.less, "below"), (column.maximum, np.greater, "above")):
+        if bound is not None:
+            _say(problems, column, f"is {word} {bound:g}", ~missing & beyond(about, bound), values)
     if column.kind == "probability" and not problems:
         is_out = ~missing & ~((about > 0) & (about <= 1))
         _say(problems, column, "is not a probability above 0 and up to 1", is_out, values)

@@ -107,25 +107,6 @@ def code_pairs(table: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
     return codes, pd.DataFrame(pairs, dtype="str")
 
 
-def pairs_once(pairs: pd.DataFrame, least: str) -> pd.DataFrame:
-    """Return each pair (query_id, doc_id) once, in the order of appearance, with the least of a column.
-
-    Args:
-        pairs: with columns query_id and doc_id, text, and `least`, whole numbers; others are left out.
-
-    Examples:
-        >>> pairs = pd.DataFrame({"query_id": ["q", "p", "q"], "doc_id": "d", "round": [2, 3, 1]})
-        >>> pairs_once(pairs, "round")
-          query_id doc_id  round
-        0        q      d      1
-        1        p      d      3
-    """
-    pair = pd.Series(packed_codes([codes_of(pairs[name]) for name in PAIR]))
-    lowest = pairs[least].reset_index(drop=True).groupby(pair, sort=False).min()
-    once = pairs.loc[~pair.duplicated().to_numpy(), PAIR].reset_index(drop=True)
-    return once.assign(**{least: lowest.to_numpy()})
-
-
 def distinct_codes(codes: Ints) -> tuple[Ints, Ints]:
     """Return the distinct codes, ascending, and the place of each code among them.
 
@@ -170,15 +151,6 @@ def are_in(texts: pd.Series[str], others: pd.Series[str]) -> Bools:
     """
     known = compute.unique(arrow_text(others.array))
     return np.asarray(compute.is_in(arrow_text(texts.array), value_set=known))
-
-
-def sorted_union(parts: Sequence[pd.Index[str]]) -> pd.Index[str]:
-    """Return the ids of all parts, each of which is sorted, once and sorted."""
-    first, *others = parts
-    if all(each.equals(first) for each in others):
-        return first
-    union: pd.Index[str] = pd.Index(sorted({name for each in parts for name in listed(each)}), dtype="str")
-    return union
 
 
 def texts_of(values: pd.Series) -> Any:

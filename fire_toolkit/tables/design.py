@@ -5,6 +5,8 @@ A class is a rule on the pair's own votes alone. It may depend on the votes of o
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -19,6 +21,10 @@ DESIGN = ["design_class", "design_votes"]
 OPEN = -1
 DEPTHS = (1, 5, 10)  # the k of the C@k that `until-confirmed` is to settle
 RRF = 60  # the constant of reciprocal rank fusion, as published
+
+
+# The votes that make a label by each class; the last of them is the label.
+_MAKING = {SINGLE: "[01]", DOUBLED: "00|11|[01]{3}", VERIFY: "0|11|10[01]", RECHECK: "(?!)", "": "(?!)"}
 
 
 def label_by_design(design_class: str, votes: str) -> int:
@@ -40,31 +46,25 @@ def label_by_design(design_class: str, votes: str) -> int:
         >>> label_by_design("doubled", "0"), label_by_design("single", "011")
         (-1, 0)
     """
-    if design_class not in ("", *CLASSES, RECHECK) or set(votes) - {"0", "1"}:
+    if design_class not in _MAKING or set(votes) - {"0", "1"}:
         raise TableError(
             f"design class {design_class!r} with votes {votes!r}; expected one of {', '.join(CLASSES)}, and "
             "a 1 or 0 for each vote"
         )
-    if design_class in ("", RECHECK) or not votes:
-        return OPEN
-    n_votes = n_votes_by_design(design_class, votes)
-    return int(votes[n_votes - 1]) if n_votes <= len(votes) else OPEN
+    made = re.match(_MAKING[design_class], votes)
+    return int(made[0][-1]) if made else OPEN
 
 
-def n_votes_by_design(design_class: str, votes: str) -> int:
-    """Return how many votes the label of a pair rests on by its class; more than there are: one is missing.
-
-    Args:
-        design_class: `single`, `doubled` or `verify`.
-        votes: as for `label_by_design`, at least one.
+def split_votes(design_class: str, votes: str) -> tuple[str, str]:
+    """Return the votes that make a pair's label by its class, and those beyond it: none while it is open.
 
     Examples:
-        >>> [n_votes_by_design("verify", votes) for votes in ("0", "01", "1", "110", "10")]
-        [1, 1, 2, 2, 3]
+        >>> [split_votes("verify", votes) for votes in ("01", "1", "110", "101")]
+        [('0', '1'), ('1', ''), ('11', '0'), ('101', '')]
     """
-    if design_class == SINGLE or (design_class == VERIFY and votes[0] == "0"):
-        return 1
-    return 2 if len(votes) < 2 or votes[0] == votes[1] else 3
+    made = re.match(_MAKING.get(design_class, _MAKING[""]), votes)
+    n_own = made.end() if made else len(votes)
+    return votes[:n_own], votes[n_own:]
 
 
 def labels_by_design(table: pd.DataFrame) -> Ints:
@@ -75,14 +75,12 @@ def labels_by_design(table: pd.DataFrame) -> Ints:
         array([ 0, -1])
     """
     codes, kinds = kinds_of_votes(table)
-    found = [label_by_design(*kind) for kind in kinds]
-    return np.array(found, dtype=np.int64)[codes] if len(kinds) else np.empty(0, dtype=np.int64)
+    return np.array([label_by_design(*kind) for kind in kinds], dtype=np.int64)[codes]
 
 
 def kinds_of_votes(table: pd.DataFrame) -> tuple[Ints, list[tuple[str, str]]]:
     """Return the code of each row's class and votes, and the class and votes of each code."""
     both = table["design_class"].fillna("") + ":" + table["design_votes"].fillna("")
     codes, kinds = pd.factorize(both)
-    return np.asarray(codes, dtype=np.int64), [
-        (name, votes) for name, _, votes in (k.partition(":") for k in kinds)
-    ]
+    parts = (kind.partition(":") for kind in kinds)
+    return np.asarray(codes, dtype=np.int64), [(name, votes) for name, _, votes in parts]

@@ -1,22 +1,106 @@
-"""The specs of all tables, as `tables.toml` has them."""
+"""What the spec of a table says, and the specs of all tables, as `tables.toml` has them."""
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
-from typing import Any, get_args
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from fire_toolkit.tables.checks import Column, Kind, TableSpec
+import numpy as np
+import pandas as pd
+
 from fire_toolkit.tables.further import FURTHER
+from fire_toolkit.words import table_in
 
+STR: Any = pd.StringDtype(na_value=np.nan)
+# What a column of each kind is in a checked table, and what is missing in it.
+_KINDS: dict[str, tuple[Any, Any]] = {
+    "id": (STR, ""),
+    "coded_id": (pd.CategoricalDtype(pd.Index([], dtype="str")), None),
+    "text": (STR, ""),
+    "int": ("int64", pd.NA),
+    "float": ("float64", np.nan),
+    "probability": ("float64", np.nan),
+    "bool": ("boolean", pd.NA),
+}
 _MARKS: dict[str, dict[str, Any]] = {
     "missing": {"missing": True},
-    "if any": {"optional": True, "missing": True},
+    "if-any": {"optional": True, "missing": True},
     "optional": {"optional": True},
     "rare": {"rare": True, "missing": True},
     "full": {"missing": False},
     "finite": {"finite": True},
 }
+_VALUES = {"from": "minimum", "to": "maximum", "default": "default"}  # of marks that have one
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, what it holds, and which values it may take.
+
+    `coded_id` is an id held as a pandas category whose categories are sorted strings, so that the
+    order of codes is the order of ids. `optional` columns are filled with `default` when absent, by default
+    with what is missing; `missing` allows missing values (empty in CSV); `minimum` and `maximum` are
+    inclusive; `finite` forbids NaN and infinities in floats. `probability`: a float above 0 and up to 1. A
+    column that is `rare` is optional and stays away when absent.
+    """
+
+    name: str
+    kind: str
+    optional: bool = False
+    missing: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+    finite: bool = False
+    default: object = None
+    rare: bool = False
+
+    @cached_property
+    def dtype(self) -> Any:
+        """The dtype of the column in a checked table."""
+        return "Int64" if self.kind == "int" and self.missing else _KINDS[self.kind][0]
+
+    @property
+    def blank(self) -> Any:
+        """What stands in every row where the column is absent: its default, or what is missing."""
+        return _KINDS[self.kind][1] if self.default is None else self.default
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table's name, columns, key, row order, and whether further columns are kept.
+
+    Rows are ordered by `order`, by default the key; `as_given`: they keep the order they come in. one:
+    columns of one value, or of one for each value of another (`b by a`). further: raises `TableError` for
+    what else columns say together. file: the table's name in its folder. about: what the columns mean.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    order: tuple[str, ...] = ()
+    extra: bool = False
+    as_given: bool = False
+    one: tuple[str, ...] = ()
+    further: Callable[[pd.DataFrame, str], None] | None = None
+    file: str = ""
+    about: str = ""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def needed(self) -> list[str]:
+        """The names of the columns without which there is no such table."""
+        return [column.name for column in self.columns if not (column.optional or column.rare)]
+
+    @property
+    def dtypes(self) -> dict[str, Any]:
+        """The dtype of each column that is always there, for a table made row by row."""
+        return {column.name: column.dtype for column in self.columns if not column.rare}
 
 
 def columns_of(line: str) -> tuple[Column, ...]:
@@ -32,23 +116,17 @@ def columns_of(line: str) -> tuple[Column, ...]:
     how: dict[str, Any] = {}
     for mark in filter(None, marks.split(", ")):
         word, _, value = mark.partition(" ")
-        if mark in _MARKS:
-            how |= _MARKS[mark]
-        else:
-            key = {"from": "minimum", "default": "default"}[word]
-            how[key] = int(value) if value.isdecimal() else value
-    assert kind in get_args(Kind), line
-    return tuple(Column(name, kind, **how) for name in names)  # type: ignore[arg-type]
+        how |= {_VALUES[word]: int(value) if value.isdecimal() else value} if value else _MARKS[mark]
+    return tuple(Column(name, kind, **how) for name in names)
 
 
 def _read() -> dict[str, TableSpec]:
-    written = tomllib.loads((files("fire_toolkit.tables") / "tables.toml").read_text(encoding="utf-8"))
     specs = {}
-    for values in written["table"]:
-        name = values["name"]
+    for values in table_in("tables", "tables.toml")["table"]:
         columns = tuple(column for line in values.pop("columns") for column in columns_of(line))
-        key, order = (tuple(values.pop(part, "").split()) for part in ("key", "order"))
-        specs[name] = TableSpec(**values, columns=columns, key=key, order=order, further=FURTHER.get(name))
+        lists: Any = {part: tuple(values.pop(part, "").split()) for part in ("key", "order")}
+        one, further = tuple(values.pop("one", ())), FURTHER.get(values["name"])
+        specs[values["name"]] = TableSpec(**values, **lists, columns=columns, one=one, further=further)
     return specs
 
 

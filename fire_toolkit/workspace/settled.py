@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.tables.evidence import Settled
+from fire_toolkit.evidence.facts import Settled
 from fire_toolkit.workspace.manifests import writer_of
 
 

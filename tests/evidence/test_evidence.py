@@ -16,6 +16,7 @@ from small_world import World
 from examples import examples
 from fire_toolkit.commands import augment
 from fire_toolkit.errors import FireError
+from fire_toolkit.evidence.facts import Evidence, Facts
 from fire_toolkit.evidence.making import make_evidence
 from fire_toolkit.evidence.qrels import POLICIES, augment_qrels, lift_originals, mark_sample
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -35,7 +36,6 @@ from fire_toolkit.tables import (
 )
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import CLASSES, DESIGN
-from fire_toolkit.tables.evidence import Evidence, Facts
 from fire_toolkit.tables.further import SAMPLE
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -31,7 +31,9 @@ from fire_toolkit.tables import (
     check_run,
     columns,
 )
-from fire_toolkit.tables.checks import Column, TableSpec, check_table, is_id
+from fire_toolkit.tables.checks import check_table
+from fire_toolkit.tables.ids import is_id
+from fire_toolkit.tables.specs import Column, TableSpec
 
 HARD_IDS = ["007", "NA", "null", "q:1|x", "é", "日本", "1e5", "-0", "True", "a,b", '"q"', "🙂"]
 SPEC = TableSpec(
@@ -81,7 +83,7 @@ def test_an_empty_table_is_valid_and_typed() -> None:
     ("table", "message"),
     [
         ({"n": [1]}, "things: no column doc_id; found n; expected doc_id, n, share, ok"),
-        ({"doc_id": [7], "n": [1]}, "doc_id is not text (1 of 1; row 1: 7)"),
+        ({"doc_id": [7], "n": [1]}, "doc_id is not text in UTF-8 (1 of 1; row 1: 7)"),
         ({"doc_id": [None], "n": [1]}, "doc_id is missing"),
         ({"doc_id": [""], "n": [1]}, "doc_id is empty or holds white space"),
         ({"doc_id": [" ab"], "n": [1]}, "doc_id is empty or holds white space ... row 1: ' ab'"),
@@ -113,7 +115,7 @@ def test_two_columns_of_one_name_are_refused() -> None:
 @pytest.mark.parametrize("dtype", [object, pd.StringDtype("python", na_value=np.nan)])
 def test_text_that_utf8_cannot_carry_is_refused(dtype: Any) -> None:
     table = pd.DataFrame({"doc_id": pd.Series(["b", "a\ud800"], dtype=dtype), "n": [1, 2]})
-    said = r"doc_id contains half ... (1 of 2; row 2: 'a\ud800')"
+    said = r"doc_id is not text in UTF-8 (1 of 2; row 2: 'a\ud800')"
     refused(said, check_table, SPEC, table, by=TableError)
 
 
@@ -176,7 +178,7 @@ def test_a_rare_column_stays_away_when_absent_and_is_checked_when_there() -> Non
     pairs = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["d", "e"], "relevance": [1, 0]})
     assert list(check_qrels(pairs).columns) == ["query_id", "doc_id", "relevance", "source"]
     assert list(check_qrels(pairs.assign(stratum=["s", None]))["stratum"]) == ["s", ""]
-    refused("stratum is not text (2 of 2", check_qrels, pairs.assign(stratum=1), by=TableError)
+    refused("stratum is not text in UTF-8 (2 of 2", check_qrels, pairs.assign(stratum=1), by=TableError)
 
 
 @given(st.text(max_size=5))
@@ -285,7 +287,7 @@ def test_what_is_no_probability_is_refused(bad: object) -> None:
     [
         ("seed", [4, 5, 4], "seed 4 and 5, expected one; a sample of two designs"),
         ("inclusion_probability", [0.1, 0.2, 0.3], "inclusion_probability 0.1 and 0.2, …, expected one"),
-        ("depth", [10, 50, 11], "depth of the other queries 10 and 11, expected one"),
+        ("depth", [10, 50, 11], "is_sampled False: depth 10 and 11, expected one"),
         ("depth", [10, 10, 10], "the sample are judged to depth 10, the others to 10; expected a greater"),
     ],
 )
@@ -310,7 +312,7 @@ def test_strata_that_overlap_are_of_two_samples(tmp_path: Path) -> None:
     side_by_side = mixed.assign(stratum=["1:5:1", "6:50:0.2"])
     assert check_pool(side_by_side)["stratum"].tolist() == ["1:5:1", "6:50:0.2"]
     odd = mixed.assign(stratum=["1:10:1", "deep"])
-    refused("strata 1:10:1 and deep; a sample of two designs", check_pool, odd, by=TableError)
+    refused("strata 1:10:1 and deep overlap; a sample of two designs", check_pool, odd, by=TableError)
     for one, other, said in (("1:10:1", "6:50:0.2", "overlap"), ("shallow", "1:10:1", "1:10:1 and shallow")):
         text = put(tmp_path / "qrels.txt", f"q 0 a {one} 1\nq 0 b {other} 0\n")  # of five columns
         refused(said, read_qrels, text, by=TableError)
@@ -331,9 +333,15 @@ def test_query_and_doc_and_a_score_are_enough() -> None:
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"score": [1, None]}, "neither score nor label in an answer that is ok (1 of 2; q a)"),
-        ({"score": [1, 0], "status": ["ok", "failed"]}, "a score or a label ... that failed (1 of 2; q a)"),
-        ({"score": [1, 0], "status": "done"}, "status 'done', expected ok or failed"),
+        ({"score": [1, None]}, "status 'ok' without score or label (1 of 2; q a)"),
+        (
+            {"score": [1, 0], "status": ["ok", "failed"]},
+            "status 'failed' with a score or label (1 of 2; q a)",
+        ),
+        (
+            {"score": [1, 0], "status": "done"},
+            "status 'done' with a score or label ... expected ok with either, or failed",
+        ),
         ({"score": [1, "inf"]}, "score is not finite"),
         ({"score": [1, 0], "doc_id": "a"}, "judge_id, query_id, doc_id, sample_number given twice"),
     ],

@@ -31,8 +31,8 @@ from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run
-from fire_toolkit.tables.checks import are_ids
 from fire_toolkit.tables.columns import packed_codes
+from fire_toolkit.tables.ids import are_ids
 
 _KEY = b"fire_toolkit.run"
 _VERSION = 1

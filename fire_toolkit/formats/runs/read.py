@@ -18,7 +18,7 @@ from fire_toolkit.formats.runs.reader import recognise
 from fire_toolkit.formats.runs.trec import read_trec_run
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.tables import Run
-from fire_toolkit.tables.checks import are_ids
+from fire_toolkit.tables.ids import are_ids
 
 
 def read_run(

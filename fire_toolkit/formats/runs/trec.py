@@ -30,7 +30,7 @@ from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.tables.delimited import field_texts, joined_lines
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
-from fire_toolkit.tables.checks import are_ids
+from fire_toolkit.tables.ids import are_ids
 
 RUN_FIELDS = ("query_id", "Q0", "doc_id", "rank", "score", "run_id")
 _QRELS_FIELDS = ("query_id", "0", "doc_id", "stratum", "relevance")

@@ -25,8 +25,8 @@ from pyarrow import compute
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, text_of
-from fire_toolkit.tables.blanks import with_encoded_ids
 from fire_toolkit.tables.columns import PAIR, arrow_text, bytes_of
+from fire_toolkit.tables.ids import with_encoded_ids
 
 Texts = Any  # a pyarrow.LargeStringArray without missing values
 Marked = Callable[[Texts], Texts]
@@ -56,7 +56,7 @@ def read_delimited(
     Args:
         path: a file with a header line (`-`: standard input; gzip by content).
         required: columns that the header must name; others are kept. Where a pair is among them (query_id,
-            doc_id), ids with blanks are percent-encoded (`tables.blanks`).
+            doc_id), ids with blanks are percent-encoded (`tables.ids`).
         only: the columns to return if the file has them; by default all.
         numbers_repeats: a name that several columns have is no error; they are `name (1)`, `name (2)` …
 
@@ -108,7 +108,7 @@ def read_delimited(
     if {*PAIR} <= {*required} and any(
         compute.any(compute.match_substring(each, " ")).as_py() for each in ids
     ):
-        found = found if (encoded := with_encoded_ids(found, str(path))) is None else encoded
+        found = with_encoded_ids(found, str(path))
     return found if kept else found[[]]
 
 

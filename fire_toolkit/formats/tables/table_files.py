@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.evidence.facts import Evidence, Facts, check_evidence
 from fire_toolkit.files import BOM, GZIP, STDIN, opened, read_bytes, text_of
 from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, needed_column
 from fire_toolkit.formats.runs.parquet_files import whole_table
@@ -23,15 +24,7 @@ from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
-    ITEMS,
     JUDGMENTS,
-    LABELS,
-    MACHINE_JUDGMENTS,
-    POOL,
-    POOL_SOURCES,
-    QUERIES,
-    QUERY_DESIGN,
-    QUERY_LABELS,
     Dropped,
     Judgments,
     MachineJudgments,
@@ -44,16 +37,16 @@ from fire_toolkit.tables import (
     check_query_design,
     check_query_labels,
 )
-from fire_toolkit.tables.checks import Check, TableSpec, are_ids
-from fire_toolkit.tables.columns import PAIR, pairs_once
+from fire_toolkit.tables.checks import Check
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import CLASSES, RECHECK, UNTIL_CONFIRMED
-from fire_toolkit.tables.evidence import EVIDENCE, Evidence, Facts, check_evidence
 from fire_toolkit.tables.further import FAILED, OK
+from fire_toolkit.tables.ids import are_ids
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.settled import settled_by
 
 SUFFIXES = CSV, PARQUET = (".csv", ".parquet")
-NEEDED = [column.name for column in EVIDENCE.columns if not column.rare]
+NEEDED = check_evidence.spec.needed
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
 Table = TypeVar("Table")
@@ -71,14 +64,14 @@ _DOC = """Return {what}.
 
 
 def _reader(
-    check: Check[Table], spec: TableSpec, what: str, *, text: str, shown: str, instead: str = ""
+    check: Check[Table], what: str, *, text: str, shown: str, instead: str = ""
 ) -> Callable[[str | Path], Table]:
     """Return the reader of a table's file, or of the folder that holds it.
 
     what: it returns. text: an example; shown: some of its columns and their values. instead: a column that a
     file may have in the place of the last needed one, which is empty then.
     """
-    names, _, rows = shown.partition(": ")
+    spec, (names, _, rows) = check.spec, shown.partition(": ")
 
     def read(path: str | Path) -> Table:
         file = Path(path) / spec.file if spec.file and Path(path).is_dir() else path
@@ -97,7 +90,6 @@ def _reader(
 
 read_queries = _reader(
     check_queries,
-    QUERIES,
     "a file with columns query_id and text (media_url of images or videos), and any others, as Queries",
     text="query_id\ttext\n007\ta dog runs\n",
     shown="query_id text: [['007', 'a dog runs']]",
@@ -105,7 +97,6 @@ read_queries = _reader(
 )
 read_items = _reader(
     check_items,
-    ITEMS,
     "a file with columns doc_id, media_url (text of captions), start_s, end_s and any others as Items",
     text="doc_id,media_url\nv1,v1.mp4\n",
     shown="doc_id media_url: [['v1', 'v1.mp4']]",
@@ -113,42 +104,36 @@ read_items = _reader(
 )
 read_pool = _reader(
     check_pool,
-    POOL,
     "a pool: `pool.csv`, or the folder that holds it; query_id and doc_id are enough",
     text="query_id,doc_id\nq,d1\n",
     shown="query_id doc_id round: [['q', 'd1', 1]]",
 )
 read_pool_sources = _reader(
     check_pool_sources,
-    POOL_SOURCES,
     "`pool_sources.csv` as PoolSources",
     text="query_id,doc_id,run_id,rank\nq,d1,a,1\n",
     shown="query_id doc_id run_id rank: [['q', 'd1', 'a', 1]]",
 )
 read_query_design = _reader(
     check_query_design,
-    QUERY_DESIGN,
     "which queries were drawn to be judged deep: `query_design.csv`, or the folder that holds it",
     text="query_id,depth,is_sampled,inclusion_probability,seed\nq,50,True,1,0\n",
     shown="query_id depth is_sampled: [['q', 50, True]]",
 )
 read_labels = _reader(
     check_labels,
-    LABELS,
     "labels: `labels.csv`, or the folder that holds it",
     text="query_id,doc_id,label,relevance\nq,d1,relevant,1\n",
     shown="query_id doc_id label relevance: [['q', 'd1', 'relevant', 1]]",
 )
 read_query_labels = _reader(
     check_query_labels,
-    QUERY_LABELS,
     "which queries are usable: `query_labels.csv`, or the folder that holds it",
     text="query_id,label,is_usable,n_votes,n_agree\nq,unusable,False,2,2\n",
     shown="query_id label is_usable: [['q', 'unusable', False]]",
 )
 read_machine_judgments = _reader(
     check_machine_judgments,
-    MACHINE_JUDGMENTS,
     "what a machine judge said: `machine.csv`, or the folder that holds it",
     text="judge_id,query_id,doc_id,score\nj,q,d1,.75\n",
     shown="judge_id query_id doc_id score status: [['j', 'q', 'd1', 0.75, 'ok']]",
@@ -224,7 +209,8 @@ def read_pooled_runs(path: str | Path) -> set[str]:
         >>> read_pooled_runs(file)
         {'a'}
     """
-    found = read_delimited(path, required=POOL_SOURCES.names, only=["run_id"])["run_id"].unique().tolist()
+    needed = check_pool_sources.spec.needed
+    found = read_delimited(path, required=needed, only=["run_id"])["run_id"].unique().tolist()
     return set(found if are_ids(found) else read_pool_sources(path)["run_id"])
 
 
@@ -249,7 +235,8 @@ def judged_pairs(path: str | Path) -> tuple[pd.DataFrame, pd.Series | None]:
     codes, words = table.get("round", pd.Series("", index=table.index)).factorize()
     are_rounds = all(map(_NUMBER.fullmatch, words))
     rounds = np.array([int(word) if are_rounds else 1 for word in words], dtype=np.int64)
-    return pairs_once(table[PAIR].assign(round=rounds[codes]), "round"), table.get("duration_s")
+    by_pair = table[PAIR].assign(round=rounds[codes]).groupby(PAIR, sort=False, as_index=False)
+    return by_pair[["round"]].min(), table.get("duration_s")
 
 
 class _ReadJudgments(NamedTuple):
@@ -361,7 +348,7 @@ def read_machine_scores(path: str | Path, judge_id: str, *, backbone: str = "") 
             is_there = ~table[column].str.strip().str.lower().isin(_MISSING)
             found[role] = table[column].where(is_there, "")
             has_any |= is_there.to_numpy()
-    own = [name for name in MACHINE_JUDGMENTS.names if name in names and name not in found.columns]
+    own = [name for name in check_machine_judgments.spec.names if name in names and name not in found.columns]
     found = found.assign(**{name: table[name] for name in own if name != "judge_id"}, judge_id=judge_id)
     found = found.assign(backbone=backbone) if backbone else found
     if "status" not in found.columns:

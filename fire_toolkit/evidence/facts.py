@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fire_toolkit.tables.checks import checks_as
-from fire_toolkit.tables.specs import SPECS
 
 MOST_ROWS = 1_000_000  # of a CSV; more are written as Parquet
 UNJUDGED, TAKEN_OUT = "unjudged", "unusable"  # sources beside those of `augment_qrels`
 
-EVIDENCE = SPECS["evidence"]
-check_evidence = checks_as(pd.DataFrame, EVIDENCE)
+check_evidence = checks_as(pd.DataFrame, "evidence")
 
 
 class Settled(NamedTuple):

@@ -1,0 +1,120 @@
+"""What can be an id; ids with blanks, which no TREC file can carry, are percent-encoded, all or none.
+
+Encoding is one rule: each blank within an id, and each `%`, is written as in a web address. A list of ids
+without blanks stays to the letter, so what was encoded once is not encoded again.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from urllib.parse import quote, unquote
+
+import pandas as pd
+
+from fire_toolkit.errors import FileNote
+
+# Why the ids of a collection are encoded: some have blanks and none has %, so that each table of them tells
+# whether it is encoded, and they can be written as the benchmark has them.
+BLANKS = "blanks"
+_NAMES = ("query_id", "doc_id", "reference")
+_IN_RELEASES = (*_NAMES, "_id", "query-id", "corpus-id")
+_NEVER = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_ENCODED = re.compile(r"(?<=\S)\s+(?=\S)|%")
+
+
+def are_ids(texts: Sequence[str]) -> bool:
+    """Return whether every text can be an id, as `is_id` has it, in one search through all of them.
+
+    Examples:
+        >>> are_ids(["007", "q:1|x"]), are_ids(["007", "two words"]), are_ids(["007", ""])
+        (True, False, False)
+    """
+    return all(texts) and _NEVER.search("".join(texts)) is None
+
+
+def is_id(value: object) -> bool:
+    """Return whether `value` can be an id: text, not empty, that a TREC file in UTF-8 can carry.
+
+    Examples:
+        >>> [is_id(value) for value in ("007", "q:1|x", "two words", "", 7)]
+        [True, True, False, False, False]
+    """
+    return isinstance(value, str) and are_ids([value])
+
+
+def have_blanks(ids: Sequence[str]) -> bool:
+    """Return whether an id of a list has a blank within."""
+    return " " in "".join(ids) and any(" " in each.strip() for each in ids)
+
+
+def encoded_id(text: str) -> str:
+    """Return an id with blanks and `%` percent-encoded; a blank before or behind it stays, and is refused.
+
+    Examples:
+        >>> encoded_id("rain 100%.wav"), decoded_id("rain%20100%25.wav")
+        ('rain%20100%25.wav', 'rain 100%.wav')
+    """
+    return _ENCODED.sub(lambda found: quote(found[0]), text)
+
+
+def decoded_id(text: str) -> str:
+    """Return what `encoded_id` was given."""
+    return unquote(text)
+
+
+def spelling_of(ids: Sequence[str]) -> Callable[[str], str]:
+    """Return how the ids of one table are spelled: all percent-encoded where one has a blank, else as is.
+
+    Examples:
+        >>> [spelling_of(ids)("a%b") for ids in (["a%b", "c d"], ["a%b", "cd"])]
+        ['a%25b', 'a%b']
+    """
+    return encoded_id if have_blanks(ids) else str
+
+
+def why_encoded(ids: Sequence[str]) -> str:
+    """Return why ids that stand so in the files of a collection are percent-encoded; empty: they are not.
+
+    Examples:
+        >>> [why_encoded(ids) for ids in (["a b", "c"], ["a b", "50%"], ["a%20b"])]
+        ['blanks', 'blanks and %', '']
+    """
+    if not have_blanks(ids):
+        return ""
+    return f"{BLANKS} and %" if any("%" in each for each in ids) else BLANKS
+
+
+def spellings(ids: Iterable[str]) -> set[str]:
+    """Return what the address of an item without any is: nothing, or its id, encoded or as it was.
+
+    Examples:
+        >>> sorted(spellings(["a%20b"]))
+        ['', 'a b', 'a%20b']
+    """
+    return {"", *(known := set(ids)), *map(decoded_id, known)}
+
+
+def with_own_ids(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the benchmark's own ids, of a collection whose ids are percent-encoded."""
+    return table.assign(**{name: table[name].map(decoded_id) for name in _IN_RELEASES if name in table})
+
+
+def with_encoded_ids(table: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return a table with all ids of queries and docs percent-encoded, and note it; itself without blanks.
+
+    where: what the table is called in the note.
+    """
+    columns = {name: table[name].tolist() for name in _NAMES if name in table}
+    ids = [value for values in columns.values() for value in values if isinstance(value, str)]
+    if not have_blanks(ids):
+        return table
+    first = next(each for each in ids if have_blanks([each]))
+    words = f"all ids are percent-encoded, {first!r} is {encoded_id(first)!r}"
+    warnings.warn(f"{where}: ids with blanks: {words}", FileNote, stacklevel=4)
+    encoded = {
+        name: [encoded_id(value) if isinstance(value, str) else value for value in values]
+        for name, values in columns.items()
+    }
+    return table.assign(**{name: pd.array(each, dtype="object") for name, each in encoded.items()})
