@@ -178,7 +178,7 @@ def _measured(
                 cautions = [found.note, "" if math.isnan(found.low) else caution]
                 row += (*astuple(found)[1:6], "; ".join(filter(None, cautions)))
             rows.append(row)
-    columns = AGREEMENT.dtypes | (_BESIDE if intervals else {})
+    columns = {each.name: each.dtype for each in AGREEMENT.columns} | (_BESIDE if intervals else {})
     return Agreement(pd.DataFrame(rows, columns=list(columns)).astype(columns))
 
 

@@ -15,7 +15,7 @@ from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.columns import PAIR, are_in
-from fire_toolkit.tables.ids import decoded_id, encoded_id, have_blanks, why_encoded
+from fire_toolkit.tables.ids import decoded_id, encoded_id, why_encoded, with_blanks
 from fire_toolkit.tables.specs import Column, TableSpec
 from fire_toolkit.words import n_of
 
@@ -164,7 +164,7 @@ def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Par
     texts = {str(text) for _, _, table, columns in ids for column in columns for text in table[column]}
     if not (why := why_encoded(list(texts))):
         return list(parts), ""
-    strange = sorted(text for text in texts if have_blanks([text]))
+    strange = sorted(with_blanks(list(texts)))
     notes.append(
         f"{n_of(len(strange), 'id')} with blanks: all ids are percent-encoded, {strange[0]!r} is "
         f"{encoded_id(strange[0])!r}; so are those of files that are read beside them"

@@ -65,7 +65,7 @@ def latest_judgments(
         earlier = in_order.index[in_order["vote"].duplicated(keep="last")].sort_values()
     left = checked.loc[earlier, ["query_id", "doc_id", "annotator_id", "label", "created_at"]]
     reasons = {"reason": SUPERSEDED, "detail": "the same annotator answered this pair again"}
-    kept = ordered(checked, JUDGMENTS.order, without=earlier)
+    kept = ordered(checked.drop(index=earlier) if len(earlier) else checked, JUDGMENTS.order)
     return Judgments(kept), check_dropped(left.assign(**reasons))
 
 

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from typing import NewType
 
-import numpy as np
 import pandas as pd
 
-from fire_toolkit.errors import UsageError
-from fire_toolkit.tables.checks import checks_as
-from fire_toolkit.tables.specs import SPECS
+from fire_toolkit.tables.checks import check_table, checks_as
+from fire_toolkit.tables.specs import SPECS, Column, TableSpec
 
 Queries = NewType("Queries", pd.DataFrame)
 Items = NewType("Items", pd.DataFrame)
@@ -48,6 +46,7 @@ FOURTH = "fourth"  # the kind of a vote that only tests whether errors are indep
 
 RUN, TASKS, JUDGMENTS, DROPPED = (SPECS[name] for name in ("run", "tasks", "judgments", "dropped"))
 SCORES, AGREEMENT, COMPARISONS = (SPECS[name] for name in ("scores", "agreement", "comparisons"))
+_ROUNDS = TableSpec("judgments", (Column("round", "int"),), ())
 
 check_queries = checks_as(Queries, "queries")
 check_items = checks_as(Items, "items")
@@ -97,7 +96,7 @@ def first_round(judgments: Judgments) -> Judgments:
         The rows kept, in the order given.
 
     Raises:
-        UsageError: a round that is not a whole number.
+        TableError: a round that is not a whole number.
 
     Examples:
         >>> from fire_toolkit.tables import check_judgments
@@ -110,13 +109,7 @@ def first_round(judgments: Judgments) -> Judgments:
     asked = asked_judgments(judgments)
     if "round" not in asked.columns:
         return asked
-    number = asked["round"]
-    if number.dtype.kind not in "iu":
-        if not all(str(value).isdecimal() for value in number.unique()):
-            raise UsageError(
-                "judgments: round has values that are not whole numbers, so the first round is unknown"
-            )
-        number = number.astype(np.int64)
+    number = check_table(_ROUNDS, asked[["round"]])["round"]
     if number.nunique() > 1:
         first = number.groupby([asked[name] for name in ("query_id", "doc_id")], sort=False).transform("min")
         asked = asked[number == first]

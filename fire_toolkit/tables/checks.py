@@ -32,8 +32,7 @@ from fire_toolkit.tables.further import refuse_several
 from fire_toolkit.tables.ids import are_ids, is_id, with_encoded_ids
 from fire_toolkit.tables.specs import SPECS, STR, Column, TableSpec
 
-Series = Any  # a pandas.Series; its element type changes while a column is checked
-Values = Any  # the series as it came, or an array of its values that was made anew
+Values = Any  # a column: the series as it came, or an array of its values that was made anew
 Checked = TypeVar("Checked", covariant=True)
 
 
@@ -81,7 +80,7 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     """
     where = where or spec.name
     table = table.reset_index(drop=True)
-    given: dict[Any, Series] = dict(table.items())
+    given: dict[Any, Values] = dict(table.items())
     absent = [name for name in spec.needed if name not in given]
     if absent:
         raise TableError(
@@ -127,24 +126,19 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     return typed
 
 
-def ordered(table: pd.DataFrame, names: Sequence[str], *, without: npt.ArrayLike = ()) -> pd.DataFrame:
-    """Return the rows of a checked table by its columns `names`, the first one first, with a fresh index.
-
-    without: the places of rows that are left out.
-    """
+def ordered(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of a checked table by its columns `names`, the first one first, with a fresh index."""
     keys = packed_codes([codes_in_order(table[name]) for name in names])
-    if not np.size(without) and not (keys[1:] < keys[:-1]).any():
-        return table.reset_index(drop=True)
-    rows = np.argsort(keys, kind="stable")
-    rows = rows[~np.isin(rows, without)] if np.size(without) else rows
-    return pd.DataFrame(table.iloc[rows].reset_index(drop=True))
+    if (keys[1:] < keys[:-1]).any():
+        table = table.iloc[np.argsort(keys, kind="stable")]
+    return table.reset_index(drop=True)
 
 
 def _array_of(values: Values) -> Any:
     return values.array if isinstance(values, pd.Series) else values
 
 
-def _say(problems: list[str], column: Column, what: str, bad: npt.ArrayLike, values: Series) -> None:
+def _say(problems: list[str], column: Column, what: str, bad: npt.ArrayLike, values: Values) -> None:
     rows = np.flatnonzero(np.asarray(bad, dtype=bool))
     if rows.size:
         examples = ", ".join(f"row {row + 1}: {_shown(values.iloc[row])}" for row in rows[:3])
@@ -159,7 +153,7 @@ def _shown(value: object) -> str:
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
-def _text(column: Column, values: Series, problems: list[str]) -> Values:
+def _text(column: Column, values: Values, problems: list[str]) -> Values:
     """Return text, or the values with what is wrong; where all is text in UTF-8 one look tells."""
     n_before = len(problems)
     missing = np.asarray(values.array.isna(), dtype=bool)
@@ -184,7 +178,7 @@ _BAD_ID = (
 _ODD = re.compile(rb"[^!-~]")
 
 
-def _ids(column: Column, values: Series, problems: list[str]) -> Values:
+def _ids(column: Column, values: Values, problems: list[str]) -> Values:
     n_before = len(problems)
     text = _text(column, values, problems)
     if len(problems) == n_before:
@@ -196,14 +190,14 @@ def _ids(column: Column, values: Series, problems: list[str]) -> Values:
 
 
 def _say_bad_ids(
-    column: Column, codes: npt.NDArray[Any], distinct: Any, values: Series, problems: list[str]
+    column: Column, codes: npt.NDArray[Any], distinct: Any, values: Values, problems: list[str]
 ) -> None:
     ids = distinct.tolist()
     if not are_ids(ids):
         _say(problems, column, _BAD_ID, ~np.array([is_id(value) for value in ids])[codes], values)
 
 
-def _coded_ids(column: Column, values: Series, problems: list[str]) -> Values:
+def _coded_ids(column: Column, values: Values, problems: list[str]) -> Values:
     if is_coded := isinstance(values.dtype, pd.CategoricalDtype):
         codes, distinct = values.array.codes, values.array.categories.astype("str").array
         is_used = are_among(codes, len(distinct) + 1)[:-1]  # the last is of a missing one: -1
@@ -225,7 +219,7 @@ def _coded_ids(column: Column, values: Series, problems: list[str]) -> Values:
     return pd.Categorical.from_codes(codes, pd.Index(distinct))
 
 
-def _numbers(column: Column, values: Series, problems: list[str]) -> Values:
+def _numbers(column: Column, values: Values, problems: list[str]) -> Values:
     is_int = column.kind == "int"
     missing = np.array(values.array.isna(), dtype=bool)
     if pd.api.types.is_numeric_dtype(values.dtype):
@@ -264,7 +258,7 @@ def _numbers(column: Column, values: Series, problems: list[str]) -> Values:
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
-def _booleans(column: Column, values: Series, problems: list[str]) -> Values:
+def _booleans(column: Column, values: Values, problems: list[str]) -> Values:
     codes, distinct = values.array.factorize()  # a missing value's code is -1, the last place below
     spelled = [*(str(value).lower() for value in distinct), ""]
     known = [_BOOLEANS.get(text) for text in spelled]
@@ -276,7 +270,7 @@ def _booleans(column: Column, values: Series, problems: list[str]) -> Values:
     return pd.arrays.BooleanArray(np.array([bool(value) for value in known])[codes], is_missing)
 
 
-_CHECKS: dict[str, Callable[[Column, Series, list[str]], Values]] = {
+_CHECKS: dict[str, Callable[[Column, Values, list[str]], Values]] = {
     "id": _ids,
     "coded_id": _coded_ids,
     "text": _text,

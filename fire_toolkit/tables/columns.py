@@ -33,10 +33,7 @@ def codes_in_order(values: Any) -> npt.NDArray[Any]:
     """Return codes that sort as the values do, text by code point; a category's categories are sorted."""
     if not isinstance(values.dtype, pd.StringDtype):
         return codes_of(values)
-    array = getattr(values, "array", values)
-    if len(array) <= 1000:  # a third of the time; of more rows, many of which are alike, it is more
-        return np.asarray(compute.rank(arrow_text(array), tiebreaker="dense"), dtype=np.int64)
-    codes, distinct = array.factorize()
+    codes, distinct = getattr(values, "array", values).factorize()
     place = places_in_order(distinct)
     return np.asarray(codes if place is None else place[codes])
 
@@ -117,8 +114,7 @@ def distinct_codes(codes: Ints) -> tuple[Ints, Ints]:
         (array([2, 7]), array([1, 0, 1]))
     """
     if not len(codes) or codes.min() < 0 or codes.max() >= 4 * len(codes):
-        distinct, places = np.unique(codes, return_inverse=True)
-        return distinct, places
+        return np.unique(codes, return_inverse=True)
     is_there = are_among(codes, int(codes.max()) + 1)
     return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[codes]
 

@@ -44,9 +44,9 @@ def is_id(value: object) -> bool:
     return isinstance(value, str) and are_ids([value])
 
 
-def have_blanks(ids: Sequence[str]) -> bool:
-    """Return whether an id of a list has a blank within."""
-    return " " in "".join(ids) and any(" " in each.strip() for each in ids)
+def with_blanks(ids: Sequence[str]) -> list[str]:
+    """Return the ids of a list that have a blank within."""
+    return [each for each in ids if " " in each.strip()] if " " in "".join(ids) else []
 
 
 def encoded_id(text: str) -> str:
@@ -71,7 +71,7 @@ def spelling_of(ids: Sequence[str]) -> Callable[[str], str]:
         >>> [spelling_of(ids)("a%b") for ids in (["a%b", "c d"], ["a%b", "cd"])]
         ['a%25b', 'a%b']
     """
-    return encoded_id if have_blanks(ids) else str
+    return encoded_id if with_blanks(ids) else str
 
 
 def why_encoded(ids: Sequence[str]) -> str:
@@ -81,9 +81,9 @@ def why_encoded(ids: Sequence[str]) -> str:
         >>> [why_encoded(ids) for ids in (["a b", "c"], ["a b", "50%"], ["a%20b"])]
         ['blanks', 'blanks and %', '']
     """
-    if not have_blanks(ids):
+    if not with_blanks(ids):
         return ""
-    return f"{BLANKS} and %" if any("%" in each for each in ids) else BLANKS
+    return f"{BLANKS} and %" if "%" in "".join(ids) else BLANKS
 
 
 def spellings(ids: Iterable[str]) -> set[str]:
@@ -108,10 +108,9 @@ def with_encoded_ids(table: pd.DataFrame, where: str) -> pd.DataFrame:
     """
     columns = {name: table[name].tolist() for name in _NAMES if name in table}
     ids = [value for values in columns.values() for value in values if isinstance(value, str)]
-    if not have_blanks(ids):
+    if not (strange := with_blanks(ids)):
         return table
-    first = next(each for each in ids if have_blanks([each]))
-    words = f"all ids are percent-encoded, {first!r} is {encoded_id(first)!r}"
+    words = f"all ids are percent-encoded, {strange[0]!r} is {encoded_id(strange[0])!r}"
     warnings.warn(f"{where}: ids with blanks: {words}", FileNote, stacklevel=4)
     encoded = {
         name: [encoded_id(value) if isinstance(value, str) else value for value in values]

@@ -97,11 +97,6 @@ class TableSpec:
         """The names of the columns without which there is no such table."""
         return [column.name for column in self.columns if not (column.optional or column.rare)]
 
-    @property
-    def dtypes(self) -> dict[str, Any]:
-        """The dtype of each column that is always there, for a table made row by row."""
-        return {column.name: column.dtype for column in self.columns if not column.rare}
-
 
 def columns_of(line: str) -> tuple[Column, ...]:
     """Return the columns of a line of `tables.toml`.
@@ -123,10 +118,10 @@ def columns_of(line: str) -> tuple[Column, ...]:
 def _read() -> dict[str, TableSpec]:
     specs = {}
     for values in table_in("tables", "tables.toml")["table"]:
-        columns = tuple(column for line in values.pop("columns") for column in columns_of(line))
-        lists: Any = {part: tuple(values.pop(part, "").split()) for part in ("key", "order")}
-        one, further = tuple(values.pop("one", ())), FURTHER.get(values["name"])
-        specs[values["name"]] = TableSpec(**values, **lists, columns=columns, one=one, further=further)
+        values |= {part: tuple(values.get(part, "").split()) for part in ("key", "order")}
+        values["columns"] = tuple(each for line in values["columns"] for each in columns_of(line))
+        values["one"], values["further"] = tuple(values.get("one", ())), FURTHER.get(values["name"])
+        specs[values["name"]] = TableSpec(**values)
     return specs
 
 
