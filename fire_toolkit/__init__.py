@@ -11,7 +11,7 @@ Names are loaded when first used, so that importing the package costs nothing.
 
 from __future__ import annotations
 
-import ast
+import re
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.3.0"
 
-# The one list of public names, which type checkers read as it stands, and `_listed` from this file.
+# The one list of public names, which type checkers read as it stands, and `_HOME_OF` from this file.
 if TYPE_CHECKING:
     from fire_toolkit.agreement.annotators import annotator_profiles as annotator_profiles
     from fire_toolkit.agreement.annotators import leave_one_out as leave_one_out
@@ -76,17 +76,8 @@ if TYPE_CHECKING:
     from fire_toolkit.reporting.plots import plot_scores as plot_scores
     from fire_toolkit.resolution.plan import plan_round as plan_round
 
-
-def _listed() -> dict[str, tuple[str, str]]:
-    """Return each public name's home, and its name there, as the imports above have them."""
-    (block,) = (
-        node for node in ast.parse(Path(__file__).read_text("utf-8")).body if isinstance(node, ast.If)
-    )
-    imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
-    return {str(one.asname): (str(node.module), one.name) for node in imports for one in node.names}
-
-
-_HOME_OF = _listed()
+_IMPORT = re.compile(r"^    from (fire_toolkit\.\S+) import (\w+) as (\w+)$", re.MULTILINE)
+_HOME_OF = {name: (home, own) for home, own, name in _IMPORT.findall(Path(__file__).read_text("utf-8"))}
 __all__ = sorted(_HOME_OF)
 
 

@@ -125,13 +125,6 @@ def sum_by_query(query: Ints, values: npt.NDArray[Any], n_queries: int) -> Float
     return np.bincount(query, weights=values, minlength=n_queries).astype(np.float64)
 
 
-def max_by_query(query: Ints, values: Floats, n_queries: int) -> Floats:
-    """Return the largest of each query's values (from 0), and 0 where it has none."""
-    largest = np.zeros(n_queries)
-    np.maximum.at(largest, query, values)
-    return largest
-
-
 GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
 
 

@@ -13,10 +13,12 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.words import table_in
 
 STDIN = "-"
 GZIP = b"\x1f\x8b"  # what a file of it begins with
@@ -28,24 +30,6 @@ _SETTLED_S = 2  # after a change, from where on the next one shows in a file's t
 _HASHES: dict[tuple[int, ...], str] = {}  # of files as they were found
 BOM = b"\xef\xbb\xbf"  # the byte order mark that UTF-8 may begin with
 _ADDRESS = re.compile(r"(s3|gs|hf|https?):/+")  # of which a Path keeps one stroke
-_TYPES = {
-    f".{suffix}": kind
-    for kind, suffixes in {
-        "video/mp4": "mp4 m4v",
-        "video/webm": "webm",
-        "video/ogg": "ogv",
-        "video/quicktime": "mov",
-        "video/x-matroska": "mkv",
-        "video/x-msvideo": "avi",
-        "audio/mpeg": "mp3",
-        "audio/mp4": "m4a",
-        "audio/ogg": "ogg opus",
-        "image/jpeg": "jpg jpeg",
-        **{f"audio/{name}": name for name in ("wav", "flac", "aac")},
-        **{f"image/{name}": name for name in ("png", "gif", "webp", "avif", "bmp")},
-    }.items()
-    for suffix in suffixes.split()
-}
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -200,6 +184,12 @@ def sha256_of(path: str | Path) -> str:
         return _HASHES[state]
 
 
+@cache
+def _types() -> dict[str, str]:
+    kinds = table_in("media", "types.toml")
+    return {f".{suffix}": kind for kind, suffixes in kinds.items() for suffix in suffixes.split()}
+
+
 def content_type(name: str) -> str:
     """Return the media type of a file by its name."""
-    return _TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
+    return _types().get(PurePosixPath(name).suffix.lower(), "application/octet-stream")

@@ -11,6 +11,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
+from traceback import walk_tb
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from fire_toolkit.errors import PluginError, PluginNote, UsageError
@@ -77,44 +80,38 @@ class Registry(Mapping[str, T]):
     def added(self) -> dict[str, T]:
         """Return what plug-ins add, by name; one that cannot be used is left out, with a `PluginNote`."""
         found = {}
-        for name, points in _entry_points(self.group).items():
+        for name in _entry_points(self.group):
             try:
                 if name in self.built_in:
-                    raise PluginError(f"{self._where(name, points)}: the name is that of a built-in one")
+                    raise PluginError(f"{self._where(name)}: the name is that of a built-in one")
                 found[name] = self._load(name)
             except PluginError as error:
                 warnings.warn(f"left out {error}", PluginNote, stacklevel=2)
         return found
 
-    def one_by_one(self) -> Iterator[T]:
-        """Yield the built-in things, then, only if more are asked for, those of plug-ins."""
-        yield from self.built_in.values()
-        yield from self.added().values()
-
     def __iter__(self) -> Iterator[str]:
-        return iter([*self.built_in, *self.added()])
+        yield from self.built_in
+        yield from self.added()  # only if more are asked for
 
     def __len__(self) -> int:
         return len(self.built_in) + len(self.added())
 
-    def _where(self, name: str, points: list[EntryPoint]) -> str:
-        packages = " and ".join(sorted(_package(point) for point in points))
+    def _where(self, name: str) -> str:
+        packages = " and ".join(sorted(map(_package, _entry_points(self.group)[name])))
         return f"{self.thing} {name!r} of {packages}"
 
     def _load(self, name: str) -> T:
         if name not in self._loaded:
-            points = _entry_points(self.group)[name]
-            where = self._where(name, points)
-            if len(points) > 1:
+            point, *others = _entry_points(self.group)[name]
+            where, expected = self._where(name), self._kind.__name__ if self._kind else "function"
+            if others:
                 raise PluginError(f"{where}: two plug-ins of one name; uninstall one of them")
-            _PACKAGES[points[0].module.partition(".")[0]] = _package(points[0])
+            _PACKAGES[point.module.partition(".")[0]] = _package(point)
             try:
-                found = points[0].load()
+                found = point.load()
             except (Exception, SystemExit) as error:  # whatever somebody's module does when it is imported
                 raise PluginError(f"{where} cannot be loaded: {_in_words(error)}") from error
-            is_right = callable(found) if self._kind is None else isinstance(found, self._kind)
-            if not is_right:
-                expected = "function" if self._kind is None else self._kind.__name__
+            if not (isinstance(found, self._kind) if self._kind else callable(found)):
                 raise PluginError(f"{where} is of type {type(found).__name__}, expected a {expected}")
             self._loaded[name] = cast(T, found)
         return self._loaded[name]
@@ -125,10 +122,8 @@ def _entry_points(group: str) -> Mapping[str, list[EntryPoint]]:
     """Return the entry points of a group by name, in the order of names."""
     from importlib.metadata import entry_points
 
-    found: dict[str, list[EntryPoint]] = {}
-    for point in sorted(entry_points(group=group), key=lambda point: point.name):
-        found.setdefault(point.name, []).append(point)
-    return found
+    in_order = sorted(entry_points(group=group), key=attrgetter("name"))
+    return {name: list(points) for name, points in groupby(in_order, attrgetter("name"))}
 
 
 def _package(point: EntryPoint) -> str:
@@ -137,12 +132,10 @@ def _package(point: EntryPoint) -> str:
 
 def failed_plugin(error: BaseException) -> str | None:
     """Return in words which plug-in raised an error, and what; None where no plug-in's code was running."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        package = _PACKAGES.get(str(traceback.tb_frame.f_globals.get("__name__")).partition(".")[0])
+    for frame, _ in walk_tb(error.__traceback__):
+        package = _PACKAGES.get(str(frame.f_globals.get("__name__")).partition(".")[0])
         if package is not None:
             return f"plug-in {package} failed: {_in_words(error)}"
-        traceback = traceback.tb_next
     return None
 
 

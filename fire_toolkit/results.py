@@ -40,25 +40,24 @@ class Result:
         parts: Sequence[object] = self  # type: ignore[assignment]  # every result is a tuple too
         return next(part for part in parts if isinstance(part, pd.DataFrame))
 
-    def to_latex(self, *, digits: int = 4) -> str:
-        """Return the table as LaTeX (booktabs), each note below it as a comment."""
-        return drawn_table(self.table, "latex", digits) + "".join(f"% note: {note}\n" for note in self.notes)
-
     @property
     def basis(self) -> str:
         """Return what is in each part, in words: rows, and how many queries, docs, runs and annotators."""
-        parts: Sequence[object] = self  # type: ignore[assignment]
-        names: Sequence[str] = self._fields  # type: ignore[attr-defined]
-        found = [(name, part) for name, part in zip(names, parts, strict=True) if name != "notes"]
-        return "; ".join(words for name, part in found if (words := part_in_words(name, part)))
+        parts: Mapping[str, object] = self._asdict()  # type: ignore[attr-defined]
+        found = (part_in_words(name, part) for name, part in parts.items() if name != "notes")
+        return "; ".join(filter(None, found))
 
-    def _table_html(self) -> str:
-        return drawn_table(self.table.head(_MOST_ROWS), "html", 4)
+    def to_latex(self, *, digits: int = 4) -> str:
+        """Return the table as LaTeX (booktabs), each note below it as a comment."""
+        return self._drawn("latex", digits) + "".join(f"% note: {note}\n" for note in self.notes)
 
     def _repr_html_(self) -> str:
         n_rows = len(self.table)
         more = [f"{n_rows:,} rows, the first {_MOST_ROWS} shown"] if n_rows > _MOST_ROWS else []
-        return shown_html(self._table_html(), [f"rests on: {self.basis}", *more, *self.notes])
+        return shown_html(self._drawn("html"), [f"rests on: {self.basis}", *more, *self.notes])
+
+    def _drawn(self, form: str, digits: int = 4) -> str:
+        return drawn_table(self.table.head(_MOST_ROWS) if form == "html" else self.table, form, digits)
 
 
 class Next(NamedTuple):
@@ -139,15 +138,10 @@ class Found(Result):
             raise AttributeError(f"a result has no {name!r}")
         return self.tables[name]
 
-    def _table_html(self) -> str:
-        if self.draw is None or self.is_long:
-            return super()._table_html()
-        return self.draw(self.table, "html")
-
-    def to_latex(self, *, digits: int = 4) -> str:
-        """Return the table as LaTeX (booktabs), each note below it as a comment."""
-        drawn = self.draw(self.table, "latex") if self.draw else drawn_table(self.table, "latex", digits)
-        return drawn + "".join(f"% note: {note}\n" for note in self.notes)
+    def _drawn(self, form: str, digits: int = 4) -> str:
+        if self.draw is None or (self.is_long and form == "html"):
+            return super()._drawn(form, digits)
+        return self.draw(self.table, form)
 
 
 class Shown:
@@ -193,18 +187,13 @@ def part_in_words(name: str, part: object) -> str:
     if table.columns.isin(_OF_SCORES).sum() == len(_OF_SCORES):
         numbers["query_id"] = int((table["query_id"].unique() != _ALL).sum())
     counts = ", ".join(n_of(int(n), _COUNTED[key]) for key, n in numbers.items() if n)
-    return f"{name}: {rows_in_words(table)}" + (f" ({counts})" if counts else "")
+    return f"{name}: {n_of(len(table), 'row')}" + (f" ({counts})" if counts else "")
 
 
 def shown_html(table: str, notes: Sequence[object]) -> str:
     """Return a table's HTML and the notes below it, whose text is escaped."""
     items = "".join(f"<li>{html.escape(str(note))}</li>" for note in notes)
     return table + (f"<ul>{items}</ul>" if items else "")
-
-
-def rows_in_words(table: pd.DataFrame) -> str:
-    """Return how many rows a table has."""
-    return n_of(len(table), "row")
 
 
 def drawn_table(table: pd.DataFrame, form: str, digits: int) -> str:

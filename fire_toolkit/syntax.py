@@ -67,19 +67,6 @@ def hint_at(name: str, known: Collection[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(known)}"
 
 
-def value_like(value: Any, default: Any) -> Any:
-    """Return a value of a default's type, None where it is of another: a whole number is a number as well.
-
-    Examples:
-        >>> value_like(3, 0.5), value_like(True, 1), value_like(["a", 1], [""])
-        (3.0, None, None)
-    """
-    if type(default) is float and type(value) is int:
-        return float(value)
-    is_alike = type(value) is type(default) and (type(value) is not list or {*map(type, value)} <= {str})
-    return value if is_alike else None
-
-
 def _unique(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):

@@ -10,7 +10,8 @@ from typing import Any
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text, text_sha256
-from fire_toolkit.syntax import hint_at, parse_toml, value_like
+from fire_toolkit.syntax import parse_toml
+from fire_toolkit.workspace.config import values_over
 
 _LIMITS: dict[str, tuple[float, float]] = {
     "frames": (1, 64),
@@ -82,27 +83,25 @@ def read_judge(path: Path) -> Judge:
         >>> read_judge(file).name, read_judge(file).frames
         ('qwen', 4)
     """
-    found = parse_toml(read_text(path), str(path))
-    known = {each.name: each.default for each in fields(Judge) if each.name != _OURS}
-    values = {}
-    for key, value in found.items():
-        if key not in known:
-            raise FormatError(f"{path}: no setting of a judge is called {key!r}; {hint_at(key, known)}")
-        values[key], expected = value_like(value, known[key]), f"a value like {known[key]!r}"
-        if key == "price":
-            is_pair = isinstance(value, list) and len(value) == 2 and {*map(type, value)} <= {int, float}
-            values[key] = tuple(map(float, value)) if is_pair else None
-            expected = "two numbers such as [0.15, 0.60]"
-        elif key in _LIMITS and values[key] is not None:
-            least, most = _LIMITS[key]
-            values[key] = values[key] if least <= values[key] <= most else None
-            expected = f"a number from {least:,g} to {most:,g}"
-        if values[key] is None:
-            raise FormatError(f"{path}: {key} = {value!r}, expected {expected}")
+    written = parse_toml(read_text(path), str(path))
+    known = {each.name: each.default for each in fields(Judge) if each.name not in (_OURS, "price")}
+    price = written.pop("price", None)
+    found = values_over(known, written, f"{path}:")
+    wrong = [
+        (key, found[key], f"a number from {least:,g} to {most:,g}")
+        for key, (least, most) in _LIMITS.items()
+        if not least <= found[key] <= most
+    ]
+    if price is not None:
+        is_pair = isinstance(price, list) and len(price) == 2 and {*map(type, price)} <= {int, float}
+        wrong += [] if is_pair else [("price", price, "two numbers such as [0.15, 0.60]")]
+    for key, value, expected in wrong:
+        raise FormatError(f"{path}: {key} = {value!r}, expected {expected}")
     for key in _NEEDED:
-        if not found.get(key):
+        if not found[key]:
             raise FormatError(f'{path}: {key} is missing; expected {key} = "…"')
-    judge = Judge(**values | {"name": file_name(values.get("name", path.stem))})
+    found["name"] = file_name(found["name"] or path.stem)
+    judge = Judge(**found, price=None if price is None else (float(price[0]), float(price[1])))
     if judge.samples > 1 and not judge.temperature:
         raise FormatError(
             f"{path}: samples above 1 needs a temperature above 0: at 0 all samples are one answer"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, max_by_query
+from fire_toolkit.arrays import Floats
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Parameter, measure
 
@@ -29,7 +29,9 @@ def _largest(ranking: JudgedRanking, recall: float, whole: Callable[[Floats], Fl
     found = ranking.found
     n_needed = whole(recall * ranking.n_positives.astype(np.float64))
     is_in = found.place >= n_needed[found.query]
-    return max_by_query(found.query[is_in], (found.place / found.rank)[is_in], ranking.n_queries)
+    largest = np.zeros(ranking.n_queries)
+    np.maximum.at(largest, found.query[is_in], (found.place / found.rank)[is_in])
+    return largest
 
 
 def _mean_of_eleven(ranking: JudgedRanking, whole: Callable[[Floats], Floats]) -> Floats:

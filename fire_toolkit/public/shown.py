@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pandas as pd
 
-from fire_toolkit.results import part_in_words, rows_in_words, shown_html
+from fire_toolkit.results import part_in_words, shown_html
+from fire_toolkit.words import n_of
 
 _LONGEST_WORDS = 60  # characters of an argument that are shown
 
@@ -51,7 +52,7 @@ def _given_in_words(name: str, value: object) -> str:
     if isinstance(value, str) or hasattr(value, "__fspath__"):
         return f"{name} {_short(str(getattr(value, 'name', value)))}"
     if hasattr(value, "columns"):
-        return f"{name} of {rows_in_words(cast('pd.DataFrame', value))}"
+        return f"{name} of {n_of(len(cast('pd.DataFrame', value)), 'row')}"
     parts = value.values() if isinstance(value, Mapping) else value
     if not isinstance(parts, Collection) or not len(parts):
         return ""

@@ -15,7 +15,7 @@ from typing import Any
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes, read_text
-from fire_toolkit.syntax import hint_at, parse_toml, value_like
+from fire_toolkit.syntax import hint_at, parse_toml
 from fire_toolkit.words import table_in
 
 CONFIG = "fire.toml"
@@ -102,25 +102,32 @@ def _workspace_of(root: Path, text: str) -> Workspace:
         if not isinstance(values, dict):
             raise FormatError(f"{path}: {section} = …, expected a section [{section}]")
         of_runs = {key: value for key, value in values.items() if section == "runs" and type(value) is dict}
-        runs = {name: _checked(path, f"runs.{name}", RUN, own) for name, own in of_runs.items()} or runs
+        runs = {
+            name: values_over(RUN, own, f"{path}: [runs.{name}]") for name, own in of_runs.items()
+        } or runs
         others = {key: value for key, value in values.items() if key not in of_runs}
-        settings[section] = _checked(path, section, SETTINGS[section], others)
+        settings[section] = values_over(SETTINGS[section], others, f"{path}: [{section}]")
     return Workspace(root, settings, runs)
 
 
-def _checked(
-    path: Path, section: str, defaults: Mapping[str, Any], values: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return a section's values, each of the type of its default, over the defaults."""
+def values_over(defaults: Mapping[str, Any], written: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return written settings over their defaults, each of its default's type; a whole number is a number.
+
+    Raises:
+        FormatError: there is no such setting, or its value is of another type.
+
+    Examples:
+        >>> values_over({"rate": 0.5, "files": ["a"]}, {"rate": 1}, "fire.toml:")
+        {'rate': 1.0, 'files': ['a']}
+    """
     found = dict(defaults)
-    for key, value in values.items():
+    for key, value in written.items():
         if key not in defaults:
-            hint = hint_at(key, defaults)
-            raise FormatError(f"{path}: no key in [{section}] is called {key!r}; {hint}")
-        found[key] = value_like(value, defaults[key])
-        if found[key] is None:
-            what = f"[{section}] {key} = {value!r}, expected a value like {defaults[key]!r}"
-            raise FormatError(f"{path}: {what}")
+            raise FormatError(f"{where} no setting is called {key!r}; {hint_at(key, defaults)}")
+        found[key] = float(value) if type(defaults[key]) is float and type(value) is int else value
+        is_texts = type(value) is not list or {*map(type, value)} <= {str}
+        if type(found[key]) is not type(defaults[key]) or not is_texts:
+            raise FormatError(f"{where} {key} = {value!r}, expected a value like {defaults[key]!r}")
     return found
 
 

@@ -51,14 +51,14 @@ def test_patterns_give_runs_and_not_what_lies_beside_them(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[pool]\ndeph = 5\n", "no key in [pool] is called 'deph'; did you mean 'depth'"),
+        ("[pool]\ndeph = 5\n", "[pool] no setting is called 'deph'; did you mean 'depth'"),
         ("[pol]\n", "no section is called 'pol'; did you mean 'pool'"),
         ("pool = 3\n", "expected a section [pool]"),
         ("[pool]\ndepth = '5'\n", "[pool] depth = '5', expected a value like 10"),
         ("[pool]\ninclude_originals = 1\n", "expected a value like False"),
         ("[runs]\nfiles = [1]\n", "expected a value like"),
         ("[pool\n", "not TOML"),
-        ("[runs.clip]\nbackbon = 'x'\n", "no key in [runs.clip] is called 'backbon'; did you mean"),
+        ("[runs.clip]\nbackbon = 'x'\n", "[runs.clip] no setting is called 'backbon'; did you mean"),
         ("[runs.clip]\nbackbone = 3\n", "[runs.clip] backbone = 3, expected a value like ''"),
     ],
 )

@@ -62,7 +62,7 @@ def own_item_rule_of(readers: Iterable[str]) -> str | None:
 
 def find_reader(source: Source) -> Reader | None:
     """Return the format of a file, or None if no format recognises it."""
-    return next((known for known in READERS.one_by_one() if known.recognise(source) is not None), None)
+    return next((known for known in READERS.values() if known.recognise(source) is not None), None)
 
 
 def _reader_of(source: Source, columns: Mapping[str, str]) -> Reader:

@@ -171,7 +171,7 @@ def recognise(path: Path) -> RunReader:
             known format.
     """
     start, is_packed = start_of(path)
-    reader = next((known for known in READERS.one_by_one() if known.sniff(start, path)), None)
+    reader = next((known for known in READERS.values() if known.sniff(start, path)), None)
     if reader is None:
         known = (each.what for each in READERS.values())
         if problem := not_the_file(start) or not_a_run(start, known):
