@@ -151,7 +151,7 @@ def score(
     measures, left_out = _with_expectation(measures) if ties == "expected" else (measures, [])
     each = per_query or bool(by)
     scores, own = score_runs(runs, qrels, measures, augmented=augmented, per_query=each, **ordered)
-    notes += [*left_out, *(note.text for note in own)]
+    notes += [*left_out, *own]
     if groups is None:  # a group's docs are few, and its positives known
         notes += describe_labelled(runs, qrels, augmented, scores, measures, known.design)
     is_plain = groups is None and not each and ties == "doc-desc"

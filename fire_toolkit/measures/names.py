@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from fire_toolkit.errors import UsageError
@@ -18,6 +17,7 @@ _NAME = re.compile(
     r"(?P<name>[^()@/:]+)(\((?P<arguments>[^()]*)\))?(?P<cutoff>@(?P<k>[^()@/:]*))?"
     r"(?P<variant>/[^()@/:]*)?(?P<modifiers>(:[^:]*)*)"
 )
+_LEVEL = re.compile(r"rel=[1-9][0-9]{0,8}")
 _LARGEST_K = 10**9
 
 
@@ -41,8 +41,7 @@ def parse_measure(name: str) -> Measure:
             `map`, `Recall@10`, `ndcg_cut_10`.
 
     Raises:
-        UsageError: the name is unknown (with the nearest known), the cutoff is missing, not taken or
-            below 1, a parameter is unknown, missing or outside its range.
+        UsageError: the name is unknown (with the nearest known), or not followed by what its measure takes.
 
     Examples:
         >>> parse_measure("C@10").name, parse_measure("AP_fire@20").definition.cutoff
@@ -68,23 +67,7 @@ def parse_measure(name: str) -> Measure:
         return parse_measure(own)
     if definition is None:
         raise UsageError(f"no measure {name!r}; {_nearest(key, match['k'])}")
-    try:
-        k = None if definition.name != match["name"] else _cutoff(definition, match)
-        has_arguments = bool(definition.parameters) or match["arguments"] is not None
-        arguments = _arguments(definition, match["arguments"]) if has_arguments else ()
-        measure = Measure(definition, k, arguments)
-        for modifier in match["modifiers"].split(":")[1:]:
-            level = re.fullmatch(r"rel=([1-9][0-9]{0,8})", modifier)
-            if modifier == "condensed" and not measure.condensed:
-                measure = replace(measure, condensed=True)
-            elif level and measure.level == 1:
-                measure = replace(measure, level=int(level[1]))
-            else:
-                each = "expected each at most once of: rel=N (N from 1), condensed"
-                raise UsageError(f"has the modifier {modifier!r}; {each}")
-    except UsageError as error:
-        raise UsageError(f"measure {name!r} {error}") from None
-    return measure
+    return _with_what_follows(definition, match)
 
 
 def parse_measures(measures: Sequence[Any]) -> list[Measure]:
@@ -123,40 +106,39 @@ def _spellings() -> dict[str, str]:
     return {spelling: own for spelling, own in named if times[spelling] == 1}
 
 
-def _cutoff(definition: Definition, match: re.Match[str]) -> int | None:
-    if match["cutoff"] is None:
-        if definition.cutoff == "required":
-            raise UsageError(f"has no cutoff; expected one, such as {definition.example}")
-        return None
-    if definition.cutoff == "none":
-        raise UsageError(f"has a cutoff, but {definition.name} takes none; write {definition.example}")
-    k = match["k"]
-    if not re.fullmatch(r"[0-9]{1,10}", k) or not 1 <= int(k) <= _LARGEST_K:
-        such = f"expected a whole number from 1, such as {definition.example}"
-        raise UsageError(f"has the cutoff {k!r}; {such}")
-    return int(k)
+def _with_what_follows(definition: Definition, match: re.Match[str]) -> Measure:
+    """Return a definition with the cutoff, parameters and modifiers that were typed after its name."""
+    typed, values = match["arguments"], dict[str, float]()
+    for each in definition.parameters:
+        values[each.name] = float("nan") if each.default is None else each.default
+    given = [] if typed is None else [part.partition("=")[::2] for part in typed.split(",")]
+    is_known = len(dict(given)) == len(given) and set(dict(given)) <= set(values)
+    values |= {name: _number(text) for name, text in given}
+    arguments = tuple(values[each.name] for each in definition.parameters)
+    are_allowed = all(each.allows(values[each.name]) for each in definition.parameters)
+    k = None if definition.name != match["name"] else match["k"]  # mAP@R has its own in its name
+    needed = {"none": k is None, "required": k is not None}.get(definition.cutoff, True)
+    is_rank = k is None or (re.fullmatch(r"[0-9]{1,10}", k) is not None and 1 <= int(k) <= _LARGEST_K)
+    modifiers = match["modifiers"].split(":")[1:]
+    levels = [each[4:] for each in modifiers if _LEVEL.fullmatch(each)]
+    n_condensed = modifiers.count("condensed")
+    are_modifiers = max(len(levels), n_condensed) <= 1 and len(levels) + n_condensed == len(modifiers)
+    if not (is_known and are_allowed and needed and is_rank and are_modifiers):
+        ranges = [f"{each.name} a number {each.range}" for each in definition.parameters]
+        ranges += ["k a whole number from 1"] if definition.cutoff != "none" else []
+        words = f" ({', '.join(ranges)})" if ranges else ""
+        raise UsageError(
+            f"measure {match[0]!r}: expected {definition.pattern}{words}, such as {definition.example}, and "
+            "after it at most once each :rel=N (N from 1) and :condensed"
+        )
+    level = int(levels[0]) if levels else 1
+    return Measure(definition, None if k is None else int(k), arguments, level, n_condensed > 0)
 
 
-def _arguments(definition: Definition, typed: str | None) -> tuple[float, ...]:
-    """Return the value of each parameter, as typed or by default."""
-    known = {each.name: each for each in definition.parameters}
-    values = {name: each.default for name, each in known.items()}
-    given = set[str]()
-    for part in [] if typed is None else typed.split(","):
-        name, _, text = part.partition("=")
-        if name in given or name not in known:
-            raise UsageError(f"has {part!r}; expected each once of: {', '.join(known) or 'none'}")
-        given.add(name)
-        value = float("nan")
-        with suppress(ValueError):
-            value = float(text)
-        if not known[name].allows(value):
-            raise UsageError(f"has {name}={text!r}; expected a number {known[name].range}")
-        values[name] = value
-    for name, found in values.items():
-        if found is None:
-            raise UsageError(f"lacks {name}; write {definition.example}")
-    return tuple(found for found in values.values() if found is not None)
+def _number(text: str) -> float:
+    with suppress(ValueError):
+        return float(text)
+    return float("nan")
 
 
 def _nearest(key: str, k: str | None) -> str:

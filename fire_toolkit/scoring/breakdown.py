@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+from math import prod
 from typing import NewType
 
 import numpy as np
@@ -16,6 +18,7 @@ from fire_toolkit.tables import SCORES, Queries, Scores
 BreakdownScores = NewType("BreakdownScores", pd.DataFrame)
 SEPARATOR = ";"
 _QRELS = ("original", "augmented", "delta")
+_KEYS = ["run_id", "query_id", "measure", "qrels"]
 
 
 def score_breakdown(scores: Scores, queries: Queries, *, column: str) -> BreakdownScores:
@@ -50,36 +53,27 @@ def score_breakdown(scores: Scores, queries: Queries, *, column: str) -> Breakdo
     """
     if column not in queries.columns:
         raise UsageError(f"queries have no column {column!r}; found {', '.join(queries.columns)}")
-    if set(scores["query_id"]) == {ALL}:
+    single = scores[scores["query_id"] != ALL]
+    if single.empty:
         raise JoinError("scores: no values per query, which a breakdown needs; score with per_query")
-    keys = ["run_id", "query_id", "measure", "qrels"]
-    axes = [list(dict.fromkeys(scores[key])) for key in keys]
-    axes[1] = [ALL, *(query_id for query_id in axes[1] if query_id != ALL)]
-    axes[3].sort(key=_QRELS.index)
-    run_ids, query_ids, measures, names = axes
-    places = pd.MultiIndex.from_product(axes, names=keys)
-    given = scores.set_index(keys)["value"]
-    if len(given) != len(places) or not given.index.is_unique or not places.isin(given.index).all():
+    wanted = prod(scores[key].nunique() for key in _KEYS)
+    if len(scores) != wanted or scores.duplicated(_KEYS).any():
         raise JoinError(
-            f"scores: {len(given):,} rows, expected one for each run, query, measure and qrels, which makes "
-            f"{len(places):,}; give the table as score_runs returned it"
+            f"scores: {len(scores):,} rows, expected one for each run, query, measure and qrels, which makes "
+            f"{wanted:,}; give the table as score_runs returned it"
         )
-    ordered = given.reindex(places).reset_index()[list(SCORES.names)]
-    values = ordered["value"].to_numpy().reshape([len(axis) for axis in axes])
-    parsed = [parse_measure(name) for name in measures]
-    whole = ordered[ordered["query_id"] == ALL].reset_index(drop=True)
-    parts = []
-    for aspect, own in _queries_of(query_ids[1:], queries, column).items():
-        of_own = values[:, 1 + own][..., : min(2, len(names))]
-        found = np.array([[[m.aggregate(of_own[r, :, i, n]) for n in range(of_own.shape[-1])]
-                           for i, m in enumerate(parsed)] for r in range(len(run_ids))])  # fmt: skip
-        if len(names) > 1:
-            found = np.concatenate([found, found[..., 1:] - found[..., :1]], axis=-1)
-        part = whole.assign(value=found.ravel())
-        part.insert(0, "aspect", aspect)
-        part.insert(1, "n_queries", own.size)
-        parts.append(part)
-    return BreakdownScores(pd.concat(parts, ignore_index=True))
+    wide = single.pivot(index="query_id", columns=["run_id", "measure", "qrels"], values="value")
+    names = sorted(scores["qrels"].unique(), key=_QRELS.index)
+    run_ids, measures = (scores[key].unique() for key in ("run_id", "measure"))
+    rows = []
+    for aspect, own in _queries_of(list(wide.index), queries, column).items():
+        for run_id, measure in product(run_ids, measures):
+            aggregate = parse_measure(measure).aggregate
+            found = [aggregate(wide[run_id, measure, name].to_numpy()[own]) for name in names[:2]]
+            found += [found[1] - found[0]] if len(found) > 1 else []
+            for name, value in zip(names, found, strict=True):
+                rows.append((aspect, own.size, run_id, name, ALL, measure, value))
+    return BreakdownScores(pd.DataFrame(rows, columns=["aspect", "n_queries", *SCORES.names]))
 
 
 def _queries_of(query_ids: list[str], queries: Queries, column: str) -> dict[str, Ints]:

@@ -57,12 +57,7 @@ def _interval_cells(values: Sequence[Mapping[str, float]], name: str, digits: in
         else "not corrected"
         for own in values
     ]
-    rounded = [round(100 * own.get(name, float("-inf")), digits) for own in values]
-    is_bold = len(values) > 1
-    return [
-        bold(cell) if is_bold and value == max(rounded) else cell
-        for cell, value in zip(cells, rounded, strict=True)
-    ]
+    return _with_best(cells, [round(100 * own.get(name, float("nan")), digits) for own in values])
 
 
 def score_cells(values: Sequence[Mapping[str, float]], measure: str, digits: int = 1) -> list[str]:
@@ -71,11 +66,16 @@ def score_cells(values: Sequence[Mapping[str, float]], measure: str, digits: int
     scale = 100 if definition.unit == "share" else 1
     shown = [score_cell({name: scale * value for name, value in own.items()}, digits) for own in values]
     finals = [float(f"{scale * own.get('augmented', own.get('original', 0)):.{digits}f}") for own in values]
-    known = [value for value in finals if value == value]
-    if not definition.is_score or len(values) < 2 or not known:
-        return shown
-    best = max(known) if definition.larger_is_better else min(known)
-    return [bold(cell) if value == best else cell for cell, value in zip(shown, finals, strict=True)]
+    return _with_best(shown, finals, definition.larger_is_better) if definition.is_score else shown
+
+
+def _with_best(cells: list[str], values: Sequence[float], larger_is_better: bool = True) -> list[str]:
+    """Return the cells, of several those of the best value bold; nan: the cell has no value."""
+    known = [value for value in values if value == value]
+    if len(cells) < 2 or not known:
+        return cells
+    best = max(known) if larger_is_better else min(known)
+    return [bold(cell) if value == best else cell for cell, value in zip(cells, values, strict=True)]
 
 
 def bounds_cell(lower: float, upper: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,39 +16,16 @@ from fire_toolkit.words import n_of
 LEAST_RISE = 1.0  # points that are worth a sentence
 
 
-@dataclass(frozen=True)
-class Note:
-    """Something that a reader of the scores must know.
-
-    kind: one word; run_id and qrels: what it is about, empty when about all; n: how many queries (for
-    `depths`: runs); text: the plain sentence.
-    """
-
-    kind: str
-    run_id: str
-    qrels: str
-    n: int
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-    def of(self, part: str) -> Note:
-        """Return the note as one on a part of what is scored."""
-        return replace(self, text=f"{part}: {self.text}")
-
-
-def notes_on_qrels(coded: Mapping[str, CodedQrels], measures: Sequence[Measure]) -> Iterator[Note]:
+def notes_on_qrels(coded: Mapping[str, CodedQrels], measures: Sequence[Measure]) -> Iterator[str]:
     """Yield what is to be said of measures, and of qrels by their name, whatever the run.
 
     Measures whose name alone could be taken for another; queries without a positive; measures that infer from
     sampled strata with too few positives to infer from.
     """
-    yield from (Note("measure", "", "", 0, measure.caution) for measure in measures if measure.caution)
+    yield from (measure.caution for measure in measures if measure.caution)
     for name, which in coded.items():
         if n := int(np.count_nonzero(which.ideal.n_positives == 0)):
-            text = f"{name} qrels: {_count(n, len(which.queries))} without a positive; they score 0"
-            yield Note("no_positive", "", name, n, text)
+            yield f"{name} qrels: {_count(n, len(which.queries))} without a positive; they score 0"
     names = [measure.name for measure in measures if measure.definition.key in ESTIMATES]
     for name, which in coded.items() if names else ():
         if which.stratum is None:
@@ -57,17 +33,16 @@ def notes_on_qrels(coded: Mapping[str, CodedQrels], measures: Sequence[Measure])
         sampled = np.isin(which.stratum, np.unique(which.stratum[which.relevance == -1]))
         n_drawn = np.count_nonzero(sampled & (which.relevance >= 1)) / len(which.queries)
         if sampled.any() and n_drawn < LEAST_DRAWN:
-            text = (
+            yield (
                 f"{', '.join(names)}: sampled strata of the {name} qrels hold {n_drawn:.1f} positives a "
                 f"query; below {LEAST_DRAWN} such a measure is biased (xinfAP by up to 7 points on COCO "
                 "captions), so do not report it"
             )
-            yield Note("sparse", "", name, len(which.queries), text)
 
 
 def notes_on_ties(
     run_id: str, name: str, tied: JudgedRanking, values: Floats, measures: Sequence[Measure]
-) -> Iterator[Note]:
+) -> Iterator[str]:
     """Yield how many queries a tie could change by the qrels of a name, and the scores at either end."""
     queries = tied.tied_queries
     if not queries.size:
@@ -81,14 +56,13 @@ def notes_on_ties(
             for i, measure in enumerate(measures)
             if differs[i].any()
         )
-        text = (
+        yield (
             f"{run_id}: docs of equal score could change {_count(n, values.shape[1])} "
             f"by the {name} qrels; pessimistic to optimistic: {shown}"
         )
-        yield Note("ties", run_id, name, n, text)
 
 
-def notes_on_run(run_id: str, by: Mapping[str, JudgedRanking], measures: Sequence[Measure]) -> Iterator[Note]:
+def notes_on_run(run_id: str, by: Mapping[str, JudgedRanking], measures: Sequence[Measure]) -> Iterator[str]:
     """Yield which queries a run lacks, has beyond the qrels, or has shallow, and ranks that are lower bounds.
 
     by: the run as each of the qrels judges it, the original ones first.
@@ -96,27 +70,22 @@ def notes_on_run(run_id: str, by: Mapping[str, JudgedRanking], measures: Sequenc
     run = next(iter(by.values()))
     is_there, of = run.last_rank > 0, run.last_rank.size
     lengths = run.n_retrieved[is_there]
-    missing, extra = of - lengths.size, run.n_extra_queries
+    if missing := of - lengths.size:
+        yield f"{run_id}: {_count(missing, of)} of the qrels missing from the run; they score 0"
+    if extra := run.n_extra_queries:
+        yield f"{run_id}: {n_of(extra, 'query')} not in the qrels; they are ignored"
     cutoff = max((measure.k for measure in measures if measure.k is not None), default=0)
-    shallow = int(np.count_nonzero((lengths < cutoff) & (lengths == run.last_rank[is_there])))
-    counted = {
-        "missing": (missing, f"{_count(missing, of)} of the qrels missing from the run; they score 0"),
-        "extra": (extra, f"{n_of(extra, 'query')} not in the qrels; they are ignored"),
-        "shallow": (shallow, f"{_count(shallow, of)} with fewer docs than the cutoff {cutoff}"),
-    }
-    for kind, (n, text) in counted.items():
-        shortest = f" (shortest {lengths.min()})" if kind == "shallow" and n else ""
-        if n:
-            yield Note(kind, run_id, "", n, f"{run_id}: {text}{shortest}")
+    if shallow := int(np.count_nonzero((lengths < cutoff) & (lengths == run.last_rank[is_there]))):
+        words = f"with fewer docs than the cutoff {cutoff} (shortest {lengths.min()})"
+        yield f"{run_id}: {_count(shallow, of)} {words}"
     for measure in measures:
         for name, ranking in by.items() if measure.definition.unit == "rank" else ():
             view = measure.view(ranking)
             if n := int(np.count_nonzero(np.isinf(view.first_positive))):
-                text = (
+                yield (
                     f"{run_id}: {_count(n, of)} without a positive found by the {name} qrels; {measure.name} "
                     f"takes their rank as {view.worst_rank}, a lower bound"
                 )
-                yield Note("bounded", run_id, name, n, text)
 
 
 def rises_of(
@@ -140,7 +109,7 @@ def rises_of(
     return rises
 
 
-def note_unjudged(coded: Mapping[str, CodedQrels], rises: Sequence[Mapping[str, float]]) -> Iterator[Note]:
+def note_unjudged(coded: Mapping[str, CodedQrels], rises: Sequence[Mapping[str, float]]) -> Iterator[str]:
     """Yield which measures would rise by a point or more, in any run, if docs without a label were relevant.
 
     Nothing where the augmented qrels list positives alone, which does not tell what was judged.
@@ -154,8 +123,7 @@ def note_unjudged(coded: Mapping[str, CodedQrels], rises: Sequence[Mapping[str, 
         if high >= LEAST_RISE:
             told.append(f"{name} {' to '.join(dict.fromkeys((f'+{low:.0f}', f'+{high:.0f}')))}")
     if told:
-        text = f"docs without a label count as not relevant; if all were relevant: {', '.join(told)} points"
-        yield Note("unjudged", "", "augmented", len(rises), text)
+        yield f"docs without a label count as not relevant; if all were relevant: {', '.join(told)} points"
 
 
 def _shown(values: Floats, queries: Ints, at_end: Floats, measure: Measure) -> str:

@@ -16,7 +16,6 @@ from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.scoring.notes import (
-    Note,
     note_unjudged,
     notes_on_qrels,
     notes_on_run,
@@ -32,7 +31,7 @@ class Scoring(NamedTuple):
     """What `score_runs` returns: the Scores table, and notes on what a reader of it must know."""
 
     scores: Scores
-    notes: tuple[Note, ...]
+    notes: tuple[str, ...]
 
 
 def score_runs(
@@ -120,7 +119,7 @@ def score_runs(
             rises.append(rises_of(by["augmented"], values["augmented"], parsed, ties))
         tables.append(table)
     on_depths = note_depths(reaches, parsed)
-    notes += [Note("depths", "", "", len(reaches), on_depths)] if on_depths else []
+    notes += [on_depths] if on_depths else []
     notes += note_unjudged(coded, rises)
     axes = (
         [reach.run_id for reach in reaches],

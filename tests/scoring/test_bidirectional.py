@@ -14,7 +14,7 @@ from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.scoring import score_curves, score_runs
-from fire_toolkit.scoring.bidirectional import make_folds, score_both_ways, score_directions, turn_qrels
+from fire_toolkit.scoring.bidirectional import Part, make_folds, score_both_ways, turn_qrels
 from fire_toolkit.scoring.breakdown import score_breakdown
 from fire_toolkit.tables import Qrels, Run, Scores, check_qrels, check_queries
 
@@ -74,7 +74,7 @@ def test_equals_a_slow_count_in_any_ratio_of_captions_and_of_items(
 ) -> None:
     sims, positive, texts, items = collection(captions, seed)
     positive.ravel()[np.random.default_rng(seed).integers(0, positive.size, n_more)] = True
-    scores, _ = score_directions(*both_runs(sims, texts, items), make_qrels(pairs_of(positive, texts, items)))
+    scores, _ = score_both_ways(both_runs(sims, texts, items), make_qrels(pairs_of(positive, texts, items)))
     assert as_dict(scores) == pytest.approx(slow(sims, positive))
     assert list(scores["measure"]) == list(slow(sims, positive))
 
@@ -96,14 +96,17 @@ def test_folds_are_parts_of_the_matrix(n_folds: int, seed: int) -> None:
 
 def test_folds_are_consecutive_in_the_order_given() -> None:
     qrels = make_qrels([("t1", "b"), ("t2", "a"), ("t3", "c"), ("t4", "a")])
-    folds = make_folds(qrels, ["c", "a", "b"], 2)
-    assert [(fold.docs, fold.texts) for fold in folds] == [(("c", "a"), ["t2", "t3", "t4"]), (("b",), ["t1"])]
+    folds = make_folds(Part(["c", "a", "b"], (), qrels), 2)
+    assert [(fold.items, fold.texts) for fold in folds] == [
+        (("c", "a"), ["t2", "t3", "t4"]),
+        (("b",), ["t1"]),
+    ]
 
 
 def test_pairs_across_folds_are_left_out_of_the_augmented_qrels() -> None:
     qrels = make_qrels([("t1", "a"), ("t2", "b")])
     augmented = make_qrels([("t1", "a"), ("t2", "b"), ("t1", "b")])
-    folds = make_folds(qrels, ["a", "b"], 2, augmented=augmented)
+    folds = make_folds(Part(["a", "b"], (), qrels, augmented), 2)
     assert [len(fold.augmented) for fold in folds if fold.augmented is not None] == [1, 1]
 
 
@@ -113,15 +116,16 @@ def test_augmented_qrels_count_in_both_directions() -> None:
     forth, back = both_runs(sims, ["t1", "t2"], ["a", "b"])
     own = [("t1", "a"), ("t2", "b")]
     qrels, augmented = make_qrels(own), make_qrels([*own, ("t1", "b")])
-    scores, notes = score_directions(forth, back, qrels, augmented=augmented)
+    scores, notes = score_both_ways([forth, back], qrels, augmented)
     assert as_dict(scores)["t2i_R@1"] == 0.5
     assert as_dict(scores, "augmented")["t2i_R@1"] == 1.0
     assert as_dict(scores, "delta")["R@Sum"] == 0.5
     assert as_dict(scores, "delta")["mR"] == pytest.approx(0.5 / 6)
-    assert {note.kind for note in notes} == {"shallow"}
+    fewer = "2 of 2 queries with fewer docs than the cutoff 10 (shortest 2)"
+    assert notes == [f"t2i: m: {fewer}", f"i2t: m: {fewer}"]
     new_item = make_qrels([*pairs_of(np.eye(2), ["t1", "t2"], ["a", "b"]), ("t1", "z")])
-    _, notes = score_directions(forth, back, qrels, augmented=new_item)
-    assert str(notes[-1]).startswith("1 items that only the augmented qrels hold are not queries")
+    _, notes = score_both_ways([forth, back], qrels, new_item)
+    assert notes[-1].startswith("1 items that only the augmented qrels hold are not queries")
 
 
 def test_turned_twice_is_the_same() -> None:
@@ -133,15 +137,16 @@ def test_what_cannot_be_scored_is_refused() -> None:
     qrels = make_qrels([("t1", "a"), ("t2", "b")])
     forth, back = both_runs(np.eye(2), ["t1", "t2"], ["a", "b"])
     said = "has 0 of the 2 queries of the qrels ... another split?"
-    refused(said, score_directions, back, forth, qrels, by=JoinError)
+    refused(said, score_both_ways, [back, forth], qrels, by=JoinError)
     two = pd.concat([forth, back]).drop(columns="rank")
     two["run_id"] = ["x"] * 4 + ["y"] * 4
     with pytest.raises(UsageError, match=r"2 runs in one table \(x, y\), expected one a direction"):
-        score_directions(rank_run(two), back, qrels)
-    refused("3 folds of 2 docs", make_folds, qrels, ["a", "b"], 3, by=UsageError)
+        score_both_ways([rank_run(two), back], qrels)
+    refused("3 folds of 2 docs", make_folds, Part(["a", "b"], (), qrels), 3, by=UsageError)
     with pytest.raises(JoinError, match=r"1 docs of the qrels are not in the order of the docs \(b\)"):
-        make_folds(qrels, ["a", "c"], 1)
-    refused("the fold from c to c has no text", make_folds, qrels, ["a", "b", "c"], 3, by=JoinError)
+        make_folds(Part(["a", "c"], (), qrels), 1)
+    whole = Part(["a", "b", "c"], (), qrels)
+    refused("the fold from c to c has no text", make_folds, whole, 3, by=JoinError)
 
 
 KINDS = {"q1": "x", "q2": "y", "q3": "x; y", "q4": ""}
@@ -266,4 +271,4 @@ def test_stand_run_by_run_and_qrels_by_qrels_with_gains() -> None:
 def test_what_is_out_of_range_is_refused() -> None:
     run, qrels = tables()
     refused("depth is 0; expected a rank from 1", score_curves, run, qrels, depth=0, by=UsageError)
-    refused("expected a number from 0 to 1", score_curves, run, qrels, recalls=[1.5], by=UsageError)
+    refused("(recall a number from 0 to 1)", score_curves, run, qrels, recalls=[1.5], by=UsageError)
