@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 
-_DENSE_CELLS = 1 << 25  # of 4 bytes
+_DENSE_CELLS = 1 << 25
 
 
 def are_firsts(*keys: Any) -> Bools:
@@ -90,6 +90,17 @@ def are_among(codes: npt.NDArray[Any], n_codes: int) -> Bools:
     return is_there
 
 
+def are_distinct(codes: Ints) -> bool:
+    """Whether each of some codes stands once; a sort tells, which is sooner than a table of hashes.
+
+    Examples:
+        >>> are_distinct(np.array([3, 0, 1])), are_distinct(np.array([3, 0, 3]))
+        (True, False)
+    """
+    ordered = np.sort(codes)
+    return not (ordered[1:] == ordered[:-1]).any()
+
+
 def places_among(codes: Ints, n_codes: int) -> Ints:
     """Return for each code below `n_codes` its place in `codes`, each once; -1 where it is not among them."""
     place = np.full(n_codes, -1, dtype=np.int64)
@@ -104,13 +115,18 @@ def find_pairs(keys: Ints, sorted_keys: Ints, n_keys: int) -> Ints:
         keys: what is looked up, in 0..n_keys-1.
         sorted_keys: ascending, each once.
         n_keys: how many keys are possible; a table of all of them is used while it is small.
+
+    Examples:
+        >>> find_pairs(np.array([4, 2, 9]), np.array([2, 9]), 10)
+        array([-1,  0,  1])
     """
     if sorted_keys.size == 0:
         return np.full(keys.size, -1, dtype=np.int64)
     if n_keys <= min(_DENSE_CELLS, 64 * (keys.size + sorted_keys.size)):
-        table = np.full(n_keys, -1, dtype=np.int32)
-        table[sorted_keys] = np.arange(sorted_keys.size, dtype=np.int32)
-        return table[keys].astype(np.int64)
+        found = np.flatnonzero(are_among(sorted_keys, n_keys)[keys])
+        among: Ints = np.full(keys.size, -1, dtype=np.int64)
+        among[found] = np.searchsorted(sorted_keys, keys[found])
+        return among
     place = np.minimum(np.searchsorted(sorted_keys, keys), sorted_keys.size - 1)
     return np.where(sorted_keys[place] == keys, place, -1).astype(np.int64)
 
@@ -130,9 +146,12 @@ GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
 
 def mix_bits(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return each state of SplitMix64 as its random word (Steele, Lea and Flood, OOPSLA 2014)."""
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(state ^ (state >> np.uint64(31)))
+    word = state ^ (state >> np.uint64(30))
+    word *= np.uint64(0xBF58476D1CE4E5B9)  # in place, as millions of lists are told apart by it
+    word ^= word >> np.uint64(27)
+    word *= np.uint64(0x94D049BB133111EB)
+    word ^= word >> np.uint64(31)
+    return np.asarray(word)
 
 
 def mean(values: Floats) -> float:

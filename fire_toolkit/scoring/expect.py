@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.measures import code_qrels, judge_run, parse_measure
+from fire_toolkit.matching.stored_runs import judge_stored, list_stored
+from fire_toolkit.measures import code_qrels, parse_measure
 from fire_toolkit.measures.defaults import FIRST, solved_at
+from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run
@@ -111,12 +113,9 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
         list), and where more than a tenth have no rank, no more than twice as many have one as by chance.
         None of the positives' queries in the run: a warning.
     """
-    positives = code_qrels(qrels).positives
-    judged, lengths = judge_run(run, positives), run["query_id"].value_counts()
-    n_positives, n_rows = (
-        positives.ideal.n_positives,
-        lengths.reindex(positives.queries, fill_value=0).to_numpy(),
-    )
+    coded, lengths = code_qrels(qrels), run["query_id"].value_counts()
+    n_positives = coded.ideal.n_positives
+    n_rows = lengths.reindex(coded.queries, fill_value=0).to_numpy()
     is_there = (n_positives > 0) & (n_rows > 0)
     if not is_there.any():
         return Sense(
@@ -124,12 +123,13 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
             "the run and the qrels share no query: check the split and how the ids are written; "
             "places need --query-ids and --doc-ids",
         )
+    judged, first = judge_stored(list_stored(run)[0], coded), parse_measure(FIRST)
     wanted = n_positives[is_there]
     ranks = np.full(wanted.sum(), np.inf)
-    known = judged.rank
+    known = judged.found.rank
     ranks[: known.size] = known
     chance = float(np.minimum(wanted / n_docs, 1).mean())
-    found = score_runs(run, qrels, [FIRST]).scores["value"].iloc[0]
+    found = first.aggregate(values_of(judged, [first])[0])
     middle = float(np.sort(ranks)[[(len(ranks) - 1) // 2, len(ranks) // 2]].mean())
     median = f"{middle:g}" if np.isfinite(middle) else "below the lists"
     has_rank, lists = np.isfinite(ranks), np.repeat(n_rows[is_there], wanted)

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import are_among
+from fire_toolkit.arrays import are_among, are_distinct
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables.columns import (
     arrow_text,
@@ -110,7 +110,8 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     }
     key = packed_codes([codes[name] for name in spec.key])
     is_in_order = bool((key[1:] > key[:-1]).all())  # of the key, which then stands once
-    if not is_in_order and len(again := np.flatnonzero(pd.Index(key).duplicated())):
+    if not is_in_order and not are_distinct(key):
+        again = np.flatnonzero(pd.Index(key).duplicated())
         rows = zip(*(_array_of(columns[name])[again[:3]] for name in spec.key), strict=True)
         examples = ", ".join(" ".join(map(str, row)) for row in rows)
         raise TableError(f"{where}: {', '.join(spec.key)} given twice ({len(again)} rows; {examples})")

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from fire_toolkit.arrays import are_among, ranges_of, starts_of_lists
+from fire_toolkit.arrays import are_among, are_distinct, ranges_of, starts_of_lists
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, guarded, open_parquet
@@ -270,8 +270,7 @@ def _block(batch: Any, before: str) -> RunBlock:
     ends = np.isfinite(score[first]) & np.isfinite(score[last]) & (rank[first] >= 1)
     if not (follows.all() and ends.all()):
         raise ValueError("ranks that do not follow the scores")
-    pairs = packed_codes([block.query, block.doc])
-    if len(np.unique(pairs)) < len(pairs):
+    if not are_distinct(packed_codes([block.query, block.doc])):
         raise ValueError("a doc twice under a query")
     return block
 
