@@ -50,7 +50,7 @@ def items_of(**columns: Any) -> Items:
 @given(st.lists(st.tuples(IDS, IDS), min_size=1, max_size=8))
 @example(list(itertools.product(ODD_IDS, ODD_IDS)))
 def test_keys_are_plain_and_give_both_ids_back_to_the_letter(pairs: list[tuple[str, str]]) -> None:
-    keys = pair_ids(*map(list, zip(*pairs, strict=True)))
+    keys = list(pair_ids(*map(list, zip(*pairs, strict=True))))
     assert keys == [pair_id(*pair) for pair in pairs]
     assert [split_pair_id(key) for key in keys] == pairs
     assert split_pair_ids(keys) == dict(zip(keys, pairs, strict=True))

@@ -123,4 +123,4 @@ def refuse_unseen(made: Tasks, queries: Queries, items: Items | None, rules: Gui
 
 
 def _keys(pairs: pd.DataFrame) -> list[str]:
-    return pair_ids(listed(pairs["query_id"]), listed(pairs["doc_id"]))
+    return listed(pair_ids(pairs["query_id"], pairs["doc_id"]))

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from decimal import ROUND_HALF_UP, Decimal
 from hashlib import sha256
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.campaign.queues import even_pages
@@ -20,7 +23,7 @@ from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
 from fire_toolkit.guidelines.model import REFERENCE, Guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_tasks
 from fire_toolkit.tables.checks import ordered
-from fire_toolkit.tables.columns import PAIR, listed
+from fire_toolkit.tables.columns import PAIR, arrow_text, bytes_of
 
 REFERENCE_URL = "reference_url"  # a column of tasks whose page shows the query's own item
 _SEPARATOR = "\x1f"
@@ -84,31 +87,42 @@ def split_pair_id(token: str) -> tuple[str, str]:
     )
 
 
-def pair_ids(query_ids: Sequence[str], doc_ids: Sequence[str]) -> list[str]:
+def pair_ids(query_ids: Any, doc_ids: Any) -> pd.Index[str]:
     """Return the key of each pair as `pair_id` makes it; keys of one length are masked and spelled at once.
 
     Args:
-        query_ids, doc_ids: ids as tables hold them (not empty, no control characters), of equal number.
+        query_ids, doc_ids: lists or columns of ids as tables hold them (not empty, no control characters), of
+            equal number.
     """
-    payloads = [f"{query}{_SEPARATOR}{doc}".encode() for query, doc in zip(query_ids, doc_ids, strict=True)]
-    lengths = np.fromiter(map(len, payloads), dtype=np.int64, count=len(payloads))
-    keys = np.empty(len(payloads), dtype=object)
-    for length in np.unique(lengths).tolist():
-        rows = np.flatnonzero(lengths == length)
-        keys[rows] = _keys_of_length([payloads[row] for row in rows.tolist()], length)
-    return keys.tolist()
+    ids = (arrow_text(getattr(each, "array", each)) for each in (query_ids, doc_ids))
+    payloads = compute.binary_join_element_wise(*ids, pa.scalar(_SEPARATOR, pa.large_string()))
+    lengths = np.asarray(compute.binary_length(payloads))
+    order = np.argsort(lengths, kind="stable")
+    by_length = payloads.take(pa.array(order))
+    keys, start = [pa.array([], pa.large_string())], 0
+    for length, n_rows in zip(*np.unique(lengths, return_counts=True), strict=True):
+        keys.append(_keys_of_length(bytes_of(by_length.slice(start, n_rows)), int(length)))
+        start += n_rows
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    found: pd.Index[str] = pd.Index(pd.array(pa.concat_arrays(keys).take(pa.array(places)), dtype="str"))
+    return found
 
 
-def _keys_of_length(payloads: Sequence[bytes], length: int) -> list[str]:
-    n_rows = len(payloads)
-    checks = [sha256(payload).digest()[:_CHECK_BYTES] for payload in payloads]
-    text = np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(n_rows, length)
-    check = np.frombuffer(b"".join(checks), dtype=np.uint8).reshape(n_rows, _CHECK_BYTES)
+def _keys_of_length(payloads: bytes, length: int) -> pa.Array:
+    """Return the keys of payloads of one length, which lie one after the other."""
+    starts = range(0, len(payloads), length)
+    checks = [sha256(payloads[start : start + length]).digest()[:_CHECK_BYTES] for start in starts]
+    text = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, length)
+    check = np.frombuffer(b"".join(checks), dtype=np.uint8).reshape(-1, _CHECK_BYTES)
     n_pad = -(_CHECK_BYTES + length) % 3
-    mixed = np.hstack([check, text ^ _streams(checks, length), np.zeros((n_rows, n_pad), dtype=np.uint8)])
-    spelled = base64.urlsafe_b64encode(mixed.tobytes()).decode("ascii")
-    width, cut = len(spelled) // n_rows, n_pad
-    return [spelled[start : start + width - cut] for start in range(0, len(spelled), width)]
+    padding = np.zeros((len(text), n_pad), dtype=np.uint8)
+    spelled = base64.urlsafe_b64encode(np.hstack([check, text ^ _streams(checks, length), padding]).tobytes())
+    width = len(spelled) // len(text) - n_pad
+    letters = np.frombuffer(spelled, dtype=np.uint8).reshape(len(text), width + n_pad)[:, :width]
+    ends = np.arange(len(text) + 1) * width
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(letters.tobytes())]
+    return pa.Array.from_buffers(pa.large_string(), len(text), buffers)
 
 
 def _streams(checks: Sequence[bytes], length: int) -> npt.NDArray[np.uint8]:
@@ -225,8 +239,7 @@ def make_tasks(
     pairs = pairs.assign(
         text=text,
         media_url=media_url,
-        pair_id=pd.array(pair_ids(*map(listed, (pairs["query_id"], pairs["doc_id"]))), dtype="str"),
-        guideline=guideline.name,
+        pair_id=pair_ids(pairs["query_id"], pairs["doc_id"]),
     )
     if guideline.shows_reference:
         pairs = pairs.assign(**{REFERENCE_URL: _references(pairs["query_id"], queries, items)})
@@ -234,19 +247,20 @@ def make_tasks(
     n_captions = 1 if guideline.is_of_queries else n_captions
     pages = _pages(pairs["media_url"], rng.permutation(len(pairs)), n_captions, rng)
     n_doubled = int((Decimal(str(overlap)) * len(pages)).to_integral_value(ROUND_HALF_UP))
-    doubled = np.array([row for page in pages[:n_doubled] for row in page], dtype=np.int64)
+    doubled = np.concatenate([[], *pages[:n_doubled]]).astype(np.int64)
     batch = np.repeat([1, 2], [len(order), len(doubled)])
     position = np.concatenate([np.arange(1, len(rows) + 1) for rows in (order, doubled)])
     rows = np.concatenate([order, doubled])
-    return check_tasks(pairs.iloc[rows].assign(batch=batch, position=position))
+    asked = pairs.iloc[rows].assign(batch=batch, position=position, guideline=guideline.name)
+    return check_tasks(asked)
 
 
 def _pages(
     media_url: pd.Series[str], order: Ints, n_captions: int, rng: np.random.Generator
-) -> Sequence[Sequence[int]]:
+) -> Ints | Sequence[Sequence[int]]:
     """Return the rows in that order as pages of one item; by pages of several captions these are mixed."""
     if n_captions == 1:
-        return order.reshape(-1, 1).tolist()
+        return order.reshape(-1, 1)
     own = media_url.iloc[order].reset_index(drop=True).groupby(media_url.iloc[order].to_numpy()).indices
     pages = [page for rows in own.values() for page in even_pages(order[rows].tolist(), n_captions)]
     return [pages[place] for place in rng.permutation(len(pages))]

@@ -152,7 +152,7 @@ def _told(state: StageState, workspace: Workspace) -> StageState:
         return state
     judged = read_judged_pairs(path)
     judged = judged[judged["round"] >= unsent]
-    keys = pair_ids(judged["query_id"].tolist(), judged["doc_id"].tolist())
+    keys = pair_ids(judged["query_id"], judged["doc_id"])
     n_judged = len(task_keys(handed_out(workspace.root)[unsent]).intersection(keys))
     words = f"{state.reason}; {n_of(n_judged, 'pair')} judged since then, which push leaves out"
     return replace(state, reason=words) if n_judged else state

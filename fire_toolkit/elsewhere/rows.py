@@ -24,7 +24,7 @@ from fire_toolkit.elsewhere.meaning import Labels, Values
 from fire_toolkit.elsewhere.tables import SKIP, FoundFile
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
-from fire_toolkit.tables.columns import PAIR, codes_of, packed_codes
+from fire_toolkit.tables.columns import PAIR, codes_of, listed, packed_codes
 
 PEOPLE_KEY = "people.key"  # of pseudonyms, in a workspace's private folder
 SOURCES = BY_TABLE, BY_SERVER = ("table", "labelstudio")  # whose people are told apart, where nobody names it
@@ -125,7 +125,7 @@ def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[tu
     names = [pseudonym(who) if who else f"{DELETED}{number}" for who, number in workers]
     codes = packed_codes([codes_of(answers[name]) for name in PAIR])
     places, distinct = np.unique(codes, return_index=True, return_inverse=True)[1:]
-    of_distinct = pair_ids(*(answers[name].iloc[places].tolist() for name in PAIR))
+    of_distinct = listed(pair_ids(*(answers[name].iloc[places] for name in PAIR)))
     persons, keys = (
         [(name, of_distinct[place]) for name, place in zip(names, distinct.tolist(), strict=True)],
         [],
