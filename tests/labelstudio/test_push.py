@@ -326,7 +326,7 @@ GOOD = {"pair_id": "q|d", "caption": "c", "video": "v"}
         ([{"data": {"pair_id": "q|d", "caption": "c"}}], "expected texts caption, video and pair_id"),
         ([{"data": {**GOOD, "pair_id": "?"}}], "is damaged or was made by another tool"),
         ([{"data": GOOD, "predictions": []}], "predictions would be visible to annotators"),
-        ([{"data": {**GOOD, "caption": "\ud800"}}], r"t\.json: text contains half a character"),
+        ([{"data": {**GOOD, "caption": "\ud800"}}], r"t\.json: text is not text in UTF-8"),
         (None, r"t\.json:1: damaged or truncated JSON"),
     ],
 )
