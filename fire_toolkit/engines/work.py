@@ -22,8 +22,7 @@ from fire_toolkit.formats.runs.ranked import Ranked, joined
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.own_items import LeftOut
-from fire_toolkit.matching.pair_ranks import PairRanks, joined_ranks, look_up_pairs
-from fire_toolkit.matching.stored_runs import top_blocks
+from fire_toolkit.matching.pair_ranks import PairRanks, joined_ranks
 from fire_toolkit.results import Shown
 
 _File = NativeRunFile | MatrixRun
@@ -39,7 +38,9 @@ class SharedRun(Shown):
     spread: Spread
     file: SharedFile
 
-    def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
+    def rank_pairs(
+        self, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
+    ) -> PairRanks:
         """Return where the pairs of `coded` stand; see `matching.pair_ranks`."""
 
         def cut(n: int) -> list[Any]:
@@ -54,7 +55,7 @@ class SharedRun(Shown):
     def top_blocks(self, depth: int | None) -> list[RunBlock]:
         """Return at least the top `depth` docs of each query, all without one; a query is in one block."""
         found = depth and self._found(_top, lambda n: [(run, depth) for run, _ in self.run.parts(n)])
-        return list(chain(*found) if found else top_blocks(self.run, depth))
+        return list(chain(*found) if found else self.run.top_blocks(depth))
 
     def _found(self, function: Any, cut: Any) -> list[Any] | None:
         """Return what the function finds in each part; None where the run is to be read here."""
@@ -79,13 +80,11 @@ def _on_part(function: Any, part: _File, *given: Any) -> tuple[Any, list[LeftOut
 
 
 def _rank(run: _File, own: Ints, coded: CodedQrels, doc_order: Any) -> tuple[Ints, PairRanks]:
-    if isinstance(run, MatrixRun):
-        return own, run.rank_pairs(coded, doc_order)
-    return own, look_up_pairs(run, coded, with_ties=True, doc_order=doc_order)
+    return own, run.rank_pairs(coded, with_ties=True, doc_order=doc_order)
 
 
 def _top(run: _File, depth: int) -> list[RunBlock]:
-    return [block.to_depth(depth).with_used_docs() for block in top_blocks(run, depth)]
+    return [block.to_depth(depth).with_used_docs() for block in run.top_blocks(depth)]
 
 
 def rank_shared_vectors(

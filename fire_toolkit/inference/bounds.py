@@ -19,10 +19,9 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints, count_by_query, rows_of_lists, starts_of_lists
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, values_of
-from fire_toolkit.matching.blocks import StoredRun
 from fire_toolkit.matching.coded import CodedQrels, IdealRanking
-from fire_toolkit.matching.pair_ranks import MatrixSource
-from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
+from fire_toolkit.matching.pair_ranks import StoredRun
+from fire_toolkit.matching.stored_runs import AnyRun, list_stored
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.results import Found
@@ -254,7 +253,7 @@ def _share_judged(ranking: JudgedRanking, k: int) -> float:
 
 def _unjudged(
     joined: JudgedPairs,
-    run: StoredRun | MatrixSource,
+    run: StoredRun,
     ranking: JudgedRanking,
     labelling: CodedQrels,
     depth: int | None,
@@ -262,7 +261,7 @@ def _unjudged(
     """Return the unjudged rows of a run's top, down to `depth`, with the code of their query."""
     n_read = ranking.n_retrieved if depth is None else np.minimum(ranking.n_retrieved, depth)
     parts = []
-    for block in top_blocks(run, depth):
+    for block in run.top_blocks(depth):
         query = joined.queries.get_indexer(block.queries)[block.query]
         row = np.flatnonzero((query >= 0) & (block.rank <= n_read[query]))
         query, doc = query[row], block.doc[row]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -83,19 +82,6 @@ class RunBlock:
         lengths[queries.get_indexer(self.queries)] = self.lengths
         doc = docs.get_indexer(self.docs).astype(np.int32)[self.doc]
         return replace(self, queries=queries, docs=docs, start=starts_of_lists(lengths), doc=doc)
-
-
-class StoredRun(Protocol):
-    """One run that is read a block at a time, as often as it is asked for."""
-
-    @property
-    def run_id(self) -> str:
-        """Return its id."""
-        ...
-
-    def blocks(self) -> Iterable[RunBlock]:
-        """Yield its lists; the queries of each block sort after those of the block before."""
-        ...
 
 
 def block_of(run: Run) -> RunBlock:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import Ints, are_among, find_pairs, places_among, rows_of_lists, starts_of_groups
-from fire_toolkit.matching.blocks import RunBlock, StoredRun
+from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems, places_of
@@ -94,73 +94,89 @@ def joined_ranks(coded: CodedQrels, parts: Sequence[tuple[Ints, PairRanks]]) -> 
     return PairRanks(coded.pairs, coded.query, ranks[0], ranks[1], ranks[2], *counts)
 
 
-@runtime_checkable
-class MatrixSource(Protocol):
-    """One run that tells the ranks of pairs itself: a matrix of all docs' scores, or one that others read."""
+class StoredRun(Protocol):
+    """One run, which need not fit in memory: lists in blocks, a matrix of all docs' scores, or another's."""
 
     @property
     def run_id(self) -> str:
         """Return its id."""
         ...
 
-    def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
-        """Return where the pairs of `coded` stand."""
+    def rank_pairs(
+        self, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
+    ) -> PairRanks:
+        """Return where the pairs of `coded` stand; it is read once.
+
+        Args:
+            coded: the pairs, and the universe.
+            with_ties: whether ties are looked for; else no doc need count as tied.
+            doc_order: docs of equal score stand in this order; None leaves the order of the run.
+        """
         ...
 
     def top_blocks(self, depth: int | None) -> Iterable[RunBlock]:
-        """Return the top `depth` docs of each query, all without one; a query is in one block."""
+        """Return at least the top `depth` docs of each query, all without one; a query is in one block."""
         ...
 
 
-def look_up_pairs(
-    run: StoredRun, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
-) -> PairRanks:
-    """Return where the pairs of `coded` stand in a run, whose blocks are read once and dropped.
+class ListedRun:
+    """A run that is read as blocks of lists, as often as it is asked for."""
 
-    Args:
-        run: its lists.
-        coded: the pairs, and the universe.
-        with_ties: whether ties are looked for; else no doc counts as tied. Of docs that the run left out
-            nothing is known: docs of one score that go on below the end of a list count as far as it goes.
-        doc_order: docs of equal score stand in this order; None leaves the order of the run.
-    """
-    rank, first, last = np.zeros((3, coded.pairs.size), dtype=np.int64)
-    n_retrieved, last_rank = np.zeros((2, len(coded.queries)), dtype=np.int64)
-    n_extra, has_known_doc, first_pair = 0, False, ("", "")
-    docs: pd.Index[str] = pd.Index([], dtype="str")
-    doc_of = np.empty(0, dtype=np.int64)
-    for block in run.blocks():
-        if block.doc.size and not any(first_pair):
-            first_pair = block.queries[int(block.query[0])], block.docs[block.doc[0]]
-        if doc_order is not None:
-            at_index = places_in_order(block.docs, doc_order, run_id=run.run_id)[block.doc]
-            block = replace(block, doc=block.doc[np.lexsort((at_index, -block.score, block.query))])
-        if block.docs is not docs:  # as blocks of one file have them
-            docs, doc_of = block.docs, coded.docs.get_indexer(block.docs)
-        query_of = coded.queries.get_indexer(block.queries)
-        is_known = query_of >= 0
-        n_extra += int(np.count_nonzero(block.lengths[~is_known]))
-        n_retrieved[query_of[is_known]] = block.n_ranked[is_known]
-        last_rank[query_of[is_known]] = block.last_rank[is_known]
-        query, doc = np.repeat(query_of, block.lengths), doc_of[block.doc]
-        has_known_doc = has_known_doc or bool((doc >= 0).any())
-        rows = np.flatnonzero((query >= 0) & (doc >= 0))
-        if not rows.size:
-            continue
-        low, high, n_docs = query[rows[0]], query[rows[-1]] + 1, len(coded.docs)  # known queries ascend
-        own = slice(coded.start[low], coded.start[high])
-        keys, n_keys = (query[rows] - low) * n_docs + doc[rows], int(high - low) * n_docs
-        place = find_pairs(keys, coded.pairs[own] - low * n_docs, n_keys)
-        is_pair = place >= 0
-        rows, at = rows[is_pair], place[is_pair] + own.start
-        rank[at] = first[at] = last[at] = block.rank[rows]
-        if with_ties:
-            starts = starts_of_groups(block.query, block.score)
-            group = np.searchsorted(starts, rows, side="right")
-            first[at] = block.rank[starts[group - 1]]
-            last[at] = block.rank[np.append(starts, len(block.rank))[group] - 1]
-    counts = n_retrieved, last_rank, n_extra, has_known_doc
-    return PairRanks(coded.pairs, coded.query, rank, first, last, *counts, first_pair=first_pair)
+    run_id: str
+
+    def blocks(self) -> Iterable[RunBlock]:
+        """Yield its lists; the queries of each block sort after those of the block before."""
+        raise NotImplementedError
+
+    def top_blocks(self, depth: int | None) -> Iterable[RunBlock]:
+        """Return its lists, whole."""
+        return self.blocks()
+
+    def rank_pairs(
+        self, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
+    ) -> PairRanks:
+        """Return where the pairs of `coded` stand in its lists, whose blocks are read once and dropped.
+
+        Of docs that the run left out nothing is known: docs of one score that go on below the end of a list
+        count as far as it goes.
+        """
+        rank, first, last = np.zeros((3, coded.pairs.size), dtype=np.int64)
+        n_retrieved, last_rank = np.zeros((2, len(coded.queries)), dtype=np.int64)
+        n_extra, has_known_doc, first_pair = 0, False, ("", "")
+        docs: pd.Index[str] = pd.Index([], dtype="str")
+        doc_of = np.empty(0, dtype=np.int64)
+        for block in self.blocks():
+            if block.doc.size and not any(first_pair):
+                first_pair = block.queries[int(block.query[0])], block.docs[block.doc[0]]
+            if doc_order is not None:
+                at_index = places_in_order(block.docs, doc_order, run_id=self.run_id)[block.doc]
+                block = replace(block, doc=block.doc[np.lexsort((at_index, -block.score, block.query))])
+            if block.docs is not docs:  # as blocks of one file have them
+                docs, doc_of = block.docs, coded.docs.get_indexer(block.docs)
+            query_of = coded.queries.get_indexer(block.queries)
+            is_known = query_of >= 0
+            n_extra += int(np.count_nonzero(block.lengths[~is_known]))
+            n_retrieved[query_of[is_known]] = block.n_ranked[is_known]
+            last_rank[query_of[is_known]] = block.last_rank[is_known]
+            query, doc = np.repeat(query_of, block.lengths), doc_of[block.doc]
+            has_known_doc = has_known_doc or bool((doc >= 0).any())
+            rows = np.flatnonzero((query >= 0) & (doc >= 0))
+            if not rows.size:
+                continue
+            low, high, n_docs = query[rows[0]], query[rows[-1]] + 1, len(coded.docs)  # known queries ascend
+            own = slice(coded.start[low], coded.start[high])
+            keys, n_keys = (query[rows] - low) * n_docs + doc[rows], int(high - low) * n_docs
+            place = find_pairs(keys, coded.pairs[own] - low * n_docs, n_keys)
+            is_pair = place >= 0
+            rows, at = rows[is_pair], place[is_pair] + own.start
+            rank[at] = first[at] = last[at] = block.rank[rows]
+            if with_ties:
+                starts = starts_of_groups(block.query, block.score)
+                group = np.searchsorted(starts, rows, side="right")
+                first[at] = block.rank[starts[group - 1]]
+                last[at] = block.rank[np.append(starts, len(block.rank))[group] - 1]
+        counts = n_retrieved, last_rank, n_extra, has_known_doc
+        return PairRanks(coded.pairs, coded.query, rank, first, last, *counts, first_pair=first_pair)
 
 
 def rank_pairs(

@@ -10,18 +10,18 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.matching.alike import Cut, find_cut
-from fire_toolkit.matching.blocks import RunBlock, StoredRun, block_of
+from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.pair_ranks import MatrixSource, look_up_pairs
+from fire_toolkit.matching.pair_ranks import ListedRun, StoredRun
 from fire_toolkit.matching.ranking import check_run_fits, split_runs
 from fire_toolkit.tables import Run
 
-AnyRun = Run | StoredRun | MatrixSource
+AnyRun = Run | StoredRun
 
 
 @dataclass(frozen=True)
-class HeldRun:
+class HeldRun(ListedRun):
     """A Run of one run, as those take it that read runs a block at a time."""
 
     run_id: str
@@ -32,7 +32,7 @@ class HeldRun:
         return [block_of(self.run)]
 
 
-def list_stored(runs: AnyRun | Sequence[AnyRun]) -> list[StoredRun | MatrixSource]:
+def list_stored(runs: AnyRun | Sequence[AnyRun]) -> list[StoredRun]:
     """Return each run by itself, in the order given; a Run table may hold several.
 
     Raises:
@@ -52,7 +52,7 @@ class JoinedRun(NamedTuple):
 
 
 def join_stored(
-    run: StoredRun | MatrixSource,
+    run: StoredRun,
     qrels: Sequence[CodedQrels],
     union: CodedQrels,
     *,
@@ -64,19 +64,14 @@ def join_stored(
     All are read equally deep, see `alike.find_cut`.
 
     Args:
-        run: it is read once.
+        run: it is read once, see `StoredRun.rank_pairs`, also for with_ties and doc_order.
         qrels: one or more, the original ones first.
         union: all their pairs, see `all_pairs`.
-        with_ties: whether ties are looked for; else no doc counts as tied.
-        doc_order: docs of equal score stand in this order; None leaves the order of the run.
 
     Raises:
         JoinError: the run is for another split or collection, see `check_run_fits`.
     """
-    if isinstance(run, MatrixSource):
-        ranks = run.rank_pairs(union, doc_order)
-    else:
-        ranks = look_up_pairs(run, union, with_ties=with_ties, doc_order=doc_order)
+    ranks = run.rank_pairs(union, with_ties=with_ties, doc_order=doc_order)
     check_run_fits(
         run.run_id,
         union.queries,
@@ -89,7 +84,7 @@ def join_stored(
     return JoinedRun([each.to_depth(cut.depth) for each in rankings] if cut else rankings, cut)
 
 
-def judge_stored(run: StoredRun | MatrixSource, coded: CodedQrels) -> JudgedRanking:
+def judge_stored(run: StoredRun, coded: CodedQrels) -> JudgedRanking:
     """Return where the docs of the qrels stand in `run`, which fits them, see `join_stored`."""
     return join_stored(run, [coded], coded).rankings[0]
 
@@ -109,9 +104,4 @@ def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
         >>> judge_run(rank_run(scored), code_qrels(qrels)).first_positive
         array([2.])
     """
-    return look_up_pairs(HeldRun("", run), coded).under(coded)
-
-
-def top_blocks(run: StoredRun | MatrixSource, depth: int | None) -> Iterable[RunBlock]:
-    """Return the lists of `run` in blocks that hold at least each query's top `depth`, all without one."""
-    return run.top_blocks(depth) if isinstance(run, MatrixSource) else run.blocks()
+    return HeldRun("", run).rank_pairs(coded).under(coded)

@@ -13,7 +13,7 @@ from fire_toolkit.arrays import Bools, Codes, Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock, leave_out_own
 from fire_toolkit.matching.own_items import OwnItems, places_of
-from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
+from fire_toolkit.matching.stored_runs import AnyRun, list_stored
 from fire_toolkit.pooling.candidates import Candidates
 from fire_toolkit.tables.columns import listed, packed_codes
 
@@ -42,7 +42,7 @@ def read_tops(
     parts: list[tuple[str, RunBlock]] = []
     with_own: list[tuple[pd.Index[str], Ints]] = []  # queries of a block, and those that have their own item
     for run in list_stored(runs):
-        for block in top_blocks(run, depth + bool(own_items)):
+        for block in run.top_blocks(depth + bool(own_items)):
             if own_items:
                 near = block.to_depth(counted_depth)
                 own_doc = places_of(own_items, near.queries, near.docs)[1]

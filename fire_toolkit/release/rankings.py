@@ -13,8 +13,7 @@ import pandas as pd
 
 from fire_toolkit.matching.alike import find_cut
 from fire_toolkit.matching.coded import all_pairs, code_together
-from fire_toolkit.matching.pair_ranks import MatrixSource, look_up_pairs
-from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
+from fire_toolkit.matching.stored_runs import AnyRun, list_stored
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, check_qrels, check_run
 from fire_toolkit.tables.columns import PAIR
@@ -63,14 +62,14 @@ def rankings_of(
     coded = code_together(original, _with_queries_of(original, corrected))
     union, tops, ranks = all_pairs(coded), [], []
     for run in list_stored(runs):
-        found = run.rank_pairs(union, None) if isinstance(run, MatrixSource) else look_up_pairs(run, union)
+        found = run.rank_pairs(union)
         cut = find_cut([found.under(each) for each in coded], coded)
         most = cut.depth if cut else int(found.rank.max(initial=0))
         place = np.flatnonzero((found.rank > 0) & (found.rank <= most))
         ids = {"query_id": union.queries[union.query[place]], "doc_id": union.docs[union.doc[place]]}
         of_run = pd.DataFrame({"run_id": run.run_id, **ids, "rank": found.rank[place]})
         ranks.append(of_run.sort_values(["query_id", "rank"]))
-        for block in top_blocks(run, depth):
+        for block in run.top_blocks(depth):
             top = block.to_depth(min(depth, most) if cut else depth)
             ids = {"query_id": top.queries[top.query], "doc_id": top.docs[top.doc]}
             scores = top.score.astype("float64")

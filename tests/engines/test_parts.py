@@ -27,7 +27,6 @@ from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.matching.coded import code_qrels
 from fire_toolkit.matching.own_items import LeftOut, drop_own_items
-from fire_toolkit.matching.stored_runs import top_blocks
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, check_qrels
@@ -93,7 +92,7 @@ def test_lists_with_gaps_joined_from_parts_are_as_long_as_in_the_whole(
     path, coded = tmp_path / "gaps.parquet", code_qrels(qrels)
     run = ingest(matrix(tmp_path, 1), Request(query_ids=QUERIES, doc_ids=DOCS, qrels=qrels, depth=3)).run
     path.write_bytes(run_bytes(run))
-    joined = in_parts(open_run(path)).rank_pairs(coded, None)
+    joined = in_parts(open_run(path)).rank_pairs(coded)
     ranks = [run.loc[run["query_id"] == query, "rank"].tolist() for query in coded.queries]
     lengths = [sum(rank == n for n, rank in enumerate(own, start=1)) for own in ranks]
     assert joined.n_retrieved.tolist() == lengths
@@ -145,7 +144,7 @@ def test_pools_of_runs_in_parts_are_those_of_the_whole(
 
 
 def test_a_whole_list_is_read_here(runs: list[Any]) -> None:
-    whole, parts = (list(top_blocks(run, None)) for run in (runs[0], in_parts(runs[0])))
+    whole, parts = (list(run.top_blocks(None)) for run in (runs[0], in_parts(runs[0])))
     assert [block.doc.tolist() for block in parts] == [block.doc.tolist() for block in whole]
     assert done == []
 

@@ -11,7 +11,6 @@ from small_world import judge_matrix, make_run
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
-from fire_toolkit.matching.pair_ranks import look_up_pairs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.measures import code_qrels, judge_run, parse_measure
@@ -168,7 +167,7 @@ def test_strata_follow_docs_that_a_tie_rule_moves() -> None:
     pairs: Judged = {"a": ("1", 1), "b": ("2", 0), "c": ("2", -1), "z": ("1", -1)}
     coded = code_qrels(tables({}, {"q": pairs})[1])
     run = HeldRun("m", make_run({"q": dict.fromkeys("abc", 1)}))
-    tied = look_up_pairs(run, coded, with_ties=True).under(coded, with_ties=True)
+    tied = run.rank_pairs(coded, with_ties=True).under(coded, with_ties=True)
     for rule, ranked in (("optimistic", ["a", "c", "b"]), ("pessimistic", ["b", "c", "a"])):
         found = values_of(tied, [parse_measure("xinfAP")], rule)
         assert found[0, 0] == pytest.approx(sampled(ranked, pairs)["xinfAP"])

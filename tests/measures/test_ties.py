@@ -12,7 +12,6 @@ from small_world import drawn, make_qrels, make_run, orders_of
 
 from examples import examples
 from fire_toolkit.errors import FireError, UsageError
-from fire_toolkit.matching.pair_ranks import look_up_pairs
 from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import code_qrels, judge_run, list_measures, parse_measure
@@ -71,7 +70,7 @@ def test_some_queries_alone_have_the_values_they_have_among_all(rule: str, name:
     judged = {f"q{n}": dict(zip(DOCS[1:4], row, strict=True)) for n, row in grades}
     coded = code_qrels(make_qrels(judged))
     tied, measures = (
-        look_up_pairs(HeldRun("m", make_run(scores)), coded, with_ties=True).under(coded, with_ties=True),
+        HeldRun("m", make_run(scores)).rank_pairs(coded, with_ties=True).under(coded, with_ties=True),
         [parse_measure(name)],
     )
     rule = "doc-desc" if rule == "expected" else rule  # whose means are never of some queries
@@ -124,7 +123,7 @@ modifiers = st.sampled_from(["", ":rel=2", ":condensed", ":rel=2:condensed"])
 def per_query(run: Run, qrels: Qrels, name: str, rule: str) -> np.ndarray:
     coded = code_qrels(qrels)
     measure = parse_measure(name)
-    tied = look_up_pairs(HeldRun("m", run), coded, with_ties=True).under(coded, with_ties=True)
+    tied = HeldRun("m", run).rank_pairs(coded, with_ties=True).under(coded, with_ties=True)
     return values_of(tied, [measure], rule)[0]
 
 
@@ -270,9 +269,7 @@ def is_the_mean_over_all_orders(docs: dict[str, int], relevance: dict[str, int],
     run = make_run({q: {d: -float(i) for i, d in enumerate(order)} for q, order in each.items()})
     ranking = judge_run(run, code_qrels(make_qrels(dict.fromkeys(each, relevance))))
     coded = code_qrels(make_qrels({"q": relevance}))
-    tied = look_up_pairs(HeldRun("m", make_run({"q": docs})), coded, with_ties=True).under(
-        coded, with_ties=True
-    )
+    tied = HeldRun("m", make_run({"q": docs})).rank_pairs(coded, with_ties=True).under(coded, with_ties=True)
     for name in NAMES:
         measure = parse_measure(name + modifier)
         counted = measure.per_query(measure.view(ranking)).mean()

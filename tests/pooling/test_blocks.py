@@ -16,8 +16,7 @@ from fire_toolkit.cli import main
 from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run
-from fire_toolkit.matching.blocks import StoredRun
-from fire_toolkit.matching.pair_ranks import MatrixSource
+from fire_toolkit.matching.pair_ranks import StoredRun
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Run, check_run
 
@@ -65,7 +64,7 @@ def slow_sources(runs: list[Run], own: dict[str, str], queries: set[str] | None)
 @pytest.fixture(params=[False, True], ids=["blocks", "parts"])
 def stored(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> list[StoredRun | MatrixSource]:
+) -> list[StoredRun]:
     """The same runs in files, of which a few rows are read at a time, or a few by each worker."""
     monkeypatch.setattr(native, "_BLOCK_ROWS", 9)
     for run in RUNS:
@@ -79,7 +78,7 @@ def stored(
     "given", [{}, {"originals": QRELS, "include_originals": True}], ids=["", "originals"]
 )
 def test_blocks_of_stored_runs_give_the_pool_of_all(
-    stored: list[StoredRun | MatrixSource], own: dict[str, str], given: dict
+    stored: list[StoredRun], own: dict[str, str], given: dict
 ) -> None:
     whole = pool_runs(RUNS, depth=DEPTH, own_items=own, **given)
     queries = set(QRELS["query_id"]) if given else None
@@ -92,7 +91,7 @@ def test_blocks_of_stored_runs_give_the_pool_of_all(
 
 @pytest.mark.parametrize("strategy", some(["move-to-front", "settle(C@2)", "rrf", "settle(RR)"], 2))
 def test_strategies_choose_from_blocks_what_they_choose_from_all(
-    stored: list[StoredRun | MatrixSource], strategy: str
+    stored: list[StoredRun], strategy: str
 ) -> None:
     options: dict[str, Any] = {"depth": DEPTH, "strategy": strategy, "per_query": 2, "originals": QRELS}
     whole, found = (pool_runs(runs, include_originals=True, **options) for runs in (RUNS, stored))

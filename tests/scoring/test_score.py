@@ -17,6 +17,7 @@ from small_world import joined_or_why_not, made, make_qrels, make_qrels_in_strat
 from examples import examples
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.matching.blocks import RunBlock, block_of
+from fire_toolkit.matching.pair_ranks import ListedRun
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures, parse_measure
@@ -232,7 +233,7 @@ DOCS = [f"d{n}" for n in range(8)]
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(ListedRun):
     """A Run of one run, cut before the queries at some places."""
 
     run: Run

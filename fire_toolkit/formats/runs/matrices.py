@@ -112,7 +112,9 @@ class MatrixRun(Shown):
         """Return the run without each query's own item."""
         return replace(self, own_items=own_items, tell=tell)
 
-    def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
+    def rank_pairs(
+        self, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
+    ) -> PairRanks:
         """Return where the pairs of `coded` stand, in one reading; see `matching.pair_ranks.rank_pairs`.
 
         Raises:

@@ -28,6 +28,7 @@ from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, guarded, open
 from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
+from fire_toolkit.matching.pair_ranks import ListedRun
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run
@@ -111,7 +112,7 @@ def is_native_run(start: bytes, path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class NativeRunFile(Shown):
+class NativeRunFile(ListedRun, Shown):
     """A run in the toolkit's own file, which is read a block of queries at a time.
 
     run_id: the one in the file, unless another is given. own_items: the doc of each query that is left
