@@ -210,7 +210,7 @@ def records() -> list[Target]:
     from fire_toolkit.folder.sheets import read_sheet
     from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.workspace.config import config_text, read_workspace
-    from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, read_manifest, verify
+    from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, manifest_at, verify
     from fire_toolkit.workspace.stages import stage_states
 
     sha = hashlib.sha256(b"x").hexdigest()
@@ -234,7 +234,7 @@ def records() -> list[Target]:
 
     return [
         Target("fire.toml", *toml, states),
-        of("manifest.json", made, read_manifest),
+        of("manifest.json", made, manifest_at),
         Target("manifest of a stage", "pool/manifest.json", made.encode(), states, (toml,)),
         Target("a verified file", "pool/manifest.json", made.encode(), checked, (("pool/pool.csv", b"x"),)),
         Target("commit record", ".fire-commit-1.json", b'{".a.1.tmp": "a"}', finish_interrupted),

@@ -28,7 +28,7 @@ from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.machines.prompts import prompt_problems
 from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest, verify, write_files
+from fire_toolkit.workspace.manifests import manifest_at, manifest_path, verify, write_files
 from fire_toolkit.workspace.stages import CHANGED, COMPUTED, NEW, StageState, stage_states
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -176,7 +176,7 @@ def _last_given(state: StageState, workspace: Workspace) -> dict[str, Any]:
     """
     stage = state.stage
     at = manifest_path(workspace.root / stage.out, is_folder=stage.is_folder)
-    manifest = read_manifest(at)
+    manifest = manifest_at(at)
     for path in map(at.with_name, manifest.outputs):
         if path.is_file():
             verify(path)

@@ -18,8 +18,8 @@ from fire_toolkit.evidence.qrels import (
     augment_qrels,
     change_counts,
     highest_grade,
-    lift_originals,
     mark_sample,
+    originals_beside,
     words_of_shared,
 )
 from fire_toolkit.evidence.qrels import include_machine as with_machine
@@ -109,7 +109,7 @@ def augment(
     beside |= {"qrels.csv": augmented} if include_machine else {}
     beside |= {} if found is None else {"unusable.csv": found.queries}
     pairs = make_evidence(
-        lift_originals(qrels, grade=grade),
+        originals_beside(qrels, grade=grade)[0],
         labels,
         augmented,
         made.changes,

@@ -12,7 +12,7 @@ import pandas as pd
 from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import GradesOf, Measures, Option, Original, OwnItem, OwnQueries, Runs, Table
-from fire_toolkit.evidence.qrels import Augmented, augment_qrels, highest_grade, lift_originals
+from fire_toolkit.evidence.qrels import Augmented, augment_qrels, highest_grade, originals_beside
 from fire_toolkit.inference import score_changes
 from fire_toolkit.measures.defaults import INFLUENCE
 from fire_toolkit.resolution.other_labels import LabelsWithout, labels_without_each
@@ -82,7 +82,7 @@ def influence(
     highest = int(max((each for each in known.values() if each is not None), default=1))
     if original_grade is None and highest > 1 and highest_grade(qrels) <= 1:
         original_grade = highest
-    original = lift_originals(qrels, grade=original_grade)  # as they count beside the labels
+    original, _ = originals_beside(qrels, grade=original_grade)
     join = partial(augment_qrels, policy=policy, original_grade=original_grade)
     augmented = join(original, labels).qrels
     each_without = labels_without_each(asked, labels, grades=known, rule=rule, adjudicators=adjudicators)

@@ -72,7 +72,7 @@ def augment_qrels(
         query_id and doc_id. No labels: the original qrels, all `original`.
 
     Raises:
-        UsageError: an unknown policy; a grade for originals that have several (see `lift_originals`).
+        UsageError: an unknown policy; a grade for originals that have several (see `originals_beside`).
         JoinError: labels on a query that the original qrels do not have, or on captions alone.
 
     Examples:
@@ -150,46 +150,38 @@ def highest_grade(qrels: pd.DataFrame) -> int:
 
 
 def originals_beside(
-    original: Qrels, labels: Labels, *, grade: int | None = None
+    original: Qrels, labels: Labels | None = None, *, grade: int | None = None
 ) -> tuple[Qrels, int | None]:
-    """Return the original qrels as they count beside labels, and the grade of their positives.
-
-    grade: None: the highest of the labels, where these have grades above 1 and the original qrels none: a
-    benchmark's own pair was written as a full match. It is None still where they keep their own.
-    """
-    highest = highest_grade(labels) if grade is None else 1
-    grade = highest if highest > 1 and highest_grade(original) <= 1 else grade
-    return lift_originals(original, grade=grade), grade
-
-
-def lift_originals(original: Qrels, *, grade: int | None) -> Qrels:
-    """Return original qrels, whose positives all have relevance 1, with these at another grade.
+    """Return original qrels with all positives at one grade, as they count beside labels, and that grade.
 
     A benchmark's own pair was written as a full match, so beside labels of 0 to 3 it counts as 3, not as the
     1 of its file, which would make it the poorest of all matches. Positives that all have the grade already
     stay as they are, and so do all where it is None.
+
+    Args:
+        grade: None: the highest of the labels, where these have grades above 1 and the original qrels none.
 
     Raises:
         UsageError: the grade is below 1; the qrels have grades of their own.
 
     Examples:
         >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": [1, 0]}))
-        >>> lift_originals(original, grade=3)["relevance"].tolist()
+        >>> originals_beside(original, grade=3)[0]["relevance"].tolist()
         [3, 0]
     """
-    if grade is None:
-        return original
-    if grade < 1:
-        raise UsageError(f"the grade of original positives is {grade}; expected 1 or more")
+    highest = highest_grade(labels) if grade is None and labels is not None else 1
+    grade = highest if highest > 1 and highest_grade(original) <= 1 else grade
     relevance = original["relevance"]
-    if (relevance[relevance >= 1] == grade).all():
-        return original
+    if grade is not None and grade < 1:
+        raise UsageError(f"the grade of original positives is {grade}; expected 1 or more")
+    if grade is None or (relevance[relevance >= 1] == grade).all():
+        return original, grade
     if highest_grade(original) > 1:
         raise UsageError(
             f"the original qrels have grades of their own, up to {highest_grade(original)}; a grade for all "
             "positives is for qrels where they have 1"
         )
-    return Qrels(original.assign(relevance=relevance.where(relevance < 1, grade)))
+    return Qrels(original.assign(relevance=relevance.where(relevance < 1, grade))), grade
 
 
 def include_machine(

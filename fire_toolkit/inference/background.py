@@ -13,7 +13,7 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats, are_among
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.facts import TAKEN_OUT, Evidence, Facts
-from fire_toolkit.evidence.qrels import lift_originals, words_of_shared
+from fire_toolkit.evidence.qrels import originals_beside, words_of_shared
 from fire_toolkit.inference.audit import AuditedLabels, labels_by_band, with_answers
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign, QueryLabels
@@ -150,7 +150,7 @@ class Background:
 
         What votes and samples tell is of the qrels that labels were joined to.
         """
-        own = lift_originals(original, grade=self.original_grade)
+        own, _ = originals_beside(original, grade=self.original_grade)
         own = own if self.unusable is None else self.unusable.counted(own)
         columns = [*PAIR, "relevance"]
         known = self.original

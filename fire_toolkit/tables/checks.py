@@ -112,18 +112,21 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     is_in_order = bool((key[1:] > key[:-1]).all())  # of the key, which then stands once
     if not is_in_order and not are_distinct(key):
         again = np.flatnonzero(pd.Index(key).duplicated())
-        rows = zip(*(_array_of(columns[name])[again[:3]] for name in spec.key), strict=True)
+        rows = zip(*(columns[name][again[:3]] for name in spec.key), strict=True)
         examples = ", ".join(" ".join(map(str, row)) for row in rows)
         raise TableError(f"{where}: {', '.join(spec.key)} given twice ({len(again)} rows; {examples})")
     if order and not (is_in_order and order == spec.key):
         by = key if order == spec.key else packed_codes([codes[name] for name in order])
         if (by[1:] < by[:-1]).any():
             place = np.argsort(by, kind="stable")
-            columns = {name: _array_of(values).take(place) for name, values in columns.items()}
+            columns = {
+                name: (values.array if isinstance(values, pd.Series) else values).take(place)
+                for name, values in columns.items()
+            }
     typed = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
     refuse_several(typed, spec.one, where)
-    if spec.further is not None:
-        spec.further(typed, where)
+    if spec.further is not None and spec.further[0] in typed:
+        spec.further[1](typed, where)
     return typed
 
 
@@ -133,10 +136,6 @@ def ordered(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     if (keys[1:] < keys[:-1]).any():
         table = table.iloc[np.argsort(keys, kind="stable")]
     return table.reset_index(drop=True)
-
-
-def _array_of(values: Values) -> Any:
-    return values.array if isinstance(values, pd.Series) else values
 
 
 def _say(problems: list[str], column: Column, what: str, bad: npt.ArrayLike, values: Values) -> None:
@@ -168,8 +167,8 @@ def _text(column: Column, values: Values, problems: list[str]) -> Values:
     if not column.missing:
         _say(problems, column, "is missing", missing, values)
     if len(problems) > n_before or (values.dtype == STR and not missing.any()):
-        return values
-    return values.astype("object").where(~missing, "").astype(STR)
+        return values.array
+    return values.astype("object").where(~missing, "").astype(STR).array
 
 
 _BAD_ID = (
@@ -182,10 +181,10 @@ def _ids(column: Column, values: Values, problems: list[str]) -> Values:
     n_before = len(problems)
     text = _text(column, values, problems)
     if len(problems) == n_before:
-        texts = arrow_text(_array_of(text))
+        texts = arrow_text(text)
         is_odd = np.frombuffer(bytes_of(texts), dtype=np.uint8) - ord("!") > ord("~") - ord("!")
         if is_odd.any() or compute.min(compute.binary_length(texts)).as_py() == 0:
-            codes, distinct = _array_of(text).factorize()
+            codes, distinct = text.factorize()
             _say_bad_ids(column, codes, distinct, values, problems)
     return text
 
@@ -210,7 +209,7 @@ def _coded_ids(column: Column, values: Values, problems: list[str]) -> Values:
         text = _text(column, values, problems)
         if len(problems) > n_before:
             return values
-        codes, distinct = _array_of(text).factorize()
+        codes, distinct = text.factorize()
     _say_bad_ids(column, codes, distinct, values, problems)
     place = places_in_order(distinct)
     if place is not None:

@@ -46,7 +46,7 @@ expected one; a sample of two designs gives no estimate
 
 def _refuse_overlaps(table: pd.DataFrame, where: str) -> None:
     """Refuse strata of ranks (`from:to:rate`) that overlap, or stand beside queries judged deep."""
-    strata = table["stratum"].dropna().unique().tolist() if "stratum" in table else []
+    strata = table["stratum"].dropna().unique().tolist()
     matches = filter(None, map(_RANKS.match, strata))
     of_ranks = sorted((int(found[1]), int(found[2]), found.string) for found in matches)
     of_queries = [name for name in strata if name in (SHALLOW, DEEP)]
@@ -79,8 +79,9 @@ def _refuse_half_answers(table: pd.DataFrame, where: str) -> None:
         )
 
 
-FURTHER: dict[str, Callable[[pd.DataFrame, str], None]] = {
-    **dict.fromkeys(("pool", "qrels", "machine sample"), _refuse_overlaps),
-    "query design": _refuse_equal_depths,
-    "machine judgments": _refuse_half_answers,
+Further = tuple[str, Callable[[pd.DataFrame, str], None]]  # the column without which there is no such check
+FURTHER: dict[str, Further] = {
+    **dict.fromkeys(("pool", "qrels", "machine sample"), ("stratum", _refuse_overlaps)),
+    "query design": ("depth", _refuse_equal_depths),
+    "machine judgments": ("status", _refuse_half_answers),
 }

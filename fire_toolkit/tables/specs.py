@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.tables.further import FURTHER
+from fire_toolkit.tables.further import FURTHER, Further
 from fire_toolkit.words import table_in
 
 STR: Any = pd.StringDtype(na_value=np.nan)
@@ -61,7 +60,7 @@ class Column:
         """The dtype of the column in a checked table."""
         return "Int64" if self.kind == "int" and self.missing else _KINDS[self.kind][0]
 
-    @property
+    @cached_property
     def blank(self) -> Any:
         """What stands in every row where the column is absent: its default, or what is missing."""
         return _KINDS[self.kind][1] if self.default is None else self.default
@@ -83,7 +82,7 @@ class TableSpec:
     extra: bool = False
     as_given: bool = False
     one: tuple[str, ...] = ()
-    further: Callable[[pd.DataFrame, str], None] | None = None
+    further: Further | None = None
     file: str = ""
     about: str = ""
 

@@ -14,11 +14,14 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from fire_toolkit.errors import FireError, FormatError, StaleError
 from fire_toolkit.files import BOM, read_bytes, sha256_of, text_of
@@ -29,7 +32,8 @@ SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
 _SUFFIX = ".manifest.json"
 _RECORD = ".fire-commit-"
-_MOVED = ".moved"
+# A part of what a writer was writing, or a folder that it had moved away, with its process.
+_LEFT = re.compile(r"\.(?P<name>.+)[.-](?P<process>\d{1,9})(?P<moved>\.moved)?\.tmp")
 _LONGEST_NAME, _LONGEST_PATH = 255, 3000  # bytes
 _SAME = {"pull": "import"}  # both write the judgments
 _MARKS = (b'"stage"', b'"tool_version"', b'"schema_version"')  # of a manifest of ours; one may be damaged
@@ -69,54 +73,36 @@ def manifest_path(out: Path, *, is_folder: bool) -> Path:
     return out / MANIFEST if is_folder else out.with_name(out.name + _SUFFIX)
 
 
-def read_manifest(path: Path, content: bytes | None = None) -> Manifest:
-    """Return the manifest at `path`; content: its bytes, where they are read.
-
-    Raises:
-        FormatError: it is not a manifest, or has a newer schema than this version knows.
-    """
-    text = text_of((read_bytes(path) if content is None else content).removeprefix(BOM), path)
-    found = parse_json(text, str(path))
-    try:
-        if found["schema_version"] > SCHEMA_VERSION:
-            newer = f"schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
-            raise FormatError(f"{path}: {newer}")
-        manifest = Manifest(**found)
-        for name, default in asdict(NONE).items():
-            if type(value := getattr(manifest, name)) is not type(default):
-                raise TypeError(f"{name} is a {type(value).__name__}")
-        if {*map(type, (*manifest.inputs.values(), *manifest.outputs.values()))} - {str}:
-            raise TypeError("a hash that is not text")
-        for name in (*manifest.inputs, *manifest.outputs):
-            encoded = name.encode(errors="surrogatepass")
-            if len(encoded) > _LONGEST_PATH or max(map(len, encoded.split(b"/"))) > _LONGEST_NAME or not name:
-                raise TypeError("a name of a file that is empty, or longer than any can be")
-    except (TypeError, KeyError) as error:
-        raise FormatError(f"{path}: damaged manifest ({error}); delete it and run the stage again") from None
-    return manifest
-
-
 def manifest_of(out: Path, *, is_folder: bool) -> Manifest:
-    """Return the manifest of an output in its place; `NONE` where there is none.
-
-    Raises:
-        FormatError: as `read_manifest`.
-    """
-    at = manifest_path(out, is_folder=is_folder)
-    return read_manifest(at) if at.is_file() else NONE
+    """Return the manifest of an output in its place, as `manifest_at` does."""
+    return manifest_at(manifest_path(out, is_folder=is_folder))
 
 
 def manifest_at(path: Path) -> Manifest:
     """Return the manifest of ours at `path`; `NONE` where no file is there, or one of somebody's own.
 
     Raises:
-        FormatError: as `read_manifest`; a file without any content is a damaged one of ours.
+        FormatError: it is damaged, as a file without any content is, or has a newer schema than this version
+            knows.
     """
     if not path.is_file():
         return NONE
-    content = path.read_bytes()
-    is_ours = sum(mark in content for mark in _MARKS) > 1 or not content.strip(b"\0 \t\r\n")
-    return read_manifest(path, content) if is_ours else NONE
+    content = read_bytes(path)
+    if content.strip(b"\0 \t\r\n") and sum(mark in content for mark in _MARKS) < 2:
+        return NONE
+    found = parse_json(text_of(content.removeprefix(BOM), path), str(path))
+    try:
+        if found["schema_version"] > SCHEMA_VERSION:
+            newer = f"schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
+            raise FormatError(f"{path}: {newer}")
+        manifest = msgspec.convert(found, Manifest)
+        for name in (*manifest.inputs, *manifest.outputs):
+            encoded = name.encode(errors="surrogatepass")
+            if len(encoded) > _LONGEST_PATH or max(map(len, encoded.split(b"/"))) > _LONGEST_NAME or not name:
+                raise TypeError("a name of a file that is empty, or longer than any can be")
+    except (TypeError, KeyError, msgspec.ValidationError) as error:
+        raise FormatError(f"{path}: damaged manifest ({error}); delete it and run the stage again") from None
+    return manifest
 
 
 def write_stage(
@@ -140,21 +126,21 @@ def write_stage(
     finish_interrupted(at.parent)
     earlier, stage = manifest_at(at), manifest.stage
     own, inputs = _SAME.get(stage, stage), {path.resolve() for path in read}
-    if earlier and _SAME.get(earlier.stage, earlier.stage) != own:
+    if earlier.stage and _SAME.get(earlier.stage, earlier.stage) != own:
         raise FireError(
             f"{at}: `fire-toolkit {earlier.stage}` wrote here ({', '.join(list(earlier.outputs)[:3])}); "
             f"`{stage}` does not overwrite it; choose another --out"
         )
-    for path in [*texts, *([] if earlier else [at])]:
+    for path in [*texts, *([] if earlier.stage else [at])]:
         if path.resolve() in inputs:
             raise FireError(
                 f"{path}: `fire-toolkit {stage}` reads this file and would overwrite it; choose another file"
             )
         if not path.exists() or path.name in earlier.outputs:
             continue
-        beside = [each for at in sorted(path.parent.glob(f"*{MANIFEST}")) if (each := manifest_at(at))]
-        written = [each.outputs.get(path.name) for each in beside if _SAME.get(each.stage, each.stage) == own]
-        if not path.is_file() or not any(written) or sha256_of(path) not in written:
+        writer = writer_of(path)
+        is_own = path.is_file() and _SAME.get(writer.stage, writer.stage) == own
+        if not is_own or writer.outputs.get(path.name) != sha256_of(path):
             raise FireError(
                 f"{path}: already exists, and `fire-toolkit {stage}` did not write it; choose another --out, "
                 "or move the file away first"
@@ -213,8 +199,11 @@ def _carry_out(record: Path, renames: Mapping[str, str]) -> None:
     record.unlink(missing_ok=True)
 
 
-def finish_interrupted(folder: Path) -> None:
-    """Carry every commit record in `folder` to its end, and remove what killed writers left behind."""
+def finish_interrupted(folder: Path, *, with_folders: bool = False) -> None:
+    """Carry every commit record in `folder` to its end, and remove what killed writers left behind.
+
+    with_folders: of folders too; one that was moved away gets its name again.
+    """
     try:
         with os.scandir(folder) as entries:
             hidden = sorted(entry.name for entry in entries if entry.name.startswith("."))
@@ -223,8 +212,17 @@ def finish_interrupted(folder: Path) -> None:
     for name in hidden:
         if name.startswith(_RECORD) and name.endswith(".json"):
             _carry_out(folder / name, _renames(folder / name))
-    for part in (folder / name for name in hidden if name.endswith(".tmp")):
-        if not part.is_dir() and not _is_alive(part.name.split(".")[-2].rpartition("-")[2]):
+    for left in filter(None, map(_LEFT.fullmatch, hidden)):
+        import psutil
+
+        part, its_own = folder / left[0], folder / left["name"]
+        if psutil.pid_exists(int(left["process"])) or (part.is_dir() and not with_folders):
+            continue
+        if left["moved"] and not its_own.exists():
+            part.rename(its_own)
+        elif part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
             part.unlink(missing_ok=True)
 
 
@@ -233,22 +231,13 @@ def _renames(record: Path) -> dict[str, str]:
     try:
         renames = dict(parse_json(record.read_text(encoding="utf-8"), "record").items())
         for name in (*renames, *renames.values()):
-            if not name or Path(name).name != name or "\0" in name:
-                raise ValueError("an invalid name, or one that leads out of the folder")
-            if len(os.fsencode(name)) > _LONGEST_NAME:
-                raise ValueError("a name longer than a file can have")
+            if not name or Path(name).name != name or "\0" in name or len(os.fsencode(name)) > _LONGEST_NAME:
+                raise ValueError("a name that no file in its folder can have")
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError, AttributeError, FormatError) as error:
         raise FormatError(f"{record}: damaged commit record ({error}); delete it") from None
     return renames
-
-
-def _is_alive(process: str) -> bool:
-    import psutil
-
-    is_process = process.isdigit() and len(process) < 10  # else it is somebody else's file
-    return not is_process or psutil.pid_exists(int(process))
 
 
 def write_folder(
@@ -271,10 +260,10 @@ def write_folder(
             behind.
     """
     part = out.with_name(f".{out.name}-{os.getpid()}.tmp")
-    before = out.with_name(f".{out.name}-{os.getpid()}{_MOVED}.tmp")
+    before = out.with_name(f".{out.name}-{os.getpid()}.moved.tmp")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        _clear_up(out.parent)
+        finish_interrupted(out.parent, with_folders=True)
         if out.exists():
             _refuse_others(out, replaces)
         folders = {part}
@@ -300,16 +289,6 @@ def write_folder(
         raise
 
 
-def _clear_up(parent: Path) -> None:
-    """Remove the parts of folders whose writers were killed; what they had moved away gets its name again."""
-    for left in parent.glob(".*.tmp"):
-        name, _, process = left.name[1:].removesuffix(".tmp").removesuffix(_MOVED).rpartition("-")
-        if left.is_dir() and not _is_alive(process):
-            if left.name.endswith(f"{_MOVED}.tmp") and not (parent / name).exists():
-                left.rename(parent / name)
-            shutil.rmtree(left, ignore_errors=True)
-
-
 def _refuse_others(out: Path, stage: str) -> None:
     """Raise `FireError` unless a folder holds what a stage wrote, and nothing else."""
     manifest = manifest_at(out / MANIFEST)
@@ -330,11 +309,12 @@ def verify(path: Path) -> str:
         StaleError: the bytes are not those that the stage wrote.
     """
     finish_interrupted(path.parent)
-    (at, manifest, written), sha256 = _written_as(path), sha256_of(path)
-    if manifest and written != sha256:
+    writer, sha256, folder = writer_of(path), sha256_of(path), path.absolute().parent
+    written = {writer.outputs.get(name) for name in (path.name, f"{folder.name}/{path.name}")} - {None}
+    if written and sha256 not in written:
         raise StaleError(
-            f"{path}: changed since `fire-toolkit {manifest.stage}` wrote it; run that again, or delete "
-            f"{at.name} to keep the file as it is"
+            f"{path}: changed since `fire-toolkit {writer.stage}` wrote it; run that again, or delete its "
+            "manifest to keep the file as it is"
         )
     return sha256
 
@@ -348,28 +328,24 @@ def checked(path: Path) -> Path:
 def writer_of(path: Path | None) -> Manifest:
     """Return the manifest of the stage that wrote `path`; `NONE` for a file of somebody's own, or no file.
 
+    It is the file's own, its folder's, that of the folder above (`qrels/test.tsv` of a release), or that of a
+    file written with it.
+
     Raises:
         FormatError: the manifest beside it is damaged.
     """
-    return NONE if path is None else _written_as(path)[1]
-
-
-def _written_as(path: Path) -> tuple[Path, Manifest, str]:
-    """Return the manifest that lists a file, and the sha256 that it says.
-
-    It is the file's own, its folder's, that of the folder above (`qrels/test.tsv` of a release), or that of a
-    file written with it.
-    """
-    folder = path.absolute().parent
-    own = {path.with_name(path.name + _SUFFIX): path.name, path.with_name(MANIFEST): path.name}
-    own[folder.parent / MANIFEST] = f"{folder.name}/{path.name}"
-    for at, name in own.items():
-        if name in (manifest := manifest_at(at)).outputs:
-            return at, manifest, manifest.outputs[name]
-    others = [(at, manifest_at(at)) for at in sorted(path.parent.glob(f"*{_SUFFIX}")) if at not in own]
-    found = [(at, each, each.outputs[path.name]) for at, each in others if path.name in each.outputs]
+    if path is None:
+        return NONE
+    name, folder = path.name, path.absolute().parent
+    own = {path.with_name(name + _SUFFIX): name, path.with_name(MANIFEST): name}
+    own[folder.parent / MANIFEST] = f"{folder.name}/{name}"
+    for at, its_name in own.items():
+        if its_name in (manifest := manifest_at(at)).outputs:
+            return manifest
+    others = [manifest_at(at) for at in sorted(path.parent.glob(f"*{_SUFFIX}")) if at not in own]
+    found = [each for each in others if name in each.outputs]
     sha256 = sha256_of(path) if len(found) > 1 and path.is_file() else ""
-    return next((each for each in found if each[2] == sha256), [*found, (path, NONE, "")][0])
+    return next((each for each in found if each.outputs[name] == sha256), [*found, NONE][0])
 
 
 def _write_through(path: Path, content: bytes | Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
 from fire_toolkit.workspace.database import STORE, content_sha256
-from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import Manifest, manifest_at, manifest_path
 from fire_toolkit.workspace.rounds import (
     campaign_rounds,
     given_by_round,
@@ -200,13 +200,13 @@ class _Look:
         inputs, absent = self.inputs(stage)
         at = manifest_path(self.root / stage.out, is_folder=stage.is_folder)
         at = self.latest_tasks(at) if stage.name == "tasks" else at
-        if not at.is_file():
-            missing = f"needs {', '.join(absent)}" if absent else "not done yet"
-            return StageState(stage, "waiting" if absent else "ready", missing)
         try:
-            manifest = read_manifest(at)
+            manifest = manifest_at(at)
         except FireError as error:
             return StageState(stage, "stale", str(error))
+        if not manifest:
+            missing = f"needs {', '.join(absent)}" if absent else "not done yet"
+            return StageState(stage, "waiting" if absent else "ready", missing)
         counts = ", ".join(f"{name} {n:,}" for name, n in manifest.counts.items() if isinstance(n, int))
         to_ask = pool_counts(self.root).get("to_ask")
         if stage.name == "tasks" and to_ask is not None and self.is_newer(manifest, _POOL):
@@ -262,7 +262,7 @@ class _Look:
         there = [at for at in (manifest_path(path, is_folder=False) for path in files) if at.is_file()]
         for at in there if (self.root / _POOL).is_file() else ():
             with suppress(FireError):
-                if not self.is_newer(read_manifest(at), _POOL):
+                if not self.is_newer(manifest_at(at), _POOL):
                     return at
         return there[0] if there else first
 

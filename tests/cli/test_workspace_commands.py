@@ -8,7 +8,7 @@ from command import Fire, rows, states
 from exports import export
 
 from examples import some
-from fire_toolkit.workspace.manifests import read_manifest
+from fire_toolkit.workspace.manifests import manifest_at
 
 
 def answer_all(root: Path, *, account: int = 1, label: str = "relevant") -> None:
@@ -96,7 +96,7 @@ def test_options_win_over_settings_and_changed_output_is_refused(fire: Fire, wor
     (workspace / "fire.toml").write_text("[pool]\ndepth = 1\n")
     for words, depth in (([], 1), (["--depth", 2], 2)):
         fire("pool", *words)
-        assert read_manifest(workspace / "pool/manifest.json").parameters["depth"] == depth
+        assert manifest_at(workspace / "pool/manifest.json").parameters["depth"] == depth
     pool = workspace / "pool/pool.csv"
     pool.write_text(pool.read_text().replace("007", "008"))
     assert "changed since `fire-toolkit pool` wrote it" in fire("tasks", code=1).stderr
@@ -111,4 +111,4 @@ def test_commands_work_from_below_and_name_inputs_from_the_root(
     monkeypatch.chdir(workspace / "runs")
     fire("pool")
     assert before == (workspace / "pool/manifest.json").read_bytes()
-    assert "collection/qrels.txt" in read_manifest(workspace / "pool/manifest.json").inputs
+    assert "collection/qrels.txt" in manifest_at(workspace / "pool/manifest.json").inputs

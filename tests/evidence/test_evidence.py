@@ -18,7 +18,7 @@ from fire_toolkit.commands import augment
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.facts import Evidence, Facts
 from fire_toolkit.evidence.making import make_evidence
-from fire_toolkit.evidence.qrels import POLICIES, augment_qrels, lift_originals, mark_sample
+from fire_toolkit.evidence.qrels import POLICIES, augment_qrels, mark_sample, originals_beside
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import evidence_beside, read_evidence, read_labels
 from fire_toolkit.formats.tables.table_text import parquet_bytes
@@ -94,7 +94,7 @@ def test_measures_read_of_evidence_what_it_was_made_of(
     def counted(table: Any) -> Any:
         return table[~table["query_id"].isin(unusable)].reset_index(drop=True) if takes_out else table
 
-    lifted = lift_originals(world.original, grade=grade)
+    lifted, _ = originals_beside(world.original, grade=grade)
     augmented, changes = augment_qrels(counted(lifted), counted(labels), policy=policy, original_grade=grade)
     if is_sample:
         augmented = mark_sample(augmented, pool.pool, pool.undrawn)

@@ -20,7 +20,7 @@ from fire_toolkit.formats.tables import delimited, table_files
 from fire_toolkit.formats.tables.delimited import delimited_bytes, delimited_text, read_delimited
 from fire_toolkit.formats.tables.tifa import read_questions
 from fire_toolkit.syntax import parse_json, parse_toml
-from fire_toolkit.workspace.manifests import read_manifest
+from fire_toolkit.workspace.manifests import manifest_at
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -311,16 +311,16 @@ LONG_NAME = "damaged manifest (a name of a file that is empty, or longer"
         (parse_toml, "[r]\na = 1\n[r]\n", "f: not TOML: ... twice ... ; a table stands once in a file: fill"),
         (read_questions, DEEP, "f: JSON"),
         (read_questions, f'[{{"id": {LONG}}}]', "f: JSON"),
-        (read_manifest, DEEP, "JSON nested too deeply"),
-        (read_manifest, '{"schema_version": ' + LONG + "}", "JSON that cannot be read"),
-        (read_manifest, "[]", "damaged manifest"),
-        (read_manifest, '{"schema_version": "1"}', "damaged manifest"),
-        (read_manifest, MANIFEST % "[]", "damaged manifest (outputs is a list); delete it"),
-        (read_manifest, MANIFEST % '{"a": 1}', "damaged manifest (a hash that is not text)"),
-        (read_manifest, MANIFEST % f'{{"{"a" * 300}": ""}}', LONG_NAME),
-        (read_manifest, MANIFEST % f'{{"{"a/" * 3000}": ""}}', LONG_NAME),
-        (read_manifest, (MANIFEST % "{}").replace(": 1,", ": 2,"), "schema 2, this version knows 1"),
-        (read_manifest, "\0", "a NUL byte"),
+        (manifest_at, MANIFEST % DEEP, "JSON nested too deeply"),
+        (manifest_at, MANIFEST % LONG, "JSON that cannot be read"),
+        (manifest_at, '["stage", "schema_version"]', "damaged manifest"),
+        (manifest_at, '{"schema_version": "1", "stage": ""}', "damaged manifest"),
+        (manifest_at, MANIFEST % "[]", "damaged manifest (Expected `object`, got `array` - at `$.outputs`)"),
+        (manifest_at, MANIFEST % '{"a": 1}', "damaged manifest (Expected `str`, got `int`"),
+        (manifest_at, MANIFEST % f'{{"{"a" * 300}": ""}}', LONG_NAME),
+        (manifest_at, MANIFEST % f'{{"{"a/" * 3000}": ""}}', LONG_NAME),
+        (manifest_at, (MANIFEST % "{}").replace(": 1,", ": 2,"), "schema 2, this version knows 1"),
+        (manifest_at, "\0", "a NUL byte"),
     ],
     ids=lambda value: str(value)[:20],
 )

@@ -17,8 +17,8 @@ from fire_toolkit.workspace import manifests as storage
 from fire_toolkit.workspace.manifests import (
     Manifest,
     finish_interrupted,
+    manifest_at,
     manifest_path,
-    read_manifest,
     verify,
     write_stage,
     writer_of,
@@ -121,7 +121,7 @@ def test_a_file_that_is_no_longer_written_is_removed(tmp_path: Path) -> None:
 
 def test_the_manifest_names_stage_parameters_inputs_and_outputs(tmp_path: Path) -> None:
     write(tmp_path, OLD)
-    manifest = read_manifest(tmp_path / "manifest.json")
+    manifest = manifest_at(tmp_path / "manifest.json")
     assert (manifest.stage, manifest.parameters, manifest.inputs) == ("pool", {"depth": 1}, {"in": "0"})
     # sha256 of "old a\n" by coreutils' sha256sum
     assert manifest.outputs["a.csv"] == "c8518d7e574626e44644fb5dd1348aec70ed95b22336992a981336f5a0c69be3"
@@ -130,7 +130,7 @@ def test_the_manifest_names_stage_parameters_inputs_and_outputs(tmp_path: Path) 
 
 NAMELESS = """{"stage": "pool", "tool_version": "0", "schema_version": 1, "inputs": {}, "parameters": {},
     "outputs": {"": "0"}}"""
-DAMAGED = ["", "[]", "{}", '{"schema_version": 99}', "\x00"]
+DAMAGED = ["", '["stage", "tool_version"]', '{"stage": 1, "schema_version": 99}', "\x00"]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_damaged_manifest_is_a_clear_error(tmp_path: Path, text: str, words: s
     path = tmp_path / "manifest.json"
     path.write_text(text)
     with pytest.raises(FormatError, match=rf"manifest\.json{words}"):
-        read_manifest(path)
+        manifest_at(path)
 
 
 @pytest.mark.parametrize("damage", ["all", "the end", "a letter"])

@@ -219,7 +219,15 @@ def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
     if names:
         with suppress(pa.ArrowInvalid, OSError):
             source = pa.BufferReader(read_bytes(path)) if is_packed else pa.OSFile(str(path))
-            table = _by_arrow(source, names, kind, above=len(above), between="\t" if "\t" in row else " ")
+            kept = {name: kind.types[name] for name in names if name in kind.types}
+            table = csv.read_csv(
+                source,
+                csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES, skip_rows=len(above)),
+                csv.ParseOptions(delimiter="\t" if "\t" in row else " ", quote_char=False),
+                csv.ConvertOptions(
+                    column_types=kept, null_values=[], include_columns=list(kept), check_utf8=True
+                ),
+            )
             found = _frame(table) if table.num_rows else None
     if found is not None:
         n_ids = compute.sum(compute.starts_with(table["query_id"], "#")).as_py()
@@ -230,16 +238,6 @@ def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
     found = _frame(_in_plain_lines(path, kind))
     assert found is not None, "plain lines hold what rows hold"
     return found
-
-
-def _by_arrow(source: Any, names: Sequence[str], kind: _Kind, *, above: int, between: str) -> Any:
-    kept = {name: kind.types[name] for name in names if name in kind.types}
-    return csv.read_csv(
-        source,
-        csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES, skip_rows=above),
-        csv.ParseOptions(delimiter=between, quote_char=False),
-        csv.ConvertOptions(column_types=kept, null_values=[], include_columns=list(kept), check_utf8=True),
-    )
 
 
 def _in_plain_lines(path: str | Path, kind: _Kind) -> Any:
