@@ -7,7 +7,6 @@ import hashlib
 import io
 import os
 import re
-import stat
 import sys
 import time
 import zlib
@@ -82,12 +81,15 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         FormatError: the file is not there, is a folder or a pipe, or cannot be read.
     """
     try:
-        check_regular(path)
         if str(path) == STDIN:
             yield sys.stdin.buffer
-        else:
-            with Path(path).open("rb") as stream:
-                yield stream
+            return
+        if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+            raise FormatError(
+                f"{path}: a pipe or a device, expected a file; save what it gives in a file first"
+            )
+        with Path(path).open("rb") as stream:
+            yield stream
     except FileNotFoundError:
         if _ADDRESS.match(str(path)):
             address = _ADDRESS.sub(r"\1://", str(path), count=1)
@@ -99,20 +101,6 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         raise FormatError(f"{path}: a folder, expected a file{holds}") from None
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def check_regular(path: str | Path) -> None:
-    """Refuse a pipe or a device, which gives its content once and may have no end; others pass.
-
-    Raises:
-        FormatError: it is one.
-        OSError: there is no such file.
-    """
-    if str(path) == STDIN:
-        return
-    mode = Path(path).stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise FormatError(f"{path}: a pipe or a device, expected a file; save what it gives in a file first")
 
 
 def paths_in(folder: Path) -> list[Path]:

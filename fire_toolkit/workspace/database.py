@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.files import check_regular, sha256_of
+from fire_toolkit.files import sha256_of
 from fire_toolkit.workspace.manifests import write_files
 
 STORE = "campaign.sqlite"
@@ -214,7 +214,8 @@ def _refuse_unreadable(path: Path) -> None:
     """
     if path.is_symlink() and not path.exists():
         raise FormatError(f"{path}: cannot be read: it leads to {path.readlink()}, which is not there")
-    check_regular(path)
+    if not (path.is_file() or path.is_dir()):
+        raise FormatError(f"{path}: a pipe or a device, expected a file")
     effective = os.access in os.supports_effective_ids
     if path.is_dir() or not os.access(path, os.R_OK, effective_ids=effective):
         reason = errno.EISDIR if path.is_dir() else errno.EACCES
