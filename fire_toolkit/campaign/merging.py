@@ -11,7 +11,7 @@ from fire_toolkit.campaign.ledger import COLUMNS
 from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.progress import has_unread_page
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
-from fire_toolkit.campaign.said import KEPT, row_of
+from fire_toolkit.campaign.said import KEPT
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FormatError
 
@@ -62,7 +62,7 @@ def merge_record(store: Store, path: Path, *, source: str | None = None) -> list
         queue = queue_named(row[at])
         if queue is not None:
             row[at] = f"{numbers.get(queue.round, queue.round)}/{queue.annotator_id}"
-    store.add_rows(row_of(row) for row in rows)
+    store.add_kept(map(tuple, rows))
     return notes
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from fire_toolkit.campaign.answer_types import ROW, UNDECODED, Row
@@ -18,18 +18,20 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.database import Database, row_sha256
 
-AS_READ = "said"  # the entry of a row that has what it says already, as `read_said` does
+# A row of the record: the values of `COLUMNS`, and behind them what it says (`SAID`) where that was read.
+Kept = tuple[Any, ...]
 KEPT = (*COLUMNS, *SAID_NAMES)  # the columns between the answer's number and the hash
 _INSERT = f"insert into answers values (?, {'?, ' * len(KEPT)}?)"
 _JOINED = "\x1f".join(["%s"] * len(KEPT))
 _LAST = "select number, sha256 from batches order by number desc limit 1"
-_SOURCE, _SEEN_AT, _PAIR, _ANSWER = map(COLUMNS.index, ("source", "seen_at", "pair_id", "answer"))
+_PLACES = ("source", "project", "seen_at", "pair_id", "answer", "updated_at", "state")
+_SOURCE, _PROJECT, _SEEN_AT, _PAIR, _ANSWER, _MOMENT, _STATE = map(COLUMNS.index, _PLACES)
 _NO_SERVERS = ("file:", "page:")
 
 
-def row_of(values: Sequence[Any]) -> dict[str, Any]:
-    """Return a row as it is added, of what the record has in its columns `KEPT`."""
-    return dict(zip(COLUMNS, values, strict=False)) | {AS_READ: tuple(values[len(COLUMNS) :])}
+def row_as(row: Kept, moment: str, state: str) -> Kept:
+    """Return a row with another time and state."""
+    return (*row[:_MOMENT], moment, state, *row[_STATE + 1 :])
 
 
 class Version(NamedTuple):
@@ -58,22 +60,23 @@ class Version(NamedTuple):
         """Whether a time is the one that it counts by, or the one that its source gave it."""
         return moment in (self.updated_at, self.changed_at)
 
-    def says(self, row: Mapping[str, Any]) -> bool:
+    def says(self, row: Kept) -> bool:
         """Whether it says what a row does, whatever else a source tells of both."""
-        if self.answer != row["answer"] and _given(self.answer) != _given(row["answer"]):
+        if self.answer != row[_ANSWER] and _given(self.answer) != _given(row[_ANSWER]):
             return False
-        return AS_READ not in row or self[-3:] == tuple(row[AS_READ][place] for place in _OF_VERSIONS[-3:])
+        said = row[len(COLUMNS) :]
+        return not said or self[-3:] == tuple(said[place] for place in _OF_VERSIONS[-3:])
 
 
 _OF_VERSIONS = [SAID_NAMES.index(name) for name in Version._fields[8:]]
 
 
-def version_of(row: Mapping[str, Any], number: int) -> Version:
-    """Return a row of the record as a version of its answer."""
-    said = row[AS_READ] if AS_READ in row else next(read_said([row["pair_id"]], [row["answer"]]))
-    own = (row[name] for name in ("state", "source", "project", "answer"))
+def version_of(row: Kept, number: int) -> Version:
+    """Return a row as a version of its answer."""
+    said = row[len(COLUMNS) :] or next(read_said([row[_PAIR]], [row[_ANSWER]]))
+    own = (row[place] for place in (_STATE, _SOURCE, _PROJECT, _ANSWER))
     told = (said[place] for place in _OF_VERSIONS)
-    return Version(row["updated_at"], row["state"] in EVENTS, row["seen_at"], number, *own, *told)
+    return Version(row[_MOMENT], row[_STATE] in EVENTS, row[_SEEN_AT], number, *own, *told)
 
 
 def _given(answer: str) -> Any:
@@ -84,20 +87,14 @@ def _given(answer: str) -> Any:
     return given, bool(content.get("was_cancelled"))
 
 
-def keep_rows(
-    db: sqlite3.Connection, rows: Sequence[Sequence[str]], as_read: Sequence[tuple[Any, ...] | None] = ()
-) -> None:
-    """Add rows of answers (`COLUMNS`) behind all that are there, with their hashes, and what each says.
-
-    as_read: what `read_said` would say of each, where that is known; none: of all it is read.
-    """
+def keep_rows(db: sqlite3.Connection, rows: Sequence[Kept]) -> None:
+    """Add rows behind all that are there, with what each says, which is read where a row has it not."""
     if not rows:
         return
     last, before = db.execute(_LAST).fetchone() or (0, b"")
-    as_read = as_read or [None] * len(rows)
-    unread = [row for row, own in zip(rows, as_read, strict=True) if own is None]
+    unread = [row for row in rows if len(row) == len(COLUMNS)]
     said = read_said([row[_PAIR] for row in unread], [row[_ANSWER] for row in unread])
-    kept = [(*row, *(next(said) if own is None else own)) for row, own in zip(rows, as_read, strict=True)]
+    kept = [(*row, *next(said)) if len(row) == len(COLUMNS) else row for row in rows] if unread else rows
     hashes = [row_sha256([_JOINED % values]) for values in kept]
     numbers = range(last + 1, last + 1 + len(rows))
     db.executemany(_INSERT, ((n, *values, own) for n, values, own in zip(numbers, kept, hashes, strict=True)))

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.campaign.ledger import COLUMNS
-from fire_toolkit.campaign.said import AS_READ, KEPT, row_of
+from fire_toolkit.campaign.said import KEPT
 from fire_toolkit.workspace.database import row_sha256
 
 
@@ -19,7 +18,7 @@ def salvage(path: Path) -> tuple[pd.DataFrame, int]:
         >>> from fire_toolkit.campaign.salvage import salvage
         >>> from fire_toolkit.campaign.store import Store
         >>> rows, n_lost = salvage(Path("campaign.sqlite"))  # doctest: +SKIP
-        >>> Store(Path("other.sqlite")).add_rows(rows.to_dict("records"))  # doctest: +SKIP
+        >>> Store(Path("other.sqlite")).add_kept(rows.itertuples(index=False, name=None))  # doctest: +SKIP
     """
     kept, n_lost = [], 0
     db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
@@ -34,7 +33,7 @@ def salvage(path: Path) -> tuple[pd.DataFrame, int]:
             is_sound = row_sha256(map(str, values)) == sha256
         except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError, TypeError):
             is_sound = False
-        kept += [row_of(values)] if is_sound else []
+        kept += [values] if is_sound else []
         n_lost += not is_sound
     db.close()
-    return pd.DataFrame(kept, columns=[*COLUMNS, AS_READ], dtype="object"), n_lost
+    return pd.DataFrame(kept, columns=KEPT, dtype="object"), n_lost

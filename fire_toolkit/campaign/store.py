@@ -34,7 +34,7 @@ from fire_toolkit.campaign.ledger import (
     after,
 )
 from fire_toolkit.campaign.page_json import BESIDE
-from fire_toolkit.campaign.said import AS_READ, Version, check_rows, keep_rows, version_of
+from fire_toolkit.campaign.said import Kept, Version, check_rows, keep_rows, row_as, version_of
 from fire_toolkit.campaign.schema import BY_ANNOTATION, SCHEMA, VERSION, VIEWS
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
@@ -42,7 +42,7 @@ from fire_toolkit.resolution.judgments import just_after
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.database import MAGIC, Database, row_sha256
 
-Row = Mapping[str, Any]  # texts, and what they say where it is known (`AS_READ`)
+Row = Mapping[str, str]  # of an answer: its `COLUMNS`
 Record = Mapping[str, Any]  # of our own page: consent, an answer, or that one was taken back
 TaskKey = tuple[str, str]  # a task's number, and its pair
 
@@ -53,6 +53,8 @@ _REMEDY = (
 )
 _AT_ONCE = 20_000
 _values = itemgetter(*COLUMNS)
+_PLACES = ("source", "project", "annotation", "updated_at", "state", "seen_at")
+_SOURCE, _PROJECT, _KEY, _MOMENT, _STATE, _SEEN_AT = map(COLUMNS.index, _PLACES)
 
 
 def time_now() -> str:
@@ -269,6 +271,10 @@ class Store:
 
     def add_answers(self, rows: Iterable[Row]) -> None:
         """Add the versions of answers that are not there, all or none, with their states."""
+        self.add_read(map(_values, rows))
+
+    def add_read(self, rows: Iterable[Kept]) -> None:
+        """Add answers as `add_answers` does, with what they say where that was read."""
         self._insert(rows, self._as_version)
 
     def add_deleted(self, rows: Iterable[Row], seen_at: str) -> None:
@@ -281,42 +287,45 @@ class Store:
         Raises:
             TableError: a state is unknown.
         """
+        self.add_kept(map(_values, rows))
+
+    def add_kept(self, rows: Iterable[Kept]) -> None:
+        """Add rows of a record as they are, as `add_rows` does."""
         self._insert(rows, self._as_row)
 
-    def _as_version(self, row: Row, versions: Sequence[Version]) -> Row | None:
+    def _as_version(self, row: Kept, versions: Sequence[Version]) -> Kept | None:
         """Return a row with its state, and with a time after those of the versions that it is later than.
 
         None: it says nothing new.
         """
-        if not versions:
-            return row if row["state"] == ANSWERED else {**row, "state": ANSWERED}
-        last, moment = versions[-1], row["updated_at"]
-        if moment > last.updated_at:
-            return {**row, "state": EDITED}
+        last, moment = versions[-1] if versions else None, row[_MOMENT]
+        if last is None or moment > last.updated_at:
+            state = EDITED if last else ANSWERED
+            return row if row[_STATE] == state else row_as(row, moment, state)
         if same := [each for each in versions if each.is_of(moment)]:
             is_back = self._shows_now and last.state == DELETED and last in same
             if not any(each.says(row) for each in ([last] if is_back else same)):
                 return self._contradicting(row, versions)
-            return {**row, "updated_at": last.updated_at, "state": RESTORED} if is_back else None
+            return row_as(row, last.updated_at, RESTORED) if is_back else None
         self._n_earlier += 1
-        return {**row, "updated_at": after(last.updated_at) if self._shows_now else moment, "state": EDITED}
+        return row_as(row, after(last.updated_at) if self._shows_now else moment, EDITED)
 
-    def _as_row(self, row: Row, versions: Sequence[Version]) -> Row | None:
+    def _as_row(self, row: Kept, versions: Sequence[Version]) -> Kept | None:
         """Return a row of another record, with another time where it contradicts one here; None: known."""
-        there = [each for each in versions if (each.source, each.project) == (row["source"], row["project"])]
-        if row["state"] in EVENTS:
-            event = (row["updated_at"], row["state"], row["seen_at"])
+        there = [each for each in versions if (each.source, each.project) == (row[_SOURCE], row[_PROJECT])]
+        if row[_STATE] in EVENTS:
+            event = (row[_MOMENT], row[_STATE], row[_SEEN_AT])
             return None if any((v.updated_at, v.state, v.seen_at) == event for v in there) else row
-        same = [each for each in there if not each.is_event and each.is_of(row["updated_at"])]
+        same = [each for each in there if not each.is_event and each.is_of(row[_MOMENT])]
         if not same:
             return row
         return None if any(v.says(row) for v in same) else self._contradicting(row, versions)
 
-    def _contradicting(self, row: Row, versions: Sequence[Version]) -> Row:
+    def _contradicting(self, row: Kept, versions: Sequence[Version]) -> Kept:
         self._n_contradicting += 1
-        return {**row, "updated_at": after(max(each.updated_at for each in versions)), "state": EDITED}
+        return row_as(row, after(max(each.updated_at for each in versions)), EDITED)
 
-    def _insert(self, rows: Iterable[Row], as_new: Callable[[Row, Sequence[Version]], Row | None]) -> None:
+    def _insert(self, rows: Iterable[Kept], as_new: Callable[[Kept, Sequence[Version]], Kept | None]) -> None:
         """Insert those of the rows that are new; each is looked at after the one before it was inserted."""
         rows = iter(rows)
         chunk = list(islice(rows, _AT_ONCE))
@@ -329,7 +338,7 @@ class Store:
             if is_indexed_last:
                 db.execute("drop index answers_by_annotation")
             while chunk:
-                names = Counter(row["annotation"] for row in chunk)
+                names = Counter(row[_KEY] for row in chunk)
                 known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
                 again = seen.intersection(names) if was_empty else names
                 if again and is_indexed_last:
@@ -337,18 +346,17 @@ class Store:
                     is_indexed_last = False
                 known |= self.versions(again) if again else {}
                 seen.update(names if was_empty else ())
-                new, as_read = [], []
+                new = []
                 for row in chunk:
-                    versions = known.get(row["annotation"])
+                    versions = known.get(row[_KEY])
                     if (found := as_new(row, versions or ())) is not None:
-                        new.append(_values(found))
-                        as_read.append(found.get(AS_READ))
-                        counts[found["state"]] += 1
+                        new.append(found)
                         if versions is not None:
                             insort(versions, version_of(found, next(numbers)))
+                counts.update(row[_STATE] for row in new)
                 if unknown := sorted(counts.keys() - set(STATES)):
                     raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
-                keep_rows(db, new, as_read)
+                keep_rows(db, new)
                 chunk = list(islice(rows, _AT_ONCE))
             if is_indexed_last:
                 db.execute(BY_ANNOTATION)

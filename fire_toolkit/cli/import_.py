@@ -269,7 +269,7 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
     asked_in = rounds_handed_out(workspace.root)
     with Store(workspace.root / STORE) as store:
         for file in files:
-            store.add_answers(new_rows(file, labels, store, name_of=name_of, known=known, asked_in=asked_in))
+            store.add_read(new_rows(file, labels, store, name_of=name_of, known=known, asked_in=asked_in))
         notes = [*notes_of(files), *understood.notes, *store.notes]
         added = Fetched(store.counts, tuple(notes))
     exports = Given()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from fire_toolkit.elsewhere.tables import (
     tool_of,
 )
 from fire_toolkit.elsewhere.values import (
+    Column,
     are_objects,
     are_of_people,
     as_it_is,
@@ -35,6 +37,7 @@ from fire_toolkit.elsewhere.values import (
     chosen_texts,
     controls_in,
     find_columns,
+    joined,
     kind_of,
     round_of,
     seconds_of,
@@ -43,7 +46,7 @@ from fire_toolkit.elsewhere.values import (
     time_of,
 )
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.tables.columns import packed_codes
+from fire_toolkit.tables.columns import first_of_each, packed_codes
 from fire_toolkit.tables.ids import is_id, spelling_of
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
@@ -216,66 +219,69 @@ class _Rows:
             self.roles["label"] = ", ".join(self.chosen)
         read_worker = author_of if tool.each else text_of_value
         read_values = partial(chosen_texts, self.chosen) if tool.each else partial(_texts, label)
-        read_states = self._read("status", self._state)
-        rejected = self._read("rejected")  # in the file, and perhaps not on the platform yet
-        states = (
-            self._state("Rejected") if no else state for no, state in zip(rejected, read_states, strict=True)
-        )
-        columns = (self._read("annotator", read_worker), self._read("label", read_values), states)
-        rows = list(zip(*columns, self._read("origin", kind_of), strict=True))
+        worker, values = self._each("annotator", read_worker), self._each("label", read_values)
+        no = self._state("Rejected")
+        rejected = self._each("rejected")  # in the file, and perhaps not on the platform yet
+        status = self._each("status", self._state)
+        state = joined(lambda is_no, state: no if is_no else state, rejected, status)
+        kind = self._each("origin", kind_of)
         if not tool.each:
-            why_not = cache(_why_not)  # of most answers it is the same
-            reasons = [why_not(*row) for row in rows]
-            self.left_out.update(filter(None, reasons))
-            rows = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
-            self._table = self._table.loc[[not reason for reason in reasons]]
-        workers = [who for who, *_ in rows]
-        is_out = {who: kept is not None and who not in kept for who in workers}
-        whys = ["left out (by --submissions)" if is_out[who] else why for who, _, (_, why), _ in rows]
-        times = self._read("time", self._of_role("time", time_of))
-        updated = [time for time, _ in times]
-        created = [time for time, _ in self._read("created", self._of_role("created", time_of))]
+            reasons = joined(_why_not, worker, values, state, kind)
+            self.left_out.update(filter(None, reasons.rows()))
+            is_in = np.array([not reason for reason in reasons.distinct], dtype=bool)[reasons.codes]
+            worker, values, state = (each.of_rows(is_in) for each in (worker, values, state))
+            self._table = self._table.loc[is_in]
+        is_out = worker.named(lambda who: kept is not None and who not in kept)
+        out = "left out (by --submissions)"
+        why = joined(lambda is_out, state: out if is_out else state[1], is_out, state)
+        times = self._each("time", self._of_role("time", time_of))
+        updated = times.named(itemgetter(0))
+        created = self._each("created", self._of_role("created", time_of)).named(itemgetter(0))
         created = created if "created" in self._at else updated
         query_ids, doc_ids = self._ids(split)
         found = {
             "query_id": query_ids,
             "doc_id": doc_ids,
-            "worker": workers,
-            "values": [() if why else values for why, (_, values, *_) in zip(whys, rows, strict=True)],
-            "why": whys,
+            "worker": worker,
+            "values": joined(lambda why, values: () if why else values, why, values),
+            "why": why,
             "created_at": created,
-            "updated_at": [time or first for time, first in zip(updated, created, strict=True)],
-            "seconds": self._read("seconds", self._of_role("seconds", seconds_of)),
-            "number": self._table.index,
-            "key": "",
-            "comment": ["" if why else text for why, text in zip(whys, self._read("comment"), strict=True)],
-            "round": self._read("round", round_of),
+            "updated_at": joined(lambda time, first: time or first, updated, created),
+            "seconds": self._each("seconds", self._of_role("seconds", seconds_of)),
+            "comment": joined(lambda why, text: "" if why else text, why, self._each("comment")),
+            "round": self._each("round", round_of),
         }
-        answers = pd.DataFrame(found, range(len(rows)), dtype="object")
+        columns: dict[str, Any] = {name: each.rows() for name, each in found.items()}
+        columns |= {"number": self._table.index, "key": ""}
+        answers = pd.DataFrame(columns, range(len(self._table)), dtype="object")
         if tool.each:
             self._name_annotations(answers)
-        n_without = sum(not has_zone for _, has_zone in times)
+        n_without = times.count(lambda time: not time[1])
         self._note("times do not say their zone; they count as UTC", n_without)
-        n_unnamed = sum(_SESSION.match(who) is not None for who in workers) * (tool.name == "Prodigy")
+        n_unnamed = worker.count(_SESSION.match) * (tool.name == "Prodigy")
         words = "answers are from unnamed sessions, so their authors are unknown; each counts as a person"
         self._note(words, n_unnamed)
         return answers
 
     def _read(self, role: str, read: Callable[[Any], Any] = text_of_value) -> list[Any]:
+        """Return what is read of each row's value."""
+        return list(self._each(role, read).rows())
+
+    def _each(self, role: str, read: Callable[[Any], Any] = text_of_value) -> Column:
         """Return what is read of each row's value, of equal texts once; an error says its row."""
         if role not in self._at:
-            return [read(self._whose.get(self.roles.get(role, "")))] * len(self._table)
+            value = self._whose.get(self.roles.get(role, ""))
+            return Column(np.zeros(len(self._table), dtype=np.int64), [read(value)])
         names, combine = self._at[role]
         columns = [self._table[name] for name in names]
-        codes = pd.factorize(packed_codes(list(map(_codes, columns))))[0]
-        rows, found = np.flatnonzero(~pd.Series(codes).duplicated()), []
-        parts = zip(*(values.iloc[rows].tolist() for values in columns), strict=True)
+        codes, rows = first_of_each(packed_codes(list(map(_codes, columns))))
+        found, parts = [], zip(*(values.iloc[rows].tolist() for values in columns), strict=True)
         for row, values in zip(rows.tolist(), parts, strict=True):
             try:
                 found.append(read(combine(*values)))
             except FireError as error:
                 raise FormatError(f"{self._path}: {self._place(row)}: {error}") from None
-        return [found[code] for code in codes.tolist()]
+        return Column(codes, found)
 
     def _place(self, row: int) -> str:
         number = self._table.index[row]
@@ -308,7 +314,7 @@ class _Rows:
             )
         return text, SKIPS[known] if SKIPS[known] == known else f"{SKIPS[known]} ({text})"
 
-    def _ids(self, split: str) -> tuple[list[str], list[str]]:
+    def _ids(self, split: str) -> tuple[Column, Column]:
         """Return the query_id and the doc_id of each row."""
 
         def read_pair(value: Any) -> tuple[str, str]:
@@ -321,12 +327,12 @@ class _Rows:
             return self._id("pair", query_id), self._id("pair", doc_id)
 
         if "pair" in self.roles:
-            pairs = self._read("pair", read_pair)
-            return [query_id for query_id, _ in pairs], [doc_id for _, doc_id in pairs]
-        texts = (value for role in ("query", "doc") for value in self._read(role, as_it_is))
+            pairs = self._each("pair", read_pair)
+            return pairs.named(itemgetter(0)), pairs.named(itemgetter(1))
+        texts = (value for role in ("query", "doc") for value in self._each(role, as_it_is).distinct)
         encode = spelling_of(list({value for value in texts if isinstance(value, str)}))
         query_ids, doc_ids = (
-            self._read(role, partial(self._id, role, encode=encode)) for role in ("query", "doc")
+            self._each(role, partial(self._id, role, encode=encode)) for role in ("query", "doc")
         )
         return query_ids, doc_ids
 

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Bools
 from fire_toolkit.elsewhere.tables import SKIP, TOOLS, FoundFile
 from fire_toolkit.errors import UsageError
+from fire_toolkit.tables.columns import PAIR, codes_of, first_of_each, packed_codes
 
 _SHOWN = 5
 NO_VOTE = "no vote"
@@ -100,16 +103,17 @@ def understand(
     answers = pd.concat(parts, ignore_index=True)
     by_label, unmapped, used, is_vote = _meant(answers, labels)
     people = answers["worker"].where(answers["worker"] != "", "#" + answers["path"] + "#" + answers["key"])
-    pairs = [answers["query_id"], answers["doc_id"]]
-    n_votes = people.where(is_vote).groupby(pairs, sort=False).nunique().value_counts()
+    pair, first = first_of_each(packed_codes([codes_of(answers[name]) for name in PAIR]))
+    votes = pd.DataFrame({"pair": pair, "person": codes_of(people)})[is_vote].drop_duplicates()
+    n_votes = np.bincount(votes["pair"], minlength=len(first))
     is_odd = {role: ~answers[f"{role}_id"].isin(ids) for role, ids in known.items() if ids is not None}
     odd = {role: answers[f"{role}_id"][are_odd].unique().tolist() for role, are_odd in is_odd.items()}
     n_strange = int(pd.DataFrame(is_odd, answers.index).any(axis=1).sum())
     record = {
         "files": [_record_of(file) for file in files],
         "people": int(people.nunique()),
-        "pairs": int(n_votes.sum()),
-        "pairs_by_votes": {str(count): int(n) for count, n in sorted(n_votes.items())},
+        "pairs": len(first),
+        "pairs_by_votes": {str(votes): n for votes, n in sorted(Counter(n_votes.tolist()).items())},
         "labels": {label: dict(values.most_common()) for label, values in by_label.items()},
         "without_label": dict(unmapped),
         "unknown_ids": {role: len(odd.get(role, ())) for role in known},
@@ -140,24 +144,25 @@ def understand(
 
 def _meant(
     answers: pd.DataFrame, labels: Labels
-) -> tuple[dict[str, Counter[str]], Counter[str], set[str], pd.Series]:
+) -> tuple[dict[str, Counter[str]], Counter[str], set[str], Bools]:
     """Return label → what was said → answers; values without a label; all values; what is a vote."""
-    given = list(zip(answers["values"], answers["tool"], strict=True))
-    meanings = {each: labels.of(*each) for each in dict.fromkeys(given)}
-    votes = {each for each, meant in meanings.items() if meant and len(meant) == 1 and meant[0] != SKIP}
-    by_label: dict[str, Counter[str]] = {}
-    unmapped, used = Counter[str](), set()
-    for (each, why), n in Counter(zip(given, answers["why"], strict=True)).items():
-        values, tool = each
+    names = ["values", "tool", "why"]
+    code, first = first_of_each(packed_codes([codes_of(answers[name]) for name in names]))
+    counts = np.bincount(code, minlength=len(first)).tolist()
+    distinct = list(answers[names].iloc[first].itertuples(index=False, name=None))
+    is_vote, by_label = np.zeros(len(first), dtype=bool), dict[str, Counter[str]]()
+    unmapped, used = Counter[str](), set[str]()
+    for place, ((values, tool, why), n) in enumerate(zip(distinct, counts, strict=True)):
         used |= {text for control, value in values for text in (value, f"{control}:{value}")}
-        meant = meanings[each]
+        meant = labels.of(values, tool)
         if meant is None:
             unknown = (value for control, value in values if labels.label(control, value, tool) is None)
             unmapped.update(dict.fromkeys(unknown, n))
         else:
+            is_vote[place] = len(meant) == 1 and meant[0] != SKIP
             said = " + ".join(value for _, value in values) or why or "nothing answered"
-            by_label.setdefault(meant[0] if each in votes else NO_VOTE, Counter())[said] += n
-    return by_label, unmapped, used, pd.Series([each in votes for each in given], dtype="bool")
+            by_label.setdefault(meant[0] if is_vote[place] else NO_VOTE, Counter())[said] += n
+    return by_label, unmapped, used, is_vote[code]
 
 
 def _record_of(file: FoundFile) -> dict[str, Any]:

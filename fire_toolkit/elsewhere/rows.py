@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hmac
-import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache, partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.campaign.ledger import ANSWERED, answer_text
-from fire_toolkit.campaign.said import AS_READ, Version, read_said
-from fire_toolkit.campaign.schema import SAID_NAMES
+from fire_toolkit.campaign.said import KEPT, Kept, Version, read_said, row_as
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.campaign.votes import DELETED
@@ -24,18 +21,15 @@ from fire_toolkit.elsewhere.meaning import Labels, Values
 from fire_toolkit.elsewhere.tables import SKIP, FoundFile
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
-from fire_toolkit.tables.columns import PAIR, codes_of, listed, packed_codes
+from fire_toolkit.tables.columns import PAIR, codes_of, first_of_each, listed, packed_codes
 
 PEOPLE_KEY = "people.key"  # of pseudonyms, in a workspace's private folder
 SOURCES = BY_TABLE, BY_SERVER = ("table", "labelstudio")  # whose people are told apart, where nobody names it
 WHERE = "elsewhere"  # the entry of a row's answer that says with which tool it was given
-_WORDS = ("values", "why", "comment")  # what an answer says, in many rows the same
-_TOLD = ("created_at", "updated_at", "seconds", "number", "round")
 _MILLISECONDS = len("2026-03-02T09:23:56.123")
-_MOMENT, _ROUND = map(SAID_NAMES.index, ("changed_at", "round_said"))
-_COMPARED = {
-    name: SAID_NAMES.index(name) for name in ("label", "no_vote", "comment", "created_at", "duration_s")
-}
+_PLACES = ("annotation", "updated_at", "pair_id", "annotator_id", "changed_at", "round_said")
+_KEY, _MOMENT, _PAIR, _WHO, _CHANGED, _ROUND = map(KEPT.index, _PLACES)
+_COMPARED = {name: KEPT.index(name) for name in ("label", "no_vote", "comment", "created_at", "duration_s")}
 
 
 def pseudonym_of(worker: str, *, key: bytes, source: str) -> str:
@@ -58,8 +52,8 @@ def new_rows(
     name_of: Callable[[str], str],
     known: Mapping[str, Collection[str] | None],
     asked_in: Mapping[str, int],
-) -> Iterator[dict[str, Any]]:
-    """Yield a row of the ledger for each answer at a pair of the collection that says something new.
+) -> Iterator[Kept]:
+    """Yield a row of the record for each answer at a pair of the collection that says something new.
 
     A file that was read before gives none. An answer that says something else at the same time (its value is
     mapped to another label now, its work was rejected since, it is said to be of another round) becomes a
@@ -75,70 +69,102 @@ def new_rows(
         asked_in: pair → the round that asked it last, which a new answer is of where the file says none; 1
             for others.
     """
-    answers, seen_at = file.answers, store.now()
+    seen_at, is_round_known = store.now(), file.is_round_known
     for role, ids in known.items():
-        answers = answers if ids is None else answers[answers[f"{role}_id"].isin(ids)]
-    answers = answers.sort_values(["updated_at", "number"], kind="stable")
-    persons, keys = _keys(answers, name_of)
+        if ids is not None:
+            file = file._replace(answers=file.answers[file.answers[f"{role}_id"].isin(ids)])
+    if file.answers.empty:
+        return
+    columns = _columns(file, labels, seen_at, name_of=name_of, asked_in=asked_in)
+    keys = columns[_KEY]
     versions = store.versions(keys) if store.has_answers() else {}
-    said_of, is_round_known = cache(partial(_said, labels, file.tool)), file.is_round_known
+    rows = zip(*columns, strict=False)  # of the same value in all rows there is no end
+    if not versions:
+        yield from rows
+        return
+    new, redone = [], set()
+    for row in rows:
+        there = versions.get(row[_KEY], ())
+        if there and not is_round_known:
+            row = (*row[:_ROUND], there[-1].round_said, *row[_ROUND + 1 :])
+        is_new = not there or _is_other(row, there, is_round_known=is_round_known)
+        if is_new and row[_MOMENT] == seen_at:
+            redone.add((row[_WHO], row[_PAIR]))
+        new.append((row, is_new, there[-1].updated_at if there else ""))
+    for row, is_new, last in new:
+        if is_new or (row[_MOMENT] == seen_at and (row[_WHO], row[_PAIR]) in redone):
+            yield _later(row, last, seen_at) if last else row
+
+
+def _columns(
+    file: FoundFile,
+    labels: Labels,
+    seen_at: str,
+    *,
+    name_of: Callable[[str], str],
+    asked_in: Mapping[str, int],
+) -> list[Any]:
+    """Return the answers of a file as the columns of the record, oldest first."""
+    answers = file.answers.sort_values(["updated_at", "number"], kind="stable")
     source = f"{file.tool} of one person" if file.roles.get("annotator") == BY_FILE else Path(file.path).name
-    same = {"source": f"file:{source}", "project": "", "state": ANSWERED, "seen_at": seen_at}
-    same |= {"task": "", "queue": ""}
-
-    def entries() -> Iterator[tuple[tuple[str, str], str, str, list[Any], bool]]:
-        """Yield who gave each answer to which pair, its key, what it says, and whether that is new."""
-        parts = (zip(*map(answers.get, names), strict=True) for names in (_WORDS, _TOLD, PAIR))
-        for person, key, words, told, pair in zip(persons, keys, *parts, strict=True):
-            created_at, updated_at, seconds, number, in_round = told
-            there = versions.get(key, ())
-            if not is_round_known:
-                in_round = there[-1].round_said if there else asked_in.get(person[1], 1)
-            answer, meant, fault = said_of(*words)
-            times = (created_at, updated_at or seen_at, None if math.isnan(seconds) else seconds)
-            said = [*pair, number, *meant, *times, None, "", None, in_round, 1, fault]
-            is_new = not there or _is_other(said, there, is_round_known=is_round_known)
-            yield person, key, answer, said, is_new
-
-    found = entries() if versions else ()
-    redone = {who for who, _, _, said, is_new in found if is_new and said[_MOMENT] == seen_at}
-    for person, key, answer, said, is_new in entries():
-        if not is_new and (said[_MOMENT] != seen_at or person not in redone):
-            continue
-        if key in versions:
-            said[_MOMENT] = _as_version(said[_MOMENT], versions[key][-1].updated_at, seen_at)
-        yield {
-            **same,
-            "annotation": key,
-            "updated_at": said[_MOMENT],
-            "pair_id": person[1],
-            "annotator_id": person[0],
-            "answer": answer,
-            AS_READ: tuple(said),
-        }
-
-
-def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return who gave each answer to which pair, and its key, counted within one person and pair."""
-    pseudonym, n_seen = cache(name_of), Counter[tuple[str, str]]()
-    workers = zip(answers["worker"].tolist(), answers["number"].tolist(), strict=True)
-    names = [pseudonym(who) if who else f"{DELETED}{number}" for who, number in workers]
-    codes = packed_codes([codes_of(answers[name]) for name in PAIR])
-    places, distinct = np.unique(codes, return_index=True, return_inverse=True)[1:]
-    of_distinct = listed(pair_ids(*(answers[name].iloc[places] for name in PAIR)))
-    persons, keys = (
-        [(name, of_distinct[place]) for name, place in zip(names, distinct.tolist(), strict=True)],
-        [],
+    names, pairs, keys = _keys(answers, name_of)
+    codes = [codes_of(answers[name]) for name in ("values", "why", "comment")]
+    code, first = first_of_each(packed_codes(codes))
+    distinct = answers[["values", "why", "comment"]].iloc[first]
+    said = [_said(labels, file.tool, *each) for each in distinct.itertuples(index=False, name=None)]
+    answer, label, no_vote, flags, comment, origin, controls, fault = (
+        np.fromiter(each, dtype=object, count=len(said))[code].tolist() for each in zip(*said, strict=True)
     )
-    for person, key in zip(persons, answers["key"].tolist(), strict=True):
-        n_seen[person] += 1
-        keys.append(f"{person[0]}#{person[1]}#{key or n_seen[person]}")
-    return persons, keys
+    seconds = answers["seconds"].to_numpy(dtype="object", copy=True)
+    seconds[np.isnan(seconds.astype(np.float64))] = None
+    rounds = answers["round"].tolist()
+    if not file.is_round_known and asked_in:
+        rounds = [asked_in.get(pair, 1) for pair in pairs]
+    moments = answers["updated_at"].where(answers["updated_at"] != "", seen_at).tolist()
+    columns = {
+        "source": repeat(f"file:{source}"),
+        "annotation": keys,
+        "state": repeat(ANSWERED),
+        "seen_at": repeat(seen_at),
+        "pair_id": pairs,
+        "annotator_id": names,
+        "answer": answer,
+        "query_id": answers["query_id"].tolist(),
+        "doc_id": answers["doc_id"].tolist(),
+        "id": answers["number"].tolist(),
+        "label": label,
+        "no_vote": no_vote,
+        "flags": flags,
+        "comment": comment,
+        "origin": origin,
+        "controls": controls,
+        "created_at": answers["created_at"].tolist(),
+        "duration_s": seconds.tolist(),
+        "page": repeat(None),
+        "page_s": repeat(None),
+        "round_said": rounds,
+        "is_elsewhere": repeat(1),
+        "fault": fault,
+    } | dict.fromkeys(("updated_at", "changed_at"), moments)
+    return [columns.get(name, repeat("")) for name in KEPT]
 
 
-def _said(
-    labels: Labels, tool: str, values: Values, why: str, comment: str
-) -> tuple[str, Sequence[Any], str | None]:
+def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[str], list[str], list[str]]:
+    """Return who gave each answer, to which pair, and its key, counted within one person and pair."""
+    person, workers = pd.factorize(answers["worker"])
+    names = np.fromiter((who and name_of(who) for who in workers), dtype=object, count=len(workers))[person]
+    is_nobody = (answers["worker"] == "").to_numpy()
+    names[is_nobody] = [f"{DELETED}{number}" for number in answers["number"][is_nobody]]
+    pair, first = first_of_each(packed_codes([codes_of(answers[name]) for name in PAIR]))
+    distinct = listed(pair_ids(*(answers[name].iloc[first] for name in PAIR)))
+    pairs = np.fromiter(distinct, dtype=object, count=len(distinct))[pair].tolist()
+    given = pd.Series(packed_codes([codes_of(pd.Series(names)), pair]))
+    numbers = (given.groupby(given).cumcount() + 1).tolist()
+    each = zip(names.tolist(), pairs, answers["key"].tolist(), numbers, strict=True)
+    return names.tolist(), pairs, [f"{who}#{at}#{key or n}" for who, at, key, n in each]
+
+
+def _said(labels: Labels, tool: str, values: Values, why: str, comment: str) -> Sequence[str | None]:
     """Return what the record keeps of an answer's values, why it is no vote, and its comment.
 
     That is as they were given, then label, no_vote, flags, comment, origin and controls as it has them of
@@ -151,21 +177,24 @@ def _said(
     content = {"id": 0, "result": [*([] if is_skip or not meant else result), *beside]}
     ((_, _, _, *columns, fault),) = read_said([""], [answer_text(content | {"was_cancelled": is_skip})])
     given = {"given": values, WHERE: tool} | ({COMMENT: words} if words else {})
-    return answer_text(given), columns[:6], fault
+    return [answer_text(given), *columns[:6], fault]
 
 
-def _is_other(said: Sequence[Any], versions: Sequence[Version], *, is_round_known: bool) -> bool:
+def _is_other(row: Kept, versions: Sequence[Version], *, is_round_known: bool) -> bool:
     """Whether an answer says something else than its last version, and is none of the versions before it."""
-    moment, last = said[_MOMENT], versions[-1]
-    if [getattr(last, name) for name in _COMPARED] == [said[place] for place in _COMPARED.values()] and not (
-        is_round_known and said[_ROUND] != last.round_said
+    moment, last = row[_MOMENT], versions[-1]
+    if [getattr(last, name) for name in _COMPARED] == [row[place] for place in _COMPARED.values()] and not (
+        is_round_known and row[_ROUND] != last.round_said
     ):
         return False
     is_before = moment[:_MILLISECONDS] < last.updated_at[:_MILLISECONDS]
     return not (is_before and moment in {each.updated_at for each in versions})
 
 
-def _as_version(moment: str, last: str, seen_at: str) -> str:
-    """Return the time of a version, which no other of its answer has; last: that of the last one."""
+def _later(row: Kept, last: str, seen_at: str) -> Kept:
+    """Return a version of an answer with a time that no other of it has; last: that of the last one."""
+    moment = row[_MOMENT]
     own, before = moment[:_MILLISECONDS], last[:_MILLISECONDS]
-    return moment if own > before or (own < before and moment != seen_at) else just_after(last)
+    moment = moment if own > before or (own < before and moment != seen_at) else just_after(last)
+    row = row_as(row, moment, ANSWERED)
+    return (*row[:_CHANGED], moment, *row[_CHANGED + 1 :])
