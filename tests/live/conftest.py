@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _on_server(item: pytest.Item) -> bool:
-    return "one_live_server" in getattr(item, "fixturenames", ())
+    return "live_program" in getattr(item, "fixturenames", ())
 
 
 def _in_memory() -> str | None:

@@ -220,7 +220,7 @@ def test_the_instructions_are_left_by_a_key_from_inside(opened: Opened) -> None:
         focus_on(browser, "instructions i")
         browser.press(ENTER)
         browser.wait_for_element("#instructions:not([hidden])")
-        text = "return document.getElementById('instructions').contentDocument.body.innerText"
+        text = "return document.getElementById('instructions').contentDocument.body?.innerText"
         browser.wait_for("its text", lambda: "relevant" in (browser.run(text) or ""))
         hears = "return document.getElementById('instructions').contentWindow.onkeydown !== null"
         browser.wait_for("its keys", lambda: browser.run(hears))
