@@ -10,7 +10,7 @@ DEMO ?= fire-demo
 # Python compiles what is imported; pip would compile all that is installed, twice as much as is ever used.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test quick thorough live loaders site lint types unit wheel bench clean
+.PHONY: demo test quick thorough live live-server live-pages loaders site lint types unit wheel bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/fire-toolkit demo --out $(DEMO)
@@ -57,7 +57,10 @@ site: $(VENV)/.docs
 # Against the real Label Studio (installed on first use, 1 GB) and in Chromium: one process has the server, and the
 # other the pages that need none.
 live: $(VENV)/.dev site
-	FIRE_LIVE=1 $(BIN)/pytest -n 2 --dist loadgroup tests/live
+	$(MAKE) --jobs=2 --output-sync=target live-server live-pages
+
+live-server live-pages: $(VENV)/.dev
+	FIRE_LIVE=1 $(BIN)/pytest -m "$(if $(findstring server,$@),server,not server)" tests/live
 
 # The pictures of the pages that annotators see, in docs/images; look at them before they are committed.
 .PHONY: pictures

@@ -24,19 +24,15 @@ from live_server import LiveServer, clips, installed  # noqa: E402
 from fire_toolkit.labelstudio.local_server import LOG, stop_server  # noqa: E402
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE not in item.path.parents:
             continue
         if os.environ.get("FIRE_LIVE") != "1":
             item.add_marker(pytest.mark.skip(reason="needs the real Label Studio: set FIRE_LIVE=1"))
-        item.add_marker(pytest.mark.xdist_group("server" if _on_server(item) else item.path.stem))
-    # One process has the server, and begins with its tests, which take longest; the other has the rest.
-    items.sort(key=lambda item: HERE not in item.path.parents or not _on_server(item))
-
-
-def _on_server(item: pytest.Item) -> bool:
-    return "live_program" in getattr(item, "fixturenames", ())
+        if "live_program" in getattr(item, "fixturenames", ()):
+            item.add_marker("server")
 
 
 def _in_memory() -> str | None:
