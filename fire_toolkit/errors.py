@@ -28,11 +28,7 @@ class FireError(Exception):
 
 
 class FileNote(UserWarning):
-    """Something that was left out when files were read; commands print it as a note."""
-
-
-class PluginNote(FileNote):
-    """A plug-in that was left out of a list, because it cannot be used."""
+    """Something that was left out when files or plug-ins were read; commands print it as a note."""
 
 
 class FormatError(FireError):

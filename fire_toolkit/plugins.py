@@ -16,7 +16,7 @@ from operator import attrgetter
 from traceback import walk_tb
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from fire_toolkit.errors import PluginError, PluginNote, UsageError
+from fire_toolkit.errors import FileNote, PluginError, UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -78,7 +78,7 @@ class Registry(Mapping[str, T]):
             raise UsageError(f"{self.thing} {name!r} is unknown; expected one of {', '.join(self)}") from None
 
     def added(self) -> dict[str, T]:
-        """Return what plug-ins add, by name; one that cannot be used is left out, with a `PluginNote`."""
+        """Return what plug-ins add, by name; one that cannot be used is left out, with a `FileNote`."""
         found = {}
         for name in _entry_points(self.group):
             try:
@@ -86,7 +86,7 @@ class Registry(Mapping[str, T]):
                     raise PluginError(f"{self._where(name)}: the name is that of a built-in one")
                 found[name] = self._load(name)
             except PluginError as error:
-                warnings.warn(f"left out {error}", PluginNote, stacklevel=2)
+                warnings.warn(f"left out {error}", FileNote, stacklevel=2)
         return found
 
     def __iter__(self) -> Iterator[str]:

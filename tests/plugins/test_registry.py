@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command import run
 
-from fire_toolkit.errors import PluginError, PluginNote, UsageError
+from fire_toolkit.errors import FileNote, PluginError, UsageError
 from fire_toolkit.measures import list_measures, parse_measure
 from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.plugins import failed_plugin
@@ -55,7 +55,7 @@ def test_a_broken_plug_in_is_one_line(install: Install, module: str, point: str,
     with pytest.raises(PluginError) as raised:
         parse_measure(f"{point}@4")
     assert str(raised.value) == line
-    with pytest.warns(PluginNote) as noted:
+    with pytest.warns(FileNote) as noted:
         assert point not in [definition.name for definition in list_measures()]
     assert str(noted[0].message) == f"left out {line}"
     assert run("measures").stderr == f"note: left out {line}\n"
@@ -86,7 +86,7 @@ def test_others_are_not_loaded_when_one_is_asked_for_by_name(install: Install) -
 def test_a_built_in_name_cannot_be_taken(install: Install) -> None:
     install("extra", "R = 1", measures="R = extra:R")
     assert parse_measure("R@4").definition is MEASURES.built_in["R"]
-    with pytest.warns(PluginNote, match="left out measure 'R' of extra 1.0: the name is that of a built-in"):
+    with pytest.warns(FileNote, match="left out measure 'R' of extra 1.0: the name is that of a built-in"):
         assert set(MEASURES) == set(MEASURES.built_in)
 
 
@@ -96,7 +96,7 @@ def test_two_plug_ins_of_one_name_are_both_left_out(install: Install) -> None:
     said = "measure 'Full' of first 1.0 and second 1.0: two plug-ins of one name; uninstall one of them"
     with pytest.raises(PluginError, match=said):
         parse_measure("Full@4")
-    with pytest.warns(PluginNote, match=f"left out {said}"):
+    with pytest.warns(FileNote, match=f"left out {said}"):
         assert "Full" not in list(MEASURES)
 
 
