@@ -126,8 +126,7 @@ def _refuse_while_out(
         if len(items.merge(tables["items.tsv"][parts])) == len(items):
             return
     raise UsageError(
-        f"{folder}: tasks of this collection are out, so it is not replaced but for where items lie; "
-        "make another workspace for another collection (`fire-toolkit init`), or name another --out"
+        f"{folder}: tasks of this collection are out; another one needs another --out or workspace"
     )
 
 

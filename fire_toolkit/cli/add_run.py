@@ -47,7 +47,9 @@ def add_run(
     depth: Annotated[int, Option(least=1)] = 100,
     allow: Annotated[str, Option(metavar="LIST")] = "",
     similarity: Literal["dot", "cosine", "l2"] | None = None,
-    candidates: Annotated[Literal["similarity", "distance"] | None, Option(("--scores",))] = None,
+    candidates: Annotated[
+        Literal["similarity", "distance"] | None, Option(("--scores",), apart=("similarity",))
+    ] = None,
     mask: _File = None,
     out: Annotated[str | None, Option(metavar="DIR")] = None,
     as_json: bool,
@@ -80,8 +82,6 @@ def add_run(
         mask: Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).
         out: Folder for the runs. [default: the workspace's runs/]
     """
-    if candidates and similarity:
-        raise click.UsageError("--scores and --similarity are of two kinds of FILEs; leave one of them out")
     is_pair = similarity is not None and len(files) == 2
     if run_id is not None and len(files) > 1 and not is_pair:
         raise click.UsageError("--id names one run; add several files one by one")
@@ -159,10 +159,8 @@ def _write(
     own = {name: inputs.hashes.get(name) for name in names}
     if before and not before.inputs.keys() & own and not {*before.inputs.values()} & {*own.values()}:
         if request.run_id is None:
-            raise UsageError(
-                f"{' and '.join(map(str, files))}: {out} is the run of another file; give this one a name of "
-                f"its own (--name), or replace that one by --name {run_id}"
-            )
+            words = f"{' and '.join(map(str, files))}: {out} is the run of another file"
+            raise UsageError(f"{words}; --name NAME, or --name {run_id} to replace it")
         say(f"note: {out} was the run of another file, which this one replaces")
     parameters = {
         "top": request.depth,
@@ -202,11 +200,9 @@ def _tell(path: Path, result: Ingested, inputs: Given, *, as_json: bool) -> None
     if len(strange := docs[~docs.isin(known)]):
         keys = set(map(id_key, known))
         n_alike = sum(id_key(doc) in keys for doc in strange)
-        alike = f"; {n_alike:,} differ from an item only in case, zeros or composed letters"
-        say(
-            f"note: {n_of(len(strange), 'doc')} of {len(docs):,} are no items of {items} and count as not "
-            f"relevant ({', '.join(strange[:3])}){alike if n_alike else ''}: check the run's ids"
-        )
+        alike = f", {n_alike:,} but for case, zeros or composed letters" if n_alike else ""
+        words = f"{n_of(len(strange), 'doc')} of {len(docs):,} no items of {items}, so not relevant"
+        say(f"note: {words} ({', '.join(strange[:3])}{alike}): check the run's ids")
 
 
 _SIDES = {"queries-rows": "rows are queries", "queries-columns": "columns are queries"}

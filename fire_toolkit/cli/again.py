@@ -133,11 +133,9 @@ class Again:
         if not is_spent.any() or (is_said and is_spent.all()):
             return planned
         if is_said:
-            say(
-                f"note: {n_of(int(is_spent.sum()), 'pair')} left out that every annotator has seen "
-                f"(first: {' '.join(planned.pool.loc[is_spent, PAIR].iloc[0])}); name somebody else with "
-                "--annotator"
-            )
+            words = f"{n_of(int(is_spent.sum()), 'pair')} left out that every annotator has seen"
+            first = " ".join(planned.pool.loc[is_spent, PAIR].iloc[0])
+            say(f"note: {words} (first: {first}); name somebody else with --annotator")
         spent = spent[pair_rows(spent, self.unanswered) < 0]
         return plan(waiting=pd.concat([self.waiting, spent]))
 
@@ -192,10 +190,7 @@ def draw_for_experts(given: Given, budget: int | None) -> None:
         raise UsageError(f"--ask {MARK} writes into {folder}, where `import` and `score` look for it")
     drawn = folder / Path(SAMPLE).name
     if drawn.exists():
-        raise UsageError(
-            f"{drawn}: there is a sample, and experts may have its sheet; move the folder away to "
-            "draw another"
-        )
+        raise UsageError(f"{drawn}: experts may have its sheet; move the folder away to draw another sample")
     seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
     if (path := made_file("pool/pool.csv")) is None:
         raise UsageError("pool/pool.csv: not made yet; the ranks of labelled pairs are in it")

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import click
-
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, add_moves, write_retired
 from fire_toolkit.campaign.rounds import count_moved, moved_rounds
 from fire_toolkit.campaign.views import free_tasks
@@ -23,7 +21,7 @@ from fire_toolkit.cli.campaigns import (
     refuse_retired,
     used_connection,
 )
-from fire_toolkit.cli.common import n_of, say
+from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.here import say_next, setting_or_default, workspace_lock
 from fire_toolkit.cli.pull import carrier_of, pull_once
 from fire_toolkit.cli.status import say_following
@@ -31,7 +29,6 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.labelstudio.accounts import ACTIVE, OWNER, Accounts, Annotator, read_register
-from fire_toolkit.results import drawn_text
 
 
 def add(
@@ -78,9 +75,8 @@ def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="P
         write_retired(campaign.root, gone)
         for carrier in sorted(carriers - {BY_HAND, BY_SERVER}):
             carrier_of(carrier, campaign.root).retire(gone)
-    campaign = begun_here()
     left: dict[str, int] = {}
-    if campaign:
+    if campaign := begun_here():
         with campaign.store() as store:
             left = free_tasks(store, campaign.retired)
     if n_left := sum(left.get(name, 0) for name in names):
@@ -124,27 +120,22 @@ def reassign(
         refuse_file_names(wanted)
     register = {row.pseudonym for row in read_register(private_folder()) if row.state in (ACTIVE, OWNER)}
     if BY_SERVER in campaign.carriers and (others := [name for name in wanted if name not in register]):
-        raise UsageError(
-            f"{others[0]} has no active account on the server; create it: fire-toolkit annotators add "
-            f"{others[0]}"
-        )
+        raise UsageError(f"{others[0]} has no active account; fire-toolkit annotators add {others[0]}")
     seed, gone = int(setting_or_default(None, "tasks", "seed")), campaign.retired
     with campaign.store() as store:
         moved = moved_rounds(campaign.rounds, store, names, wanted, retired=gone, seed=seed)
         n_free = sum(free_tasks(store, names).values())
     counts = count_moved(moved, wanted)
-    n_left = n_free - counts["moved"] if names else 0
     words = ", ".join(f"{name} {n:,}" for name, n in counts["to"].items())
     words = f"{n_of(counts['moved'], 'task')} moved: {words}"
-    if n_left:
+    if names and (n_left := n_free - counts["moved"]):
         words += f"; {n_left:,} stay where they are: {', '.join(wanted)} have seen these pairs"
-    if not dry_run:
-        for entry, moves in moved:
-            add_moves(campaign.root, entry.number, moves)
-    say(words)
     if dry_run:
-        say("nothing was written")
+        say(f"{words}\nnothing was written")
         return
+    for entry, moves in moved:
+        add_moves(campaign.root, entry.number, moves)
+    say(words)
     deliver_files()
     say_following()
 
@@ -158,8 +149,7 @@ def _refuse_strangers(campaign: Begun, names: Sequence[str]) -> None:
 
 
 def _print(rows: Sequence[Annotator], keys: tuple[str, ...]) -> None:
-    cells = [[getattr(row, key) for key in keys] for row in rows]
-    click.echo(drawn_text(cells, keys, "table", align="left"), nl=False)
+    draw_rows([[getattr(row, key) for key in keys] for row in rows], keys, align="left")
 
 
 COMMANDS = (add, retire, reassign)

@@ -19,10 +19,10 @@ from fire_toolkit.cli.here import (
     setting_or_default,
     workspace_path,
 )
-from fire_toolkit.cli.pool_readers import answers_of_judge
+from fire_toolkit.cli.pool_readers import answers_of_judge, no_grades
 from fire_toolkit.cli.readers import counted
 from fire_toolkit.commands.types import Asked
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.item_files import item_file_hashes
@@ -55,10 +55,8 @@ def judgments_from(path: Path) -> Judgments:
         key = list(check_judgments.spec.key)
         answers = superseded.merge(judgments[[*key, "label"]], on=key, suffixes=("", "_now"))
         n_other = int((answers["label"] != answers["label_now"]).sum())
-        say(
-            f"note: {path}: {len(superseded):,} earlier answers of an annotator to the same pair left out, "
-            f"{n_other:,} of them with another label than the one that counts"
-        )
+        words = f"{len(superseded):,} earlier answers of an annotator to the same pair left out"
+        say(f"note: {path}: {words}, {n_other:,} of them with another label than the one that counts")
     return judgments
 
 
@@ -83,10 +81,17 @@ def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
     return rules
 
 
-def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
-    """Return the grades of the labels found: by `rules_of`, or as they spell."""
+def grades_of(judgments: Judgments, guideline: str | None, needed_in: object = None) -> Grades | None:
+    """Return the grades of the labels found: by `rules_of`, or as they spell; else None.
+
+    Raises:
+        UsageError: a label has none, and they are needed, see `no_grades`.
+    """
     counts = {str(label): int(n) for label, n in judgments["label"].value_counts().items()}
-    return choose_grades(counts, guideline=rules_of(judgments, guideline))
+    found = choose_grades(counts, guideline=rules_of(judgments, guideline))
+    if found is None and needed_in is not None:
+        raise no_grades(counts, needed_in)
+    return found
 
 
 def level_of(judgments: Judgments, guideline: str | None) -> str:
@@ -105,6 +110,11 @@ TABLES.update(
     judged_by=lambda given: rules_of(given.judgments, given.values.get("guideline")),
     # The judgments of the pairs and queries that count, and the level of their labels.
     counted_judgments=lambda given: counted(given, given.own.pairs(given.judgments, "judgments")),
+    # The grades of the labels of the judgments, and of those in a pilot.
+    grades=lambda given: grades_of(given.judgments, given.values.get("guideline"), given.needed("judgments")),
+    grades_of_pilot=lambda given: (
+        None if given.pilot is None else grades_of(given.pilot, None, given.values["pilot"])
+    ),
     level=lambda given: level_of(given.judgments, given.values.get("guideline")),
     # The hash of the guideline that annotators were shown, where the judgments' manifest has it.
     shown_sha256=lambda given: writer_of(given.needed("judgments")).parameters.get("guideline_sha256"),
@@ -173,18 +183,6 @@ def without_excluded(given: Given, *, is_said: bool) -> Judgments:
 
 
 @reads
-def grades(given: Given) -> Grades:
-    """The grades of the labels of the judgments; a usage error where labels have none."""
-    path, found = given.needed("judgments"), grades_of(given.judgments, given.values.get("guideline"))
-    if found is None:
-        labels = ", ".join(sorted(given.judgments["label"].unique())[:5])
-        raise UsageError(
-            f"{path}: no grade is known for labels {labels}; name their guideline with --guideline"
-        )
-    return found
-
-
-@reads
 def unheard(given: Given) -> pd.DataFrame:
     """The pairs that nobody has judged but who is excluded."""
     judged: pd.DataFrame = given.all_judgments[PAIR].drop_duplicates(ignore_index=True)
@@ -233,9 +231,9 @@ def controls_given(given: Given) -> pd.DataFrame | None:
     for relevance in sorted(set(known["relevance"])):
         found = [label for label, grade in grades_of_labels.items() if grade == relevance]
         if len(found) != 1:
+            labels = ", ".join(found) or "no label"
             raise UsageError(
-                f"{path}: relevance {relevance} is the grade of {len(found)} labels "
-                f"({', '.join(found) or 'none'}); expected one; give a table with query_id, doc_id and label"
+                f"{path}: relevance {relevance} is the grade of {labels}; expected a column label"
             )
         spelled[int(relevance)] = found[0]
     return known[PAIR].assign(label=known["relevance"].map(spelled).astype("str"))
@@ -271,20 +269,6 @@ def seconds_so_far(given: Given) -> float:
     if table is None or "duration_s" not in table.columns:
         return math.nan
     return float(pd.to_numeric(table["duration_s"], errors="coerce").median())
-
-
-@reads
-def grades_of_pilot(given: Given) -> Grades | None:
-    """The grades of the labels in a pilot."""
-    if given.pilot is None:
-        return None
-    if (found := grades_of(given.pilot, None)) is None:
-        labels = ", ".join(sorted(given.pilot["label"].unique())[:5])
-        raise UsageError(
-            f"{given.values['pilot']}: no grade is known for labels {labels}; expected 0 and 1, or a column "
-            "guideline"
-        )
-    return found
 
 
 @reads
@@ -334,7 +318,7 @@ def asked_beside(given: Given) -> Asked:
     beside = {name: readers[name](given.use(path)) for name, path in paths.items() if path.is_file()}
     sample, backbone = beside.get("machine_sample"), ""
     if sample is not None:
-        with suppress(UsageError):  # the sample is here, and the judge's table is not
+        with suppress(FormatError):  # the sample is here, and the judge's table is not
             named = answers_of_judge(given, str(sample["judge_id"].iloc[0]))["backbone"].unique().tolist()
             backbone = str(named[0]) if len(named) == 1 else ""
     of_labels: Mapping[str, Any] = writer_of(given.needed("labels")).parameters.get("grades") or {}

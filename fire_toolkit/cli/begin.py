@@ -69,10 +69,8 @@ def init(
     for name in ("collection", "runs", "exports"):
         (folder / name).mkdir(exist_ok=True)
     key_at(folder / SERVER_FOLDER / MEDIA_KEY)
-    say(
-        f"{path} written; put queries.tsv and qrels.txt into {folder / 'collection'}, "
-        f"runs into {folder / 'runs'}"
-    )
+    places = f"queries.tsv and qrels.txt into {folder / 'collection'}, runs into {folder / 'runs'}"
+    say(f"{path} written; put {places}")
     say(f"next: {'' if folder == Path() else f'cd {quote(str(folder))} && '}fire-toolkit status")
 
 
@@ -181,9 +179,9 @@ def _last_given(state: StageState, workspace: Workspace) -> dict[str, Any]:
         if path.is_file():
             verify(path)
     if not manifest.command:
+        where = at.relative_to(workspace.root)
         raise StaleError(
-            f"{at.relative_to(workspace.root)}: does not tell the command that was given; run "
-            f"`fire-toolkit {stage.name}` with the options that it needs"
+            f"{where}: does not tell the command that was given; run `fire-toolkit {stage.name}`"
         )
     root, given = workspace.root, manifest.command
     named = {(root / given["folder"] / str(word)).resolve() for word in given["words"]}

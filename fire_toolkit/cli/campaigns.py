@@ -13,7 +13,7 @@ import click
 import pandas as pd
 
 from fire_toolkit.campaign.beginning import DESIGN_FILE, check_policy, extended_design
-from fire_toolkit.campaign.carrier import Carried
+from fire_toolkit.campaign.carrier import NOT_PUSHED, Carried
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, FOLDER, Campaign, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import first_asked, people_asked, people_of_carrier
@@ -148,9 +148,7 @@ def begun_campaign() -> Begun:
     private_folder()
     campaign = begun_here()
     if campaign is None:
-        raise UsageError(
-            "nothing was pushed from this workspace; push first, or hand out files (tasks --annotator A,B)"
-        )
+        raise UsageError(NOT_PUSHED)
     return campaign
 
 
@@ -205,19 +203,13 @@ def active_annotators(campaign: Begun | None = None) -> dict[str, float]:
     from fire_toolkit.labelstudio.accounts import ACTIVE, read_register  # heavy
 
     active = [row for row in read_register(private_folder()) if row.state == ACTIVE]
-    if not active:
-        raise click.UsageError(
-            "no annotators: create accounts with `fire-toolkit annotators add A01 A02`, or give --annotator"
-        )
     askable = {row.pseudonym for row in active if row.password} if campaign is None else campaign.askable
     names = [row.pseudonym for row in active]
-    own = [name for name in names if name in askable]
-    if not own:
-        whose = "made by this workspace" if campaign is None else "of this campaign"
-        raise click.UsageError(
-            f"no annotator {whose} can be asked; name others with --annotator ({', '.join(names)})"
-        )
-    return dict.fromkeys(own, 1.0)
+    if own := [name for name in names if name in askable]:
+        return dict.fromkeys(own, 1.0)
+    others = f"name others with --annotator ({', '.join(names)})"
+    new = "`fire-toolkit annotators add A01 A02`, or give --annotator"
+    raise click.UsageError(f"no annotators of this workspace can be asked: {others if names else new}")
 
 
 def handed_to(campaign: Begun) -> list[str]:

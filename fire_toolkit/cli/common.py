@@ -24,6 +24,7 @@ import click
 from fire_toolkit.errors import FileNote, FireError
 from fire_toolkit.files import STDIN
 from fire_toolkit.plugins import failed_plugin
+from fire_toolkit.results import drawn_text
 from fire_toolkit.words import n_of as n_of
 from fire_toolkit.words import numbers_of as numbers_of
 
@@ -72,13 +73,11 @@ class FireGroup(click.Group):
                     wipe_progress()
         except FireError as error:
             _end(str(error), error.exit_code)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(1)
         except MemoryError:
             _end("not enough memory for this input; close other programs or split the runs by query", 1)
         except Exception as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:  # whoever read it has gone
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 ctx.exit(1)
             if words := failed_plugin(error):
                 _end(words, 1)
@@ -125,6 +124,12 @@ def say(line: str) -> None:
             return
         noted.add(line)
     click.echo(in_own_names(line), err=True)
+
+
+def draw_rows(rows: Sequence[Sequence[str]], header: Sequence[str], *, align: str = "right") -> None:
+    """Print rows of text as a table, on stdout."""
+    wipe_progress()
+    click.echo(drawn_text(rows, header, "table", align=align), nl=False)
 
 
 def say_notes(notes: Iterable[object]) -> None:

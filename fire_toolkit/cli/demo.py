@@ -11,7 +11,7 @@ import click
 import pandas as pd
 
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.cli.common import give_command, n_of, say
+from fire_toolkit.cli.common import draw_rows, give_command, n_of, say
 from fire_toolkit.commands.types import Option
 from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
 from fire_toolkit.demo.film import figure_in_text, media_suffix, prepare_folder, write_world
@@ -24,7 +24,6 @@ from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import DEMO, DEMO_SHOWN, FIRST
 from fire_toolkit.media.probe import load_pyav
 from fire_toolkit.media.serving import is_free_port
-from fire_toolkit.results import drawn_text
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import write_files
 
@@ -180,5 +179,6 @@ def _compare_with_truth(world: World) -> pd.DataFrame:
         own = (values.loc[(run_id, name), kind] for name in DEMO_SHOWN for kind in columns)
         rows.append([run_id, *(f"{100 * value:.1f}" for value in own)])
     heads = ["run", *(f"{name}\n{kind}" for name in DEMO_SHOWN for kind in columns)]
-    click.echo("\n" + drawn_text(rows, heads, "table"), nl=False)
+    click.echo()
+    draw_rows(rows, heads)
     return scores[scores["measure"] == FIRST].sort_values("corrected", ascending=False, kind="stable")

@@ -112,8 +112,7 @@ def _only_one(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     """Return the value given; a usage error for a second one, which would take the place of the first."""
     if len(values) > 1:
         raise click.BadParameter(
-            f"given {len(values)} times; pool all runs together (`fire-toolkit pool`): one file then has the "
-            "sources of all"
+            f"given {len(values)} times; `pool` all runs: one file has all their sources"
         )
     return values[0] if values else None
 
@@ -229,19 +228,13 @@ def _say_next(following: Next | str, given: Given, out: Path, stage: str) -> Non
 
         say_following(following.command.partition(" ")[0])
         return
-    runs, stem = values.get("runs"), str(out).removesuffix(out.suffix)
-    words = f"{following.command} {'' if here else following.outside} "
-    said = []
-    for word in (words + (following.elsewhere if values["out"] else "")).split():
-        if word in ("{QUERIES}", "{QRELS}"):
-            file = word.strip("{}")
-            said.append(named(file, values.get(file.lower()), beside=given.hashes))
-        elif word in ("{RUNS}", "{SAME_RUNS}"):
-            is_left_out = here if word == "{RUNS}" else not runs
-            said += [] if is_left_out else [named("RUN...", runs)]
-        elif word == "{JUDGMENTS}":
-            said += filter(None, [values.get("judgments")])
-        elif word != "{given}" or values["out"]:
-            word = word.replace("{given}", "{out}").replace("{out}", str(out))
-            said.append(word.replace("{stem}", stem))
-    say_next(" ".join(said))
+    runs = named("RUN...", values.get("runs"))
+    known = {
+        **{file: named(file, values.get(file.lower()), beside=given.hashes) for file in ("QUERIES", "QRELS")},
+        **{"RUNS": "" if here else runs, "SAME_RUNS": runs if values.get("runs") else ""},
+        **{"JUDGMENTS": values.get("judgments") or "", "given": out if values["out"] else ""},
+        **{"out": out, "stem": str(out).removesuffix(out.suffix)},
+    }
+    words = [following.command, "" if here else following.outside]
+    words += [following.elsewhere] if values["out"] else []
+    say_next(" ".join(filter(None, (word.format(**known) for word in " ".join(words).split()))))

@@ -179,10 +179,8 @@ def _into_ledger(
     for path in records if at else ():
         pairs = split_pair_ids(set(read_ledger(path)["pair_id"])).values()
         if n_other := sum(query_id not in known for query_id, _ in pairs):
-            raise FormatError(
-                f"{path}: {n_other:,} of its {n_of(len(pairs), 'pair')} are on queries that {at} does not "
-                "have; expected another copy of this campaign's record"
-            )
+            words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that {at} does not have"
+            raise FormatError(f"{path}: {words}; expected another copy of this campaign's record")
     paths = [path if path in records else files.use(path) for path in paths]
     with _hint_at_foreign([path for path in paths if path not in records], given.guideline):
         added = read_files(root, paths, source=source)
@@ -226,16 +224,12 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
     """Read, check and add to the ledger what people answered elsewhere; then make the judgments from it."""
     workspace = current_workspace()
     if given.values["out"] or workspace is None:
-        raise UsageError(
-            "judgments made elsewhere go into a workspace's ledger: run it in one, without --out"
-        )
+        raise UsageError("judgments made elsewhere go into a workspace: run it in one, without --out")
     if not asked.columns:
         raise UsageError("--columns says where the ids are, as in --columns query=caption_id,doc=video_id")
     rules = guideline_of(workspace.root)
     if given.values["guideline"] and given.guideline.name != rules.name:
-        raise UsageError(
-            f"the workspace judges by {rules.name}, as its tasks or fire.toml ([tasks] guideline) say"
-        )
+        raise UsageError(f"--guideline: the workspace judges by {rules.name}; leave it out")
     labels = Labels(asked.mapping, [label.name for label in rules.labels])
     files = _read(given, paths, asked, labels)
     if asked.round:
@@ -290,15 +284,11 @@ def _read(given: Given, paths: Sequence[Path], asked: Elsewhere, labels: Labels)
     controls = list(dict.fromkeys(name for file in projects for name in file.controls))
     for value, label in labels.given.items() if len(projects) == len(files) else ():
         if not control_of(value, controls):
-            raise UsageError(
-                f"--label {value}={label}: names no control of the file; expected "
-                f"CONTROL:VALUE=LABEL with one of {', '.join(controls) or 'none (nobody answered anything)'}"
-            )
+            known = f"expected CONTROL:VALUE=LABEL, with one of {', '.join(controls) or 'none'}"
+            raise UsageError(f"--label {value}={label}: names no control of the file; {known}")
     if projects and not labels.given:
-        raise UsageError(
-            "say what the answers mean, as in --label CONTROL:VALUE=LABEL; "
-            f"controls: {', '.join(controls) or 'none'}; labels: {', '.join(labels.names)}"
-        )
+        known = f"controls: {', '.join(controls) or 'none'}; labels: {', '.join(labels.names)}"
+        raise UsageError(f"say what the answers mean, as in --label CONTROL:VALUE=LABEL; {known}")
     return files
 
 
@@ -310,10 +300,8 @@ def _take_earlier_exports(root: Path) -> None:
             return
     paths = [root / name for name in manifest_of(judgments, is_folder=False).inputs]
     if not paths or not all(path.is_file() for path in paths):
-        raise UsageError(
-            f"{relative_path(judgments)}: not made from files that are here, so it would be lost; move it "
-            "away, or import it: --columns annotator=annotator_id,query=query_id,doc=doc_id,label=label"
-        )
+        columns = "--columns annotator=annotator_id,query=query_id,doc=doc_id,label=label"
+        raise UsageError(f"{relative_path(judgments)}: would be lost; move it away, or import it: {columns}")
     read_files(root, [relative_path(path) for path in paths])
 
 

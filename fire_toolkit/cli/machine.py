@@ -84,12 +84,9 @@ def run(
     workspace = current_workspace()
     record = (workspace.root if workspace else Path(folder)) / STORE
     with open_cache(record, Path(folder), own) as cache:
-        n_lost = cache.n_lost
-        if n_lost:
-            say(
-                f"note: {n_of(n_lost, 'request')} in flight when earlier runs were killed: the server "
-                "may have answered, and charged for, answers that are not here; they are asked again"
-            )
+        if n_lost := cache.n_lost:
+            words = f"{n_of(n_lost, 'request')} in flight when earlier runs were killed"
+            say(f"note: {words}, which the server may have charged for; they are asked again")
         try:
             with (
                 Chat(endpoint, prompt, timeout_s=asked.timeout_s) as chat,
@@ -139,9 +136,7 @@ def import_(
     place = given.out(f"machine/{name}/machine.csv")
     place = place if place.suffix in (".csv", ".tsv") and not place.is_dir() else place / "machine.csv"
     if writer_of(place.parent / "machine.csv").stage == "machine run":
-        raise UsageError(
-            f"{place.parent}: holds what `machine run` asked; give this judge another name (--judge)"
-        )
+        raise UsageError(f"{place.parent}: holds what `machine run` asked; give another name (--judge)")
     is_answer = table["status"] == OK
     counts = {"answers": int(is_answer.sum()), "failed": int((~is_answer).sum())}
     pool = given.path("pool", exists=True) if workspace_path("pool/pool.csv") else None

@@ -56,6 +56,7 @@ from fire_toolkit.workspace.rounds import handed_out
 
 Table = TypeVar("Table", bound="pd.DataFrame")
 _N_PORTS = 1000
+_NO_SERVER = f"set {URL_VARIABLE} to the address at which browsers open Label Studio"
 _WORDS = {
     "plays": "play",
     "some browsers": "play in some browsers only",
@@ -124,9 +125,7 @@ def check(items: ItemsFile = None, *, output_format: str) -> int:
     seen = used_media(items, Given())
     urls, folder, server = seen.items["media_url"], media_root(), known_server()
     if any(map(is_address, urls)) and not server:
-        raise click.UsageError(
-            f"set {URL_VARIABLE} to the address of Label Studio, whose pages some items' addresses must allow"
-        )
+        raise click.UsageError(_NO_SERVER)
     kind = read_guideline(own_guideline()).item_kind if current_workspace() else ""
     with Progress() as progress:
         found = check_media(
@@ -230,7 +229,7 @@ def serve(
     seen = used_media(items, inputs)
     label_studio = known_server()
     if not label_studio:
-        raise click.UsageError(f"set {URL_VARIABLE} to the address at which browsers open Label Studio")
+        raise click.UsageError(_NO_SERVER)
     pages_from, folder = label_studio.page_origin, media_root()
     names, n_missing = served_files(seen.items, root=folder)
     base = media_base()  # [media] url stands back where host or port are given for this machine
@@ -353,8 +352,6 @@ def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
         if url.startswith(start) or (urlsplit(url).hostname in LOOPBACK_HOSTS and "/m/" in url)
     }
     if lost := used - set(addresses.values()):
-        say(
-            f"warning: tasks ask for {n_of(len(lost), 'file')} that are none of these: items are gone, or "
-            f"another {workspace.root / SERVER_FOLDER / MEDIA_KEY} was in use"
-        )
+        why = f"items are gone, or another {workspace.root / SERVER_FOLDER / MEDIA_KEY} was in use"
+        say(f"warning: tasks ask for {n_of(len(lost), 'file')} that are none of these: {why}")
     return addresses

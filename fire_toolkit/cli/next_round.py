@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.cli.again import Again, draw_for_experts
 from fire_toolkit.cli.campaigns import begun_here, deliver_files, names_of, open_by_design, record_design
-from fire_toolkit.cli.common import n_of, say, wipe_progress
+from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.frame import keep_files
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.here import named, say_next, setting_or_default, workspace_lock, workspace_path
@@ -25,13 +25,12 @@ from fire_toolkit.cli.pool_readers import judge_file, options_of_pool, scores_of
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.pool import pool
 from fire_toolkit.commands.types import Option
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.machines.scores import LEAST_DOUBT, doubted_labels
 from fire_toolkit.resolution.design import POLICIES, split_positives, votes_in_order
 from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, cost_in_words
-from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import Pool, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import RECHECK
@@ -40,6 +39,7 @@ from fire_toolkit.workspace.manifests import MANIFEST, writer_of
 
 DOUBTS, AUDIT = "doubts", "audit"
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
+_OF_PLANS = ("budget", "ask", "random_share", "policy", "dry_run")  # of pairs that the labels choose
 _File = Annotated[str | None, Option(metavar="FILE")]
 
 
@@ -53,8 +53,8 @@ def next_round(
     judge: Annotated[str | None, Option(metavar="NAME")] = None,
     random_share: Annotated[float | None, Option(least=0, most=1)] = None,
     policy: Annotated[str | None, click.Choice(POLICIES)] = None,
-    strategy: Annotated[str | None, Option(metavar="NAME")] = None,
-    recheck: Path | None = None,
+    strategy: Annotated[str | None, Option(metavar="NAME", apart=("recheck", *_OF_PLANS))] = None,
+    recheck: Annotated[Path | None, Option(apart=_OF_PLANS)] = None,
     annotators: Annotated[Sequence[str], Option(("--annotator",), metavar="A,B,C", parse=names_of)] = (),
     seed: Annotated[int | None, Option(least=0)] = None,
     out: Annotated[str | None, Option(metavar="DIR")] = None,
@@ -102,32 +102,28 @@ def next_round(
         dry_run: Show the plan and who would judge how much; write nothing.
     """
     if judge is not None and DOUBTS not in ask:
-        raise click.UsageError("--judge is for --ask doubts")
+        raise OptionError(f"--judge does nothing without --ask {DOUBTS}; add it")
+    for name in {DOUBTS, AUDIT}.intersection(ask):
+        others: dict[str, object] = {"another --ask": set(ask) - {name}, "--random-share": random_share}
+        others |= {"--policy": policy, "--dry-run": dry_run}
+        others |= {"--annotator": annotators if name == AUDIT else ()}
+        for other in (other for other, value in others.items() if value):
+            raise OptionError(f"{other} does not go with --ask {name}; leave one of them out")
     values = {"judgments": judgments, "labels": labels, "qrels": qrels, "guideline": None, "seed": seed}
     given = Given({**values, "out": out, "as_json": as_json})
-    alone: dict[str, object] = {"--strategy": strategy, "--recheck": recheck}
-    alone |= {f"--ask {name}": name in ask or None for name in (DOUBTS, AUDIT)}
     with workspace_lock():
-        if any(alone.values()):
-            _refuse_beside(alone, budget, ask, random_share, policy, dry_run)
-            if recheck is not None:
-                _ask_marked(given, recheck, annotators)
-            elif strategy is not None:
-                _ask_by(given, strategy, annotators)
-            elif DOUBTS in ask:
-                _ask_doubts(given, judge, budget, annotators)
-            elif annotators:
-                raise click.UsageError(
-                    "--annotator is of a round; give experts audit/labels/sheet.csv by hand"
-                )
-            else:
-                draw_for_experts(given, budget)
+        if recheck is not None:
+            _ask_marked(given, recheck, annotators)
+        elif strategy is not None:
+            _ask_by(given, strategy, annotators)
+        elif DOUBTS in ask:
+            _ask_doubts(given, judge, budget, annotators)
+        elif AUDIT in ask:
+            draw_for_experts(given, budget)
         else:
             asked = set(ask) or set(STRATA if budget is not None else ("dispute", "escalated"))
             if random_share is not None and "random" not in asked:
-                raise click.UsageError(
-                    "--random-share is of stratum random, which is not asked; add --ask random"
-                )
+                raise OptionError("--random-share does nothing without --ask random; add it")
             share = RANDOM_SHARE if random_share is None else random_share
             strata = tuple(name for name in (FOURTH_VOTE, *STRATA) if name in asked)
             numbers = {"ask": strata, "budget": budget, "random_share": share}
@@ -138,22 +134,14 @@ def _ask_planned(
     given: Given, annotators: Sequence[str], policy: str | None, numbers: dict[str, Any], *, is_dry: bool
 ) -> None:
     """Ask the pairs that the labels choose, in the order of their use."""
-    if annotators and begun_here() is None:
-        raise click.UsageError("--annotator is for a campaign, and none has begun here; push tasks first")
+    is_fourth = FOURTH_VOTE in numbers["ask"]
+    of_campaigns = {"--annotator": annotators, "--policy": policy, f"--ask {FOURTH_VOTE}": is_fourth}
+    for option in (name for name, value in of_campaigns.items() if value and begun_here() is None):
+        raise click.UsageError(f"{option} is for a campaign, and none has begun here; push tasks first")
     given.needed("judgments"), given.needed("labels")
     again = Again(given, annotators, given.next_number)
-    if policy and again.campaign is None:
-        raise click.UsageError(
-            "--policy is for a campaign, and none has begun here; `resolve --design` names the classes of "
-            "judgments made elsewhere"
-        )
-    if FOURTH_VOTE in numbers["ask"] and again.campaign is None:
-        raise click.UsageError(
-            f"--ask {FOURTH_VOTE} is for a campaign, and none has begun here: elsewhere nothing marks its "
-            "answers, and labels would count them"
-        )
     design = record_design(again.campaign.root, policy, is_kept=not is_dry) if again.campaign else None
-    votes = votes_in_order(given.judgments, grades=given.grades) if FOURTH_VOTE in numbers["ask"] else None
+    votes = votes_in_order(given.judgments, grades=given.grades) if is_fourth else None
     place = given.out(f"plan/round-{again.number}")
     numbers |= {"low_posterior": LOW_POSTERIOR, "seed": again.seed}
     planned = again.planned(
@@ -169,10 +157,7 @@ def _ask_planned(
     _show(planned, again, entry)
     random = planned.strata.set_index("stratum").loc["random"]
     if "random" in numbers["ask"] and numbers["random_share"] and random["n_pairs"] and not random["n_asked"]:
-        say(
-            "warning: the budget leaves no random share: agreement over this round would be that of chosen "
-            "pairs alone, and no weight corrects for it"
-        )
+        say("warning: the budget leaves no random share: agreement would be that of chosen pairs alone")
     if is_dry:
         say("nothing was written")
         return
@@ -181,26 +166,8 @@ def _ask_planned(
     _say_next(again, f"tasks {place} --overlap 0", known, is_empty=not len(planned.pool))
 
 
-def _refuse_beside(
-    alone: Mapping[str, object], budget: int | None, ask: Sequence[str], *others: object
-) -> None:
-    """Refuse options of pairs that the labels choose beside what chooses pairs by itself."""
-    name, *more = (name for name, value in alone.items() if value)
-    if more or len(set(ask)) > 1:
-        raise click.UsageError(
-            f"{name} chooses its pairs alone; give no other --ask, --strategy or --recheck"
-        )
-    is_asked = name.startswith("--ask")
-    named: dict[str, object] = {"--budget": None if is_asked else budget, "--ask": () if is_asked else ask}
-    named |= zip(("--random-share", "--policy", "--dry-run"), others, strict=True)
-    for option, value in named.items():
-        if value not in (None, (), False):
-            raise click.UsageError(f"{option} is of pairs that the labels choose; {name} goes by its own")
-
-
 def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
     n_waiting = 0 if again.waiting is None else len(again.waiting)
-    wipe_progress()
     if again.given.values["as_json"]:
         counts: dict[str, Any] = {"round": again.number, "pairs": len(planned.pool), "waiting": n_waiting}
         counts |= {"kept": planned.kept, "unused": planned.unused, "annotators": _loads_of(entry)}
@@ -212,7 +179,7 @@ def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
             [name, f"{n:,}", f"{asked:,}", f"{chance:.4g}", f"{changes:,.1f}", note]
             for name, n, asked, chance, changes, note in planned.strata.itertuples(index=False)
         ]
-        click.echo(drawn_text(rows, list(planned.strata.columns), "table"), nl=False)
+        draw_rows(rows, list(planned.strata.columns))
         for line in cost_in_words(planned, again.number):
             say(line)
         _say_loads(entry)

@@ -51,10 +51,7 @@ class _OnPage(NamedTuple):
         """Return what is judged on our own page; a usage error where nothing is."""
         campaign = begun_here()
         if campaign is None or not (rounds := [*Rounds(campaign.root, BY_PAGE)]):
-            raise UsageError(
-                "no round is judged on our own page; `fire-toolkit push --carrier page --annotator A01` "
-                "begins one"
-            )
+            raise UsageError("no round is on our own page; `push --carrier page --annotator A01` begins one")
         with campaign.store() as store:
             people = people_of_carrier(store, BY_PAGE) - read_retired(campaign.root)
         return cls(campaign, rounds, people, read_text(consent).strip() if consent else CONSENT)

@@ -22,7 +22,7 @@ import click
 
 from fire_toolkit.cli.common import FireGroup, Range, format_option, json_option
 from fire_toolkit.cli.here import setting_or_default
-from fire_toolkit.commands.command import marked
+from fire_toolkit.commands.command import marked, refuse_apart
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 
@@ -32,11 +32,14 @@ def plain_command(function: Callable[..., int | None]) -> click.Command:
     """Return the command of a function."""
     own = inspect.unwrap(function)
 
+    params, arguments = _parameters(own)
+    spelled = {str(each.name): each.opts[0] for each in params}
+
     def run(**values: Any) -> None:
+        refuse_apart(own, values, spelled)
         if code := function(**arguments(values)):
             click.get_current_context().exit(code)
 
-    params, arguments = _parameters(own)
     run.__module__ = own.__module__
     name = own.__name__.rstrip("_").replace("_", "-")
     return click.Command(name, params=params, callback=run, help=described(own)[0])

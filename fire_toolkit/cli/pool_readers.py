@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from fire_toolkit.cli.here import (
     current_workspace,
     made_file,
     own_guideline,
+    relative_path,
     setting_or_default,
     workspace_path,
 )
@@ -145,9 +147,9 @@ def queries_alone(given: Given) -> Pool:
     workspace, rules = current_workspace(), given.guideline
     own = guideline_of(workspace).name if workspace else rules.name
     if given.values["pool"] or (workspace and own != rules.name):
+        own_workspace = f"`fire-toolkit init validity --guideline {rules.name}`"
         raise UsageError(
-            f"{rules.name} asks about captions alone, so it has a campaign of its own: `fire-toolkit init "
-            f"validity --guideline {rules.name}`, then `cd validity` and `fire-toolkit tasks`"
+            f"{rules.name} asks about captions alone, in a workspace of its own: {own_workspace}"
         )
     found = given.queries["query_id"]
     if (original := given.original_if_any) is not None:
@@ -162,24 +164,18 @@ def judge_file(name: str | None) -> Path:
     """Return machine.csv of a judge: of that name in the workspace, or at that path; the only one if unnamed.
 
     Raises:
-        UsageError: several judges, and none named.
-        FormatError: there is none.
+        FormatError: there is none, or several and none named.
     """
     for path in (Path(name), Path(name) / "machine.csv") if name else ():
         if path.is_file():
             return path
     workspace = current_workspace()
     paths = sorted(workspace.root.glob("machine/*/machine.csv")) if workspace else []
-    found = {path.parent.name: path for path in paths}
-    if name in found:
-        return found[str(name)]
-    if name is None and len(found) == 1:
-        return paths[0]
-    none = "there are none; `machine run` or `machine import` first"
-    known = f"known are {', '.join(found)}" if found else none
-    if name is None and found:
-        raise UsageError(f"JUDGE is needed: {known}")
-    raise FormatError(f"{name or 'machine/*/machine.csv'}: no such judge; {known}")
+    found = {path.parent.name: relative_path(path) for path in paths}
+    if name in found or (name is None and len(found) == 1):
+        return found[name or next(iter(found))]
+    known = f"known are {', '.join(found) or 'none; `machine run` or `machine import` first'}"
+    raise FormatError(f"{name or 'JUDGE is needed'}: no such judge; {known}")
 
 
 @reads
@@ -192,27 +188,30 @@ def grades_of_judge(given: Given) -> dict[str, float | None]:
         labels = [] if table is None else [str(label) for label in table["label"] if label]
         chosen = choose_grades(labels, guideline=rules, default=default)
         if chosen is None:
-            raise UsageError(f"no grade is known for {sorted(set(labels))[:3]}; name the --guideline")
+            raise no_grades(labels, given.values["machine"] or "machine")
         found |= chosen
     return found
+
+
+def no_grades(labels: Iterable[str], where: object) -> UsageError:
+    """Return the error that labels have no grade."""
+    named = ", ".join(sorted(set(labels))[:5])
+    return UsageError(
+        f"{where}: no grade is known for labels {named}; expected 0 and 1, a column guideline, or --guideline"
+    )
 
 
 def answers_of_judge(given: Given, judge: str) -> MachineJudgments:
     """Return what a judge said, from `--machine`, else from the workspace.
 
     Raises:
-        UsageError: there is no such judge.
+        FormatError: there is no such judge.
     """
-    path = workspace_path(f"machine/{judge}")
-    file = path / "machine.csv" if path and path.is_dir() else path
-    if file is None or not file.is_file():
-        where = f"no {file}" if file else "no workspace here"
-        raise UsageError(f"judge {judge!r}: {where}; run `machine run` or `machine import`")
-    found = read_machine_judgments(given.use(file))
+    found = read_machine_judgments(given.use(file := judge_file(judge)))
     own = MachineJudgments(found[found["judge_id"] == judge].reset_index(drop=True))
     if not len(own):
         others = ", ".join(map(repr, found["judge_id"].unique()[:5])) or "none"
-        raise UsageError(f"{file}: no answer of a judge {judge!r}, found {others}")
+        raise FormatError(f"{file}: no answer of a judge {judge!r}, found {others}")
     return own
 
 

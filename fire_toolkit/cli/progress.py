@@ -14,11 +14,10 @@ from fire_toolkit.agreement.annotators import LiveQuality, item_seconds, live_qu
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
 from fire_toolkit.campaign.views import record_to_judgments, reported_items
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, private_folder
-from fire_toolkit.cli.common import n_of, say
+from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.here import named_file, say_next, setting_or_default
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.labelstudio.accounts import read_register
-from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.config import BY_GUIDELINE
 
 
@@ -59,11 +58,10 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
         click.echo(json.dumps(records))
         return
     people = quality.people[quality.people["n_votes"] > 0].to_dict("records")
-    of_queues, of_people = [_cells(queue) for queue in both], [_beside(row) for row in people]
-    for rows, before in ((of_queues, ""), (of_people, "\n")):
-        if rows:
-            cells = [[*row.values()] for row in rows]
-            click.echo(before + drawn_text(cells, list(rows[0]), "table"), nl=False)
+    draw_rows([_cells(queue) for queue in both], _HEADS)
+    if people:
+        click.echo()
+        draw_rows([_beside(row) for row in people], _HEADS_OF_PEOPLE)
     if states:
         click.echo()
         _show_accounts(states, as_json=False)
@@ -85,7 +83,7 @@ def _show_accounts(states: Mapping[str, str], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([{"annotator_id": name, "state": state} for name, state in states.items()]))
     else:
-        click.echo(drawn_text([*states.items()], ["account", "state"], "table", align="left"), nl=False)
+        draw_rows([*states.items()], ["account", "state"], align="left")
 
 
 _PEOPLE = ["n_votes", "positive_rate", "n_shared", "shared_positive_rate", "peer_positive_rate"]
@@ -112,36 +110,30 @@ def _record(queue: QueueProgress, quality: LiveQuality, states: Mapping[str, str
     return plain | more
 
 
-def _beside(row: Mapping[Any, Any]) -> dict[str, str]:
-    """Return an annotator beside the others, by the heads of the table."""
-    shares = {"agreement": "peer_agreement", "positive": "shared_positive_rate"}
-    shares |= {"others' positive": "peer_positive_rate"}
-    return {
-        "annotator": str(row["annotator_id"]),
-        "votes": f"{row['n_votes']:,}",
-        "shared pairs": f"{row['n_shared']:,}",
-        **{head: "" if math.isnan(row[name]) else f"{row[name]:.2f}" for head, name in shares.items()},
-        "s": _number(row["shared_duration_s"]),
-        "others' s": _number(row["peer_duration_s"]),
-    }
+_HEADS_OF_PEOPLE = ["annotator", "votes", "shared pairs", "agreement", "positive", "others' positive"]
+_HEADS_OF_PEOPLE += ["s", "others' s"]
 
 
-def _cells(queue: QueueProgress) -> dict[str, str]:
-    """Return a queue's numbers by the heads of the table."""
-    return {
-        "annotator": queue.annotator_id,
-        "round": str(queue.round or ""),
-        "tasks": f"{queue.n_tasks:,}",
-        "done": f"{queue.n_done:,}",
-        "left": f"{queue.n_left:,}",
-        "training left": f"{queue.n_training_left:,}",
-        "skipped": f"{queue.n_skipped:,}",
-        "escalated": f"{queue.n_escalated:,}",
-        "s/judgment": _number(queue.seconds),
-        "judgments/h": _number(3600 / queue.seconds if queue.seconds else math.nan),
-        "hours left": _number(queue.hours_left),
-        "controls right": f"{queue.n_right} of {queue.n_controls}" if queue.n_controls else "",
-    }
+def _beside(row: Mapping[Any, Any]) -> list[str]:
+    """Return an annotator beside the others."""
+    shares = [row[name] for name in ("peer_agreement", "shared_positive_rate", "peer_positive_rate")]
+    cells = [str(row["annotator_id"]), f"{row['n_votes']:,}", f"{row['n_shared']:,}"]
+    cells += ["" if math.isnan(share) else f"{share:.2f}" for share in shares]
+    return [*cells, _number(row["shared_duration_s"]), _number(row["peer_duration_s"])]
+
+
+_HEADS = ["annotator", "round", "tasks", "done", "left", "training left", "skipped", "escalated"]
+_HEADS += ["s/judgment", "judgments/h", "hours left", "controls right"]
+
+
+def _cells(queue: QueueProgress) -> list[str]:
+    """Return a queue's numbers."""
+    counts = [queue.n_tasks, queue.n_done, queue.n_left, queue.n_training_left]
+    counts += [queue.n_skipped, queue.n_escalated]
+    pace = (queue.seconds, 3600 / queue.seconds if queue.seconds else math.nan, queue.hours_left)
+    right = f"{queue.n_right} of {queue.n_controls}" if queue.n_controls else ""
+    who = [queue.annotator_id, str(queue.round or "")]
+    return [*who, *(f"{n:,}" for n in counts), *map(_number, pace), right]
 
 
 def _number(value: float) -> str:

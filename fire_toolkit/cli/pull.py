@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import click
 import pandas as pd
 
 from fire_toolkit.campaign.carrier import CARRIERS, NOT_PUSHED, Carrier, Fetched
@@ -21,6 +20,7 @@ from fire_toolkit.cli.common import metered, numbers_of, say_notes
 from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.here import needed_workspace, relative_path, workspace_lock
 from fire_toolkit.cli.status import say_following
+from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.folder.carrier import Folder
@@ -34,7 +34,9 @@ from fire_toolkit.workspace.database import STORE, content_sha256
 from fire_toolkit.workspace.manifests import manifest_of
 
 
-def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> None:
+def pull(
+    *, full: bool = False, accept_loss: Annotated[bool, Option(needs="full")] = False, as_json: bool
+) -> None:
     """Fetch new and changed answers into the ledger, then write judgments.csv and dropped.csv from it.
 
     The ledger (in campaign.sqlite) keeps every version of every answer. An ordinary pull reads what changed
@@ -46,8 +48,6 @@ def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> Non
         accept_loss: With --full: answers of deleted projects no longer count. They stay in the ledger.
     """
     root = needed_workspace().root
-    if accept_loss and not full:
-        raise click.UsageError("--accept-loss goes with --full")
     with workspace_lock():
         pulled, failed = pull_once(root, is_full=full, accepts_loss=accept_loss)
         derive_judgments(root, pulled, as_json=as_json)

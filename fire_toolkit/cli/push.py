@@ -181,9 +181,9 @@ class _Rounds:
                     return [self._moved(last)]
                 names = list(dict.fromkeys(last.assignments["annotator_id"]))
                 if {*loads_of(self.annotators)} != {*names}:
+                    words = f"round {last.number} was given to {', '.join(names)}"
                     raise UsageError(
-                        f"round {last.number} was given to {', '.join(names)}; `fire-toolkit push` sends it "
-                        "to them, and `annotators reassign` gives what somebody has not answered to others"
+                        f"{words}: leave --annotator, or `annotators reassign` what is not answered"
                     )
                 return []  # `next-round` has begun it, and chose whom it asks
             new = [files[max(files)] if files else relative_path(tasks_file(self.root, 1))]
@@ -195,14 +195,10 @@ class _Rounds:
         sent = manifest_of(self.root / FOLDER, is_folder=True).parameters.get("given", {})
         if str(entry.number) in sent and not by_hand:
             raise UsageError(
-                f"round {entry.number} was sent by {entry.carrier} to {', '.join(names)}, and stays there; a "
-                "further round may have another carrier"
+                f"round {entry.number} was sent by {entry.carrier}, and stays there; leave --carrier"
             )
         if (by_hand or self.annotators) and {*loads_of(self.annotators)} != {*names}:
-            raise UsageError(
-                f"round {entry.number} was given to {', '.join(names)}; it moves as a whole, with "
-                f"`--annotator {','.join(names)}`"
-            )
+            raise UsageError(f"round {entry.number} moves as a whole, with `--annotator {','.join(names)}`")
         say(f"note: round {entry.number} goes by {self.carrier} in the place of {entry.carrier}")
         n_captions = entry.n_captions if self.carrier in (BY_PAGE, BY_SERVER) else 1
         return dataclasses.replace(entry, carrier=self.carrier, n_captions=n_captions)
@@ -223,10 +219,8 @@ class _Rounds:
                 say(f"note: {n_of(n, 'task')} left out: their pairs were judged since the tasks were made")
         again = asked_before(asked, [entry for entry in self.begun if entry.number != number])
         if again:
-            raise UsageError(
-                f"{file}: {n_of(len(again), 'pair')} given out in an earlier round ({', '.join(again[:3])}); "
-                "`fire-toolkit next-round` asks pairs again, of annotators who have not seen them"
-            )
+            words = f"{n_of(len(again), 'pair')} given out in an earlier round ({', '.join(again[:3])})"
+            raise UsageError(f"{file}: {words}; `fire-toolkit next-round` asks pairs again, of other people")
         taught = known = answers = None
         if self.training:
             taught = read_task_files(self.inputs.use(self.training), self.rules, with_overlap=False)
@@ -299,17 +293,15 @@ def _on_server(whole: Carried, begun: Sequence[Round], numbers: set[int]) -> lis
         answered = {number for (number,) in store.database.select(query)}
     for number in sorted(answered & numbers & {each.number for each in begun if each.carrier == BY_HAND}):
         raise UsageError(
-            f"round {number} was handed out as files, and answers came back; go on with `fire-toolkit import`"
+            f"round {number} was handed out as files, and answers came back; `import` the others"
         )
     there = [entry for entry in whole.rounds if entry.carrier == BY_SERVER]
     by_hand = [entry for entry in whole.rounds if entry.carrier == BY_HAND]
     for entry in by_hand if there else ():
         say(f"note: round {entry.number} was handed out as files and is not sent")
     if by_hand and len(by_hand) == len(whole.rounds):
-        raise UsageError(
-            "all was handed out as files, and `fire-toolkit import` takes the answers; as long as nobody has "
-            "answered, `push --annotator NAME` for each of the same annotators sends the tasks to a server"
-        )
+        moves = "`push --annotator NAME` for each of the same people sends it, while nobody has answered"
+        raise UsageError(f"all was handed out as files, and `fire-toolkit import` takes the answers; {moves}")
     return there
 
 

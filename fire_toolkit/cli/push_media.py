@@ -19,7 +19,7 @@ from fire_toolkit.campaign.records import BY_PAGE, BY_SERVER, FOLDER, Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import PAIR_ID
-from fire_toolkit.cli.common import metered, n_of, say
+from fire_toolkit.cli.common import draw_rows, metered, n_of, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import relative_path
 from fire_toolkit.cli.media import local_base, media_root
@@ -32,7 +32,6 @@ from fire_toolkit.labelstudio.doctor import needs_cors, open_items
 from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.media.links import reach_media
 from fire_toolkit.media.places import is_address, is_showable
-from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of
@@ -89,12 +88,8 @@ class Look:
 
         if missing := missing_media(shown, self.rules, media_files(), local_base()):
             n_tasks = sum(int(entry.tasks["media_url"].isin(missing).sum()) for entry in shown)
-            raise FireError(
-                f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there "
-                f"({', '.join(missing[:3])}), so annotators would see nothing; put the files where "
-                f"media_url says (an address, or a path from [media] root in fire.toml, {media_root()} now) "
-                "and make the tasks again, or push with --check-media 0"
-            )
+            words = f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there ({_listed(missing)})"
+            raise FireError(f"{words}; {_UNSEEN}; put the files where media_url says, from {media_root()}")
 
     def at_addresses(self) -> None:
         """Refuse rounds of the server that name items by what no browser can open: an id, or a path here."""
@@ -103,13 +98,10 @@ class Look:
             rows = zip(*columns, strict=True) if entry.carrier == BY_SERVER else ()
             bad = [f"{query_id} {doc_id}: {url!r}" for query_id, doc_id, url in rows if not is_showable(url)]
             if bad:
-                raise FireError(
-                    f"{len(bad):,} of {len(entry.tasks):,} tasks cannot be shown to annotators "
-                    f"({_listed(bad)}): their media_url is an id or a local path, expected http(s)://, "
-                    "/data/local-files/ or a bucket (s3://, gs://, azure-blob://); `fire-toolkit media "
-                    "serve` gives files addresses; then delete the file of tasks, make it again with "
-                    "`fire-toolkit tasks`, and push"
-                )
+                words = f"{len(bad):,} of {len(entry.tasks):,} tasks cannot be shown ({_listed(bad)})"
+                expected = "http(s)://, /data/local-files/ or a bucket (s3://, gs://, azure-blob://)"
+                todo = "`media serve` gives files addresses; then delete the tasks, and make them again"
+                raise FireError(f"{words}: media_url is an id or a path, expected {expected}; {todo}")
 
     def before(self, plans: Sequence[Plan], connection: Connection) -> None:
         """Ask the addresses of what would be sent as its pages do, and say how many were asked.
@@ -136,11 +128,8 @@ class Look:
             )
         faults = {url: found.get(url.partition("#")[0]) for url in media}
         if named := [f"{media[url]}: {url} {fault}" for url, fault in faults.items() if fault]:
-            raise FireError(
-                f"annotators would see nothing in {len(named):,} of {items} ({_listed(named)}); nothing was "
-                "sent. Is `fire-toolkit media serve` running? `fire-toolkit media check` says what to do; "
-                "where this machine cannot reach what annotators can, --check-media 0 sends all the same"
-            )
+            words = f"{len(named):,} of {items} cannot be seen ({_listed(named)}); nothing was sent"
+            raise FireError(f"{words}; {_UNSEEN}; is `media serve` running? `media check` says what to do")
         if self.sample is not None and len(found) < len(media):
             say(f"note: {len(found):,} of {items} asked, drawn at random; all of them answer")
         if n_without_parts:
@@ -156,12 +145,12 @@ class Look:
             opened = open_items(api, queues, self.rules)
         named = [f"project {number} ({queues[number]}): {fault}" for number, fault in opened.items() if fault]
         if named:
-            raise FireError(
-                f"the tasks are there, but the first item cannot be seen in {len(named):,} of "
-                f"{n_of(len(queues), 'project')} ({_listed(named)}); "
-                "for /data/local-files/ or a bucket add its storage in the project's settings; then push "
-                "again"
-            )
+            where = f"{len(named):,} of {n_of(len(queues), 'project')} ({_listed(named)})"
+            todo = "add the storage of /data/local-files/ or a bucket in its settings; then push again"
+            raise FireError(f"the tasks are there, but the first item cannot be seen in {where}; {todo}")
+
+
+_UNSEEN = "annotators would see nothing (push with --check-media 0 where they can see more than this machine)"
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -188,7 +177,7 @@ def say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
     cells = [[f"{row.get(key, 0):,}" if key in header[2:] else row[key] for key in header] for row in rows]
     hours = [f"{row['hours']:.1f}" if is_timed else "" for row in rows]
     shown = [[*own, each] for own, each in zip(cells, hours, strict=True)]
-    click.echo(drawn_text(shown, [*header, "hours"], "table"), nl=False)
+    draw_rows(shown, [*header, "hours"])
     n_tasks = sum(row["all"] for row in rows)
     timed = "; no judgment was timed yet, so hours are not known"
     if is_timed:

@@ -127,8 +127,7 @@ def known(given: Given) -> Background:
     if (file := evidence_beside(path)) is None:
         if writer_of(path).stage == "augment":
             raise FormatError(
-                f"{path}: `augment` of an earlier version wrote it, without the evidence that scores "
-                "read; run `fire-toolkit augment` again"
+                f"{path}: of an earlier version, without evidence; run `fire-toolkit augment` again"
             )
         original, is_settled = given.original_as_read, settled_by(path) is not None
         return Background(original, read_qrels(given.use(path)), is_settled=is_settled, policy=policy)
@@ -141,10 +140,8 @@ def known(given: Given) -> Background:
     elif own_qrels := given.path("qrels", exists=True):
         given.use(own_qrels)  # of which the evidence was made
     if (grade := found.original_grade) not in (None, 1):
-        say(
-            f"note: original positives count at grade {grade} (as in the augmented qrels); measures "
-            f"without gains count docs from grade 1 (C@k:rel={grade}: those of grade {grade} alone)"
-        )
+        words = f"original positives count at grade {grade} (as in the augmented qrels); measures without"
+        say(f"note: {words} gains count docs from grade 1 (C@k:rel={grade}: those of grade {grade} alone)")
     return found
 
 
@@ -212,11 +209,8 @@ def _check_settled(given: Given, files: Sequence[Path] = ()) -> None:
     for_runs = f"settled for {found.measure} of {', '.join(found.runs)}"
     names = [run_id_of(run) for run in given.stored_runs]
     if outside := [name for name in names if found.runs.get(name) != given.run_hashes[name]]:
-        say(
-            f"warning: {', '.join(outside)}: the augmented qrels are {for_runs}, and what only another run "
-            "finds was never asked: its scores are too low beside the others; pool it too with the same "
-            "strategy"
-        )
+        why = "what only another run finds was never asked, so its scores are too low; pool it too"
+        say(f"warning: {', '.join(outside)}: the augmented qrels are {for_runs}, and {why}")
     if n_open := found.open_queries:
         say(f"note: {n_of(n_open, 'query')} not settled yet, so {found.measure} can still rise: pool again")
     if others := [name for name in given.plain["measures"] if name != found.measure]:
@@ -255,10 +249,8 @@ def known_labels(given: Given) -> Any:
         return given.own.pairs(found, "labels")
     what = "score --honest" if given.plain.get("honest") else f"report {given.plain.get('what')}"
     if what in ("score --honest", "report html", "report figures"):
-        raise UsageError(
-            f"{what} needs the evidence that `augment` writes beside augmented qrels: run `fire-toolkit "
-            "augment`, or name its qrels with --augmented; it is of the original qrels that they were made of"
-        )
+        todo = "run `fire-toolkit augment`, or name its qrels with --augmented"
+        raise UsageError(f"{what} needs the evidence that `augment` writes beside augmented qrels: {todo}")
     return None
 
 

@@ -58,6 +58,7 @@ _MADE = ("pool", "resolve", "augment", "score")
 _BROUGHT = ("import", "pull")  # judgments may be a file of somebody's own
 _KEY = "release.key"
 _LISTS = ("datasets", "whole_number_ids")  # of what FIRE's release says of itself
+_OF_FOLDERS = ("version", "date", "previous", "include_runs", "anonymous", "as_draft", "allow_name")
 _LOSS = "without it, another release of this version gives annotators other pseudonyms"
 
 
@@ -71,8 +72,10 @@ def release(
     anonymous: bool = False,
     as_draft: Annotated[bool, Option(("--draft",))] = False,
     allow_name: Annotated[Sequence[str], Option(metavar="NAME")] = (),
-    form: Annotated[Literal["folder", "fire"], Option(("--format",))] = "folder",
-    tables: Annotated[Path | None, Option(metavar="FOLDER")] = None,
+    form: Annotated[
+        Literal["folder", "fire"], Option(("--format",), needs="out", apart=_OF_FOLDERS)
+    ] = "folder",
+    tables: Annotated[Path | None, Option(metavar="FOLDER", needs="form")] = None,
 ) -> None:
     """Write a folder that publishes a workspace's labels, or check one.
 
@@ -99,16 +102,10 @@ def release(
         form: A folder as described here, or one JSON file in the shape of FIRE's release.
         tables: For --format fire: what `import` made of such a file. [default: the workspace's own]
     """
-    if form == "fire":
-        if version or date or previous or include_runs or anonymous or allow_name:
-            raise click.UsageError("--format fire goes with --tables and --out alone")
-        if out is None:
-            raise click.UsageError("--out is needed: the JSON to write")
+    if form == "fire" and out:
         with workspace_lock():
             _write_fire_release(needed_workspace(_NEEDED), tables, out)
         return
-    if tables is not None:
-        raise click.UsageError("--tables is for --format fire")
     if as_draft:
         own = needed_workspace(_NEEDED)
         is_judged = (own.root / "judgments/judgments.csv").is_file()
@@ -128,10 +125,9 @@ def release(
     made = _Release(workspace, folder, version, on, previous, include_runs, anonymous)
     with workspace_lock(), Progress() as tell:
         n = made.write(allow_name, tell)
-    say(
-        f"{folder}: version {version}, {n_of(n['qrels'], 'pair')} of which {n['positives']:,} are relevant, "
-        f"{n_of(n['judgments'], 'judgment')} by {n_of(n['annotators'], 'annotator')}"
-    )
+    pairs = f"{n_of(n['qrels'], 'pair')} of which {n['positives']:,} are relevant"
+    answers = f"{n_of(n['judgments'], 'judgment')} by {n_of(n['annotators'], 'annotator')}"
+    say(f"{folder}: version {version}, {pairs}, {answers}")
     say(f"next: fire-toolkit release check {folder}")
 
 
@@ -167,10 +163,7 @@ class _Release:
         for state in stage_states(self.workspace):
             name, is_stale = state.stage.name, state.state == "stale"
             if (name in _MADE and state.state != "done") or (name in _BROUGHT and is_stale):
-                raise StaleError(
-                    f"{name} is {state.state} ({state.reason}), so nothing sound can be released; "
-                    f"run `fire-toolkit {name}`"
-                )
+                raise StaleError(f"{name} is {state.state} ({state.reason}); run `fire-toolkit {name}` first")
         tell("reading the tables")
         given = Given({"own_item": None})
         published = self._read(given)
@@ -263,10 +256,7 @@ class _Release:
         before, guideline = self._previous, read_guideline(self._guideline(published))
         answers, (platform, why) = self.workspace.settings["release"], _platform_of(self.workspace)
         if not platform:
-            raise UsageError(
-                f"judgments/judgments.csv {why}; write into fire.toml, [release] platform (where people "
-                "judged)"
-            )
+            raise UsageError(f"judgments/judgments.csv {why}; say where people judged: [release] platform")
         return ReleaseFacts(
             published,
             with_pseudonyms(workspace_facts(self.workspace, given), published.names),
@@ -336,9 +326,7 @@ def _write_fire_release(workspace: Workspace, tables: Path | None, out: Path) ->
     if path.is_file():  # the labels are of a release that was read
         about = parse_json(read_text(given.use(path)), str(path))
         if not isinstance(about, dict) or not all(isinstance(about.get(k, []), list) for k in _LISTS):
-            raise FormatError(
-                f"{path}: not what `fire-toolkit import` writes; delete it, or import that again"
-            )
+            raise FormatError(f"{path}: not what `import` writes; delete it, or import the release again")
         say(f"{path}: fields of the release that was read are written again")
     licence = about.get("license", own["licence"])
     dataset = next(iter(about.get("datasets", [own["name"]])), "")

@@ -137,11 +137,8 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
     there, (back,) = _runs(given, files[:1], read_run), _runs(given, files[1:], partial(open_run, **turned))
     if isinstance(back, MatrixRun) and back.stored and back.may_be_turned:
         shape = " × ".join(map(str, back.stored.shape))
-        raise UsageError(
-            f"{back.path}: {shape}, which may be texts × items, a matrix of another model; one matrix "
-            "gives both directions, so score each model alone; a matrix of the way back has items as rows, "
-            "and where it is square, its ids in the file (query_ids, doc_ids)"
-        )
+        todo = "score each model alone, or give items as rows (of a square one with ids in the file)"
+        raise UsageError(f"{back.path}: {shape}, which may be texts × items of another model; {todo}")
     return [*there, whole_run(back)]
 
 
@@ -156,10 +153,8 @@ def doc_order(given: Given) -> list[str] | None:
     path = next((file.path for file in beside if file is not None), None) or given.path("doc_ids")
     if path is None and (is_index or (folds and len(files) == 2)):
         asks = "--ties index" if is_index else "--folds"
-        raise click.UsageError(
-            f"{asks} needs the collection's docs in their order: put them into doc_ids.txt beside the run, "
-            "a line each, or name their file as doc_ids under [runs] in fire.toml"
-        )
+        where = "doc_ids.txt beside the run, a line each, or the file of [runs] doc_ids in fire.toml"
+        raise click.UsageError(f"{asks} needs the collection's docs in their order: {where}")
     return read_ids(given.use(path), "doc_id") if path else None
 
 
@@ -186,10 +181,8 @@ def say_order(ids: Iterable[IdFile | None], where: str = "") -> None:
         sides = " and ".join("queries" if file.column == "query_id" else "docs" for file in taken)
         files = " and ".join(str(file.path) for file in taken)
         options = " and ".join(file.option for file in taken)
-        say(
-            f"note: no ids for {sides} in {where}; they are taken to be in the order of {files}; if "
-            f"the model used another order, give {options}{command}"
-        )
+        taken_as = f"no ids for {sides} in {where}; they are taken to be in the order of {files}"
+        say(f"note: {taken_as}; if the model used another order, give {options}{command}")
 
 
 def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[Any]:

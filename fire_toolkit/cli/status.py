@@ -28,7 +28,7 @@ from fire_toolkit.cli.campaigns import (
     record_design,
     used_connection,
 )
-from fire_toolkit.cli.common import n_of, say
+from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.here import (
     current_workspace,
@@ -43,7 +43,6 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
 from fire_toolkit.labelstudio.places import DROPPED, find_doubled, lost_words, queue_sizes, read_places
-from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.config import SETTINGS, Workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of
@@ -75,7 +74,7 @@ def status(*, as_json: bool) -> None:
         click.echo(json.dumps(rows, ensure_ascii=False))
     else:
         table = [[s.stage.name, s.state, s.reason] for s in states]
-        click.echo(drawn_text(table, ["stage", "state", "why"], "table", align="left"), nl=False)
+        draw_rows(table, ["stage", "state", "why"], align="left")
         if has_campaign(workspace.root):
             _say_progress()
     following, asking = what_follows(standing), standing.asking

@@ -85,9 +85,7 @@ def tasks(
     named = {"pool": pool, "queries": queries, "items": items, "guideline": judged_by, "out": out}
     people = [name.strip() for each in annotators for name in each.split(",") if name.strip()]
     if policy and not (people and current_workspace()):
-        raise click.UsageError(
-            "--policy is for a campaign in a workspace: with --annotator, or `push --policy`"
-        )
+        raise click.UsageError("--policy is for a campaign in a workspace; give --annotator")
     options: dict[str, Any] = {"overlap": overlap, "n_captions": captions, "seed": seed}
     with workspace_lock():
         _make(Given({**named, "as_json": as_json}), people, policy, options)
@@ -119,9 +117,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     parameters |= {"captions": options["n_captions"]} if options["n_captions"] > 1 else {}
     texts, has_changed = kept_files(file, texts, is_on_server=_is_on_server(file))
     if has_changed:
-        say(
-            "note: captions or addresses of tasks have changed; `push` updates those that nobody has answered"
-        )
+        say("note: captions or addresses have changed; `push` updates tasks that nobody has answered")
     if entry and workspace and not given.values["out"]:
         refuse_other_round(workspace.root, entry)
         refuse_retired(entry.assignments["annotator_id"], entry.number)
@@ -201,12 +197,9 @@ def _warn_of_unshown(made: Tasks) -> None:
     bad = [url for url in urls if not url or file_at(url, Path())]
     if bad:
         shown = ", ".join(map(repr, bad[:3])) + (", …" if len(bad) > 3 else "")
-        say(
-            f"warning: {len(bad):,} of {n_of(len(urls), 'item')} cannot be shown to annotators: media_url "
-            f"is empty, an id or a local path, not a URL ({shown}); `media serve` gives files addresses, "
-            f"and our own page (`push --carrier page`) shows them as they are; for ids, "
-            "give --items a table with doc_id and media_url"
-        )
+        words = f"{len(bad):,} of {n_of(len(urls), 'item')} have no URL as media_url ({shown})"
+        paths = "`media serve` gives files addresses, and our own page shows them as they are"
+        say(f"warning: {words}: {paths}; for ids give --items a table with doc_id and media_url")
 
 
 def _say_files(entry: Round, files: Sequence[Path], file: Path) -> None:

@@ -99,7 +99,9 @@ def test_labels_of_no_guideline_can_be_compared_but_not_resolved(fire: Fire, fol
     answers = "1,a,x,cat\n1,a,y,cat\n1,b,x,dog\n1,b,y,dog\n"
     (folder / "j.csv").write_text("query_id,doc_id,annotator_id,label\n" + answers)
     assert ",alpha,nominal,1.0,2,2,2," in fire("agree", "j.csv", "--format", "csv").stdout
-    assert "name their guideline" in error_line(fire("resolve", "j.csv", "--out", "out", code=1))
+    assert "a column guideline, or --guideline" in error_line(
+        fire("resolve", "j.csv", "--out", "out", code=1)
+    )
 
 
 def test_an_id_that_joins_nothing(fire: Fire, folder: Path) -> None:

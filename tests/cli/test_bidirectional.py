@@ -79,7 +79,7 @@ def test_two_models_are_no_two_directions(fire: Fire, matrix: np.ndarray, folder
     (folder / "fire.toml").write_text('[runs]\nquery_ids = "texts.txt"\ndoc_ids = "items.txt"\n')
     (folder / "forth.doc_ids.txt").unlink()
     told = fire(*BOTH, "one.npy", "two.npy", "--qrels", "pairs.txt", code=1).stderr
-    assert f"two.npy: {n_texts} × 24, which may be texts × items, a matrix of another model" in told
+    assert f"two.npy: {n_texts} × 24, which may be texts × items of another model" in told
     assert "score each model alone" in told
     piped = (folder / "two.npy").read_bytes()
     told = fire(*BOTH, "one.npy", "-", "--qrels", "pairs.txt", code=1, stdin=piped).stderr

@@ -272,7 +272,7 @@ def test_a_run_takes_no_other_files_place_unless_it_is_named(fire: Fire, square:
     fire(*add, *ids, "a/sim.npy")
     before = Path("runs/sim.parquet").read_bytes()
     told = fire(*add, *ids, "b/sim.npy", code=1).stderr
-    assert "b/sim.npy: runs/sim.parquet is the run of another file; give this one a name of its own" in told
+    assert "b/sim.npy: runs/sim.parquet is the run of another file; --name NAME" in told
     assert Path("runs/sim.parquet").read_bytes() == before
     fire(*add, *ids, "a/sim.npy")  # the same file again
     told = fire(*add, *ids, "b/sim.npy", "--name", "sim").stderr
@@ -293,8 +293,8 @@ def test_docs_that_are_no_items_are_told(fire: Fire, square: Path, monkeypatch: 
     Path("collection/items.tsv").write_text("doc_id\tmedia_url\ncaf\xe9\tu\nb\tu\n")  # as Linux writes it
     Path("../m.run").write_text("1 Q0 cafe\u0301 1 3 m\n1 Q0 b 2 2 m\n1 Q0 x 3 1 m\n")  # and as macOS does
     told = fire("add-run", "../m.run").stderr
-    assert "note: 2 docs of 3 are no items of collection/items.tsv and count as not relevant (cafe" in told
-    assert "; 1 differ from an item only in case, zeros or composed letters: check the run's ids" in told
+    assert "note: 2 docs of 3 no items of collection/items.tsv, so not relevant (cafe" in told
+    assert ", 1 but for case, zeros or composed letters): check the run's ids" in told
     Path("collection/items.tsv").write_text("doc_id\tmedia_url\ncafe\u0301\tu\nb\tu\nx\tu\n")
     assert "no items" not in fire("add-run", "../m.run").stderr
 

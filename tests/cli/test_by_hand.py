@@ -263,7 +263,7 @@ def test_a_copy_of_the_record_brings_nothing_new_one_of_others_is_refused(hand: 
     (hand / "collection/queries.tsv").write_text("query_id\ttext\nq99\ta cat\n")
     before = (hand / "campaign.sqlite").read_bytes()
     error = run("import", other, code=1).stderr
-    assert "pairs are on queries that collection/queries.tsv does not have; expected another copy of" in error
+    assert "pairs on queries that collection/queries.tsv does not have; expected another copy of" in error
     assert (hand / "campaign.sqlite").read_bytes() == before
 
 
@@ -484,7 +484,7 @@ def test_disputes_go_whole_elsewhere(judged: Path, server: FakeServer, carrier: 
     assert len(people) > 1
     to = ("push", "--carrier", carrier, "--check-media", 0)
     told = run(*to, "--annotator", people[0], code=1).stderr
-    assert "round 2 was given to " in told
+    assert "round 2 moves as a whole, with `--annotator " in told
     run(*to, "--annotator", ",".join(people))
     assert given(judged, 2) == asked
     assert len(server.projects) == (len(people) if carrier == "labelstudio" else 0)
@@ -505,13 +505,13 @@ def test_server_disputes_take_any_carrier(
     asked = given(hand, 2)
     assert asked
     to_page = ("push", "--carrier", "page", "--check-media", 0)
-    assert "it moves as a whole" in run(*to_page, "--annotator", "A77", code=1).stderr
+    assert "round 2 moves as a whole" in run(*to_page, "--annotator", "A77", code=1).stderr
     assert "note: round 2 goes by page in the place of labelstudio" in run(*to_page).stderr
     assert given(hand, 2) == asked
     assert len(server.projects) == 3
     assert states()["push"][0] == "done"
     told = run("push", "--carrier", "labelstudio", code=1).stderr
-    assert "round 2 was sent by page to A0" in told
+    assert "round 2 was sent by page, and stays there" in told
     assert len(server.projects) == 3
     run(*to_page)  # goes on, and asks nothing anew
     assert given(hand, 2) == asked

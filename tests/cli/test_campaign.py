@@ -246,10 +246,10 @@ def test_a_dry_run_sends_nothing_and_registered_people_are_asked(server: FakeSer
         assert "nothing was pushed from this workspace" in run(*words, code=1).output
     assert "none has begun here" in run("next-round", "--annotator", "A01", code=2).output
     refused = run("push", code=2).output
-    assert "no annotators: create accounts with `fire-toolkit annotators add A01 A02`" in refused
+    assert "no annotators of this workspace can be asked: `fire-toolkit annotators add A01 A02`" in refused
     run("annotators", "add")  # three accounts of somebody else's campaign
     refused = run("push", code=2).output
-    assert "made by this workspace can be asked; name others with --annotator (A02, A03, A04)" in refused
+    assert "of this workspace can be asked: name others with --annotator (A02, A03, A04)" in refused
     register = workspace / ".fire/private" / "annotators.csv"
     register.write_text(register.read_text().replace("active,\n", "active,made-here\n", 2))
     assert as_json("push")["projects"] == 2
@@ -342,7 +342,7 @@ def test_answers_of_a_deleted_project_count_until_it_is_accepted(server: FakeSer
     assert json.loads(pulled.stdout)["judgments"] == 12
     assert f"note: {gone}" in pulled.stderr
     assert f"warning: at the last pull {gone}" in run("status").stderr
-    assert "--accept-loss goes with --full" in run("pull", "--accept-loss", code=2).output
+    assert "--accept-loss does nothing without --full" in run("pull", "--accept-loss", code=2).output
     pulled = run("pull", "--full", "--accept-loss", "--format", "json")
     assert json.loads(pulled.stdout)["judgments"] == 6
     assert len(read_ledger(judged / "campaign.sqlite")) == 18

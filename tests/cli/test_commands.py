@@ -58,7 +58,7 @@ def test_tasks_warn_of_media_that_no_page_can_show(fire: Fire, folder: Path) -> 
         lines = "".join(f"{doc},{url}\n" for doc, url in known.items())
         (folder / "items.csv").write_text("doc_id,media_url\n" + lines)
         said.append(fire("tasks", "pool", *ends, "--out", f"tasks{len(said)}.json").stderr)
-    why = "cannot be shown to annotators: media_url is empty, an id or a local"
+    why = "have no URL as media_url"
     assert f"warning: 2 of 5 items {why}" in said[0]
     assert "'a.mp4'" in said[0]
     assert f"warning: 1 of 5 items {why}" in said[1]

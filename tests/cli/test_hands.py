@@ -143,7 +143,7 @@ def test_what_waits_for_somebody_who_left_is_asked_again(server: FakeServer) -> 
     [
         (("A09", "--to", "A04"), "no annotator is called 'A09'; active: A02, A03"),
         (("A02", "--to", "A02"), "A02 cannot both give tasks away and get them"),
-        (("A02", "--to", "A09"), "A09 has no active account on the server"),
+        (("A02", "--to", "A09"), "A09 has no active account; fire-toolkit annotators add A09"),
         (("A02", "--to", "A04,A04"), "--to: expected names, each once"),
     ],
 )

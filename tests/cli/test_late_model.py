@@ -334,7 +334,7 @@ def test_status_counts_pairs_that_wait_in_the_pool_with_those_of_a_later_model()
 def test_disputes_and_a_late_model_get_different_rounds() -> None:
     run("resolve")
     refused = run("next-round", "--strategy", "settle(C@2)", "--budget", 3, code=2).stderr
-    assert "--budget is of pairs that the labels choose; --strategy goes by its own" in refused
+    assert "--budget does not go with --strategy; leave one of them out" in refused
     assert run("next-round").stderr.endswith("next: fire-toolkit tasks plan/round-2 --overlap 0\n")
     put_run("late")
     run("pool")

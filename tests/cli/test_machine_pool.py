@@ -55,7 +55,7 @@ def test_the_sample_stands_beside_the_qrels_and_a_shared_backbone_is_said(judged
 def test_an_unknown_judge_is_named(judged: Path) -> None:
     pool = ("pool", "--strategy", "machine(judge=k)", "--per-query", "2")
     other = run(*pool, code=1)
-    assert "judge 'k': no machine/k; run `machine run` or `machine import`" in other.stderr
+    assert "k: no such judge; known are j" in other.stderr
     (judged / "machine/j").rename(judged / "machine/k")
     named = run(*pool, code=1)
     assert "no answer of a judge 'k', found 'j'" in named.stderr

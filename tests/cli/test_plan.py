@@ -107,7 +107,7 @@ def test_a_pilot_is_drawn_judged_and_planned_with(sample: Fire) -> None:
     assert len(pool) == 60
     pool[["query_id", "doc_id"]].assign(annotator_id="a", label="nice").to_csv("odd.csv", index=False)
     done = sample("plan", *RUNS, *QRELS, "--pilot", "odd.csv", code=1)
-    assert "odd.csv: no grade is known for labels nice; expected 0 and 1, or a column" in done.stderr
+    assert "odd.csv: no grade is known for labels nice; expected 0 and 1, a column" in done.stderr
     assert not pool["is_original"].any()
     assert pool["best_rank"].max() <= 10  # deeper pairs tell nothing that is planned
     weights = (1 / pool["inclusion_probability"]).groupby(pool["stratum"]).sum()

@@ -48,8 +48,8 @@ def nothing_was_written(server: FakeServer) -> bool:
 def test_what_no_browser_can_open_is_refused_with_its_task(server: FakeServer, url: str) -> None:
     make_tasks(lambda n: url if n == 3 else f"{HOST}/v{n}.mp4")
     line = refused(*PUSH)
-    assert f"error: 1 of 8 tasks cannot be shown to annotators (q3 v3: {url!r})" in line
-    assert "`fire-toolkit media serve` gives files addresses" in line
+    assert f"error: 1 of 8 tasks cannot be shown (q3 v3: {url!r})" in line
+    assert "`media serve` gives files addresses" in line
     assert nothing_was_written(server)
     assert server.media_asked == []
 
@@ -57,7 +57,7 @@ def test_what_no_browser_can_open_is_refused_with_its_task(server: FakeServer, u
 def test_every_file_is_asked_for_before_anything_is_created(server: FakeServer) -> None:
     server.media_faults = {f"{HOST}/v2.mp4": 404, f"{HOST}/v5.mp4": 500}
     line = refused(*PUSH)
-    assert "annotators would see nothing in 2 of 8 items" in line
+    assert "2 of 8 items cannot be seen" in line
     assert f"q2 v2: {HOST}/v2.mp4 answers 404" in line
     assert sorted(server.media_asked) == [f"{HOST}/v{n}.mp4" for n in range(8)]
     assert nothing_was_written(server)
@@ -82,7 +82,7 @@ def test_an_item_of_each_project_is_opened_by_the_server_s_own_way(server: FakeS
     make_tasks(lambda n: f"/data/local-files/?d=clips/v{n}.mp4")
     line = refused(*PUSH)
     unseen = "the tasks are there, but the first item cannot be seen in 2 of 2 projects (project 1 (1/A02)"
-    for words in (unseen, "/data/local-files/?d=clips/v", "answers 404", "add its storage in the project's"):
+    for words in (unseen, "/data/local-files/?d=clips/v", "answers 404", "add the storage of"):
         assert words in line
     assert len(server.tasks) == 12
     server.local_files = True

@@ -343,7 +343,7 @@ def test_augmented_qrels_of_an_earlier_version_are_refused(fire: Fire, voted_all
     del manifest["outputs"]["evidence.csv"]
     at.write_text(json.dumps(manifest))
     told = fire("score", *GIVEN, code=1).stderr
-    assert "out/qrels.txt: `augment` of an earlier version wrote it" in told
+    assert "out/qrels.txt: of an earlier version, without evidence" in told
 
 
 def test_labels_without_a_design_say_nothing_of_corrections(fire: Fire, voted_all: Path) -> None:

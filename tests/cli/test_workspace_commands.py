@@ -58,7 +58,7 @@ def test_what_tasks_were_made_by_is_judged_by_everywhere(fire: Fire, workspace: 
         "exports/1.json",
         code=1,
     )
-    assert f"the workspace judges by {name}, as its tasks" in refused.stderr
+    assert f"the workspace judges by {name}; leave it out" in refused.stderr
 
 
 def test_what_was_not_made_is_said_and_a_run_goes_by_what_it_is_called(fire: Fire, workspace: Path) -> None:

@@ -58,7 +58,7 @@ def test_without_the_options_it_is_refused_and_says_what_to_type() -> None:
     assert "--columns 'query=data.caption_id,doc=data.video_id' --label CONTROL:VALUE=LABEL" in error
     assert not Path("judgments").exists()
     wrong = fire("import", file, *PAIR, "--label", "Yes=relevant", code=1).stderr
-    assert "expected CONTROL:VALUE=LABEL with one of match, quality" in wrong
+    assert "expected CONTROL:VALUE=LABEL, with one of match, quality" in wrong
     assert "controls: match, quality" in fire("import", file, *PAIR, code=1).stderr
 
 

@@ -63,9 +63,9 @@ def test_doubts_go_alone_and_name_their_judge(judged: Path) -> None:
     ):
         assert next_round(*words).exit_code == 2
     other = next_round("--judge", "gpt")
-    assert (other.exit_code, "judge 'gpt': no machine/gpt" in other.stderr) == (1, True)
+    assert (other.exit_code, "gpt: no such judge" in other.stderr) == (1, True)
     plain = CliRunner().invoke(main, ["next-round", "--judge", "vlm"])
-    assert (plain.exit_code, "--judge is for --ask doubts" in plain.stderr) == (2, True)
+    assert (plain.exit_code, "--judge does nothing without --ask doubts" in plain.stderr) == (2, True)
 
 
 SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"

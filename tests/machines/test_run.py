@@ -279,7 +279,7 @@ def test_a_composed_query_without_its_reference_fails_by_name(folder: Path, ask:
 
 @pytest.fixture
 def validity(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A campaign of its own on the captions of the workspace around it."""
+    """A workspace of its own on the captions of the workspace around it."""
     (folder / "pool.csv").unlink()
     fire("init", ".")
     (folder / "collection/queries.tsv").write_text("query_id\ttext\nq1\ta dog runs\nq2\ta video\n")
@@ -323,7 +323,7 @@ def test_answers_on_captions_are_no_labels_of_pairs(validity: Path, monkeypatch:
     assert "judge 'vlm': doc '*' marks captions that were judged alone" in refused.stderr
     judge = judge_file("m", endpoint="http://127.0.0.1:9/v1", model="m")
     refused = fire("machine", "run", judge, "--guideline", "query-validity-v1", code=1)
-    assert "campaign of its own" in refused.stderr
+    assert "workspace of its own" in refused.stderr
 
 
 def test_a_check_names_a_prompt_that_was_written_for_another_version(folder: Path) -> None:
