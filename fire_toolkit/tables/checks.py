@@ -222,6 +222,7 @@ def _coded_ids(column: Column, values: Values, problems: list[str]) -> Values:
 def _numbers(column: Column, values: Values, problems: list[str]) -> Values:
     is_int = column.kind == "int"
     missing = np.array(values.array.isna(), dtype=bool)
+    is_other = np.zeros(len(missing), dtype=bool)
     if pd.api.types.is_numeric_dtype(values.dtype):
         known = values.astype("Int64") if pd.api.types.is_bool_dtype(values.dtype) else values
         numbers = (known.where(~missing, 0) if missing.any() else known).to_numpy()
@@ -229,10 +230,11 @@ def _numbers(column: Column, values: Values, problems: list[str]) -> Values:
         texts = texts_of(values)
         missing |= np.asarray(compute.equal(texts, "").fill_null(True))
         numbers, is_number = numbers_of(texts, "int" if is_int else "float")
-        _say(problems, column, "is not a number", ~is_number & ~missing, values)
-        missing |= ~is_number
+        is_other = ~is_number & ~missing
+        _say(problems, column, "is not a number", is_other, values)
     if not column.missing:
         _say(problems, column, "is not finite" if column.finite else "is missing", missing, values)
+    missing |= is_other
     about = np.asarray(numbers, dtype=np.float64)
     if column.finite:
         _say(problems, column, "is not finite", np.isinf(about), values)

@@ -189,7 +189,8 @@ def test_a_relevance_of_no_label_and_a_round_that_is_no_number_are_said(here: Pa
     told = run("resolve", "many.csv", "--controls", "known.txt", "--out", "out", code=1).stderr
     assert "relevance 2 is the grade of no label" in told
     write(two_annotators(2), round=["pilot"] * 4)
-    assert "round is not a number" in words_of(code=1)
+    assert "judgments: round is not a number (4 of 4; row 1: 'pilot', " in (told := words_of(code=1))
+    assert "is missing" not in told
 
 
 @pytest.mark.parametrize(
