@@ -256,7 +256,7 @@ class _Release:
         before, guideline = self._previous, read_guideline(self._guideline(published))
         answers, (platform, why) = self.workspace.settings["release"], _platform_of(self.workspace)
         if not platform:
-            raise UsageError(f"judgments/judgments.csv {why}; say where people judged: [release] platform")
+            raise UsageError(f"judgments/judgments.csv {why}; write into fire.toml, [release] platform")
         return ReleaseFacts(
             published,
             with_pseudonyms(workspace_facts(self.workspace, given), published.names),

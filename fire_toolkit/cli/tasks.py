@@ -85,7 +85,9 @@ def tasks(
     named = {"pool": pool, "queries": queries, "items": items, "guideline": judged_by, "out": out}
     people = [name.strip() for each in annotators for name in each.split(",") if name.strip()]
     if policy and not (people and current_workspace()):
-        raise click.UsageError("--policy is for a campaign in a workspace; give --annotator")
+        raise click.UsageError(
+            "--policy is for a campaign in a workspace: with --annotator, or `push --policy`"
+        )
     options: dict[str, Any] = {"overlap": overlap, "n_captions": captions, "seed": seed}
     with workspace_lock():
         _make(Given({**named, "as_json": as_json}), people, policy, options)
