@@ -112,7 +112,7 @@ def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseud
     run("resolve", "--exclude", "mallory", "--reason", "failed the controls")
     run("augment")
     run("score")
-    assert "say where people judged: [release] platform" in refused(workspace)
+    assert "write into fire.toml, [release] platform" in refused(workspace)
     assert 'platform = ""  # where people judged' in run("release", "--draft").stdout
     set_in(workspace, platform="A form on paper")
     assert not run("release", "--draft").stdout
