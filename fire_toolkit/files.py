@@ -12,19 +12,16 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.words import table_in
 
 STDIN = "-"
 GZIP = b"\x1f\x8b"  # what a file of it begins with
+DAMAGED = "damaged gzip file ({}); copy it again from its source"
 _GZIP_BYTES = 256 << 20
 _GZIP_RATIO = 200
-_DAMAGED = "damaged gzip file ({}); copy it again from its source"
-_START_BYTES = 1 << 16
 _SETTLED_S = 2  # after a change, from where on the next one shows in a file's times
 _HASHES: dict[tuple[int, ...], str] = {}  # of files as they were found
 BOM = b"\xef\xbb\xbf"  # the byte order mark that UTF-8 may begin with
@@ -47,30 +44,12 @@ def read_bytes(path: str | Path) -> bytes:
         with gzip.open(io.BytesIO(raw)) as unpacked:
             content = unpacked.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: {_DAMAGED.format(error)}") from None
+        raise FormatError(f"{path}: {DAMAGED.format(error)}") from None
     if len(content) > most:
         raise FormatError(
             f"{path}: unpacks to more than {most:,} bytes, as gzip bombs do; if it is real, gunzip it first"
         )
     return content
-
-
-def start_of(path: str | Path) -> tuple[bytes, bool]:
-    """Return the first 64 KiB of a file, unpacked where they are gzip, and whether they were packed.
-
-    Raises:
-        FormatError: as `opened`; the file is empty, or damaged gzip.
-    """
-    with opened(path) as stream:
-        start = stream.read(_START_BYTES)
-    if not start:
-        raise FormatError(f"{path}: empty file, expected at least one line")
-    if not start.startswith(GZIP):
-        return start, False
-    try:
-        return zlib.decompressobj(wbits=31).decompress(start, _START_BYTES), True
-    except zlib.error as error:
-        raise FormatError(f"{path}: {_DAMAGED.format(error)}") from None
 
 
 @contextmanager
@@ -170,14 +149,3 @@ def sha256_of(path: str | Path) -> str:
                 return sha256
             _HASHES[state] = sha256
         return _HASHES[state]
-
-
-@cache
-def _types() -> dict[str, str]:
-    kinds = table_in("media", "types.toml")
-    return {f".{suffix}": kind for kind, suffixes in kinds.items() for suffix in suffixes.split()}
-
-
-def content_type(name: str) -> str:
-    """Return the media type of a file by its name."""
-    return _types().get(PurePosixPath(name).suffix.lower(), "application/octet-stream")

@@ -154,8 +154,7 @@ class Shown:
 
     def shown_fields(self) -> Mapping[str, object]:
         """Return name → value of what is shown."""
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
-        values = {name: getattr(self, name) for name in names}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         return {
             name: value
             for name, value in values.items()
@@ -177,9 +176,8 @@ def part_in_words(name: str, part: object) -> str:
     if isinstance(part, int | float):
         return f"{name} {_cell(part, 4)}"
     if isinstance(part, Mapping):
-        return (
-            f"{name}: {', '.join(f'{key} {_cell(value, 4)}' for key, value in part.items())}" if part else ""
-        )
+        values = ", ".join(f"{key} {_cell(value, 4)}" for key, value in part.items())
+        return f"{name}: {values}" if part else ""
     if not hasattr(part, "columns"):
         return ""
     table = cast("pd.DataFrame", part)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.errors import UsageError
-from fire_toolkit.files import content_type
+from fire_toolkit.formats.recognised import content_type
 from fire_toolkit.guidelines.model import REFERENCE, Guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks
 from fire_toolkit.tables.columns import listed, pair_rows

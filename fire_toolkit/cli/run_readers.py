@@ -31,7 +31,7 @@ def queries_own_items(given: Given) -> Any:
     path = _queries(given)
     if path is not None and is_release(path.parent):
         return own_items_of(read_collection(collection_files(path.parent))[0].queries)
-    if path is None or str(path) == STDIN or not has_columns(checked(path), COLUMN):
+    if path is None or not has_columns(checked(path), COLUMN):
         return {}
     return own_items_of(read_queries(given.use(path)))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.files import content_type
+from fire_toolkit.formats.recognised import content_type
 
 if TYPE_CHECKING:
     from fire_toolkit.tables import Items

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.files import content_type
+from fire_toolkit.formats.recognised import content_type
 from fire_toolkit.media.places import PORT, files_of
 from fire_toolkit.media.serving import LOOPBACK, LocalServer
 from fire_toolkit.tables import Items, check_items

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError, UsageError
-from fire_toolkit.files import content_type
+from fire_toolkit.formats.recognised import content_type
 from fire_toolkit.media.places import LOOPBACK_HOSTS
 from fire_toolkit.media.server import allowed_origins, application
 from fire_toolkit.media.serving import LOOPBACK, LocalServer

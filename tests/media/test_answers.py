@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from fire_toolkit.files import content_type
+from fire_toolkit.formats.recognised import content_type
 from fire_toolkit.media.server import MediaServer, url_path
 
 PAGE = "http://127.0.0.1:8080"

@@ -13,13 +13,14 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import part_ids
 from fire_toolkit.errors import FormatError, StaleError, UsageError
-from fire_toolkit.files import STDIN, read_text, start_of
+from fire_toolkit.files import STDIN, read_text
 from fire_toolkit.formats.arrays.containers import tree_of
 from fire_toolkit.formats.arrays.matrix import Stored
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import column_of, ids_of_lines
 from fire_toolkit.formats.ids import id_texts
+from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.listed import Listed, coded
 from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC
@@ -97,7 +98,7 @@ Ids = Sequence[str] | IdFile | None
 
 def _values(path: Path, column: str) -> Any:
     """Return what a file of ids holds, as a list."""
-    start = b"" if str(path) == STDIN or not path.is_file() else start_of(path)[0]
+    start = start_of(path)[0] if path.is_file() else b""
     if (tree := tree_of(start, path)) is not None:
         only = next(iter(tree.values())) if isinstance(tree, dict) and len(tree) == 1 else tree
         tree = only.values() if isinstance(only, Stored) else tree  # an array alone, whatever it is called

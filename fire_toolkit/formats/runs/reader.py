@@ -16,10 +16,11 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import BOM, start_of
+from fire_toolkit.files import BOM
 from fire_toolkit.formats.arrays.containers import FORMATS, tree_of
 from fire_toolkit.formats.arrays.matrix import Array, Stored
 from fire_toolkit.formats.columns import is_number, pair_columns
+from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs import json_runs, native, trec
 from fire_toolkit.formats.runs.json_runs import listed_of
 from fire_toolkit.formats.runs.listed import Listed, listed_table

@@ -25,7 +25,8 @@ import pyarrow as pa
 from pyarrow import compute, csv
 
 from fire_toolkit.errors import FileNote, FormatError
-from fire_toolkit.files import BOM, STDIN, read_bytes, read_text, start_of
+from fire_toolkit.files import BOM, read_bytes, read_text
+from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.tables.delimited import field_texts, joined_lines
 from fire_toolkit.matching.ranking import rank_run
@@ -101,8 +102,6 @@ _QRELS = _Kind(
 
 def is_trec_qrels(path: str | Path) -> bool:
     """Whether a file's first line that is neither blank nor a comment has the fields of qrels."""
-    if str(path) == STDIN:
-        return False
     return _QRELS.width_of(_above_and_row(start_of(path)[0], _QRELS)[1].split()) > 0
 
 
@@ -213,7 +212,7 @@ def _note_left_out(path: str | Path, above: Sequence[str], n_longer: int, n_ids:
 
 def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
     """Return the columns of a file, read by Arrow: as it lies, else with its lines made plain."""
-    start, is_packed = (b"", False) if str(path) == STDIN else start_of(path)
+    start, is_packed = start_of(path)
     above, row = _above_and_row(start, kind)
     names, found = kind.names_of(row.split()), None
     if names:

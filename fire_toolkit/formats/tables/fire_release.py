@@ -20,8 +20,9 @@ import pandas as pd
 
 from fire_toolkit.collections.duplicates import normal_text
 from fire_toolkit.errors import FormatError, JoinError
-from fire_toolkit.files import BOM, GZIP, STDIN, opened
+from fire_toolkit.files import BOM
 from fire_toolkit.formats.collections.source import Entry, Source
+from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.tables import (
     Disputes,
@@ -80,14 +81,9 @@ class Release:
 
 def is_fire_release(path: str | Path) -> bool:
     """Whether a file is one JSON object with `annotations` and `disagreements`."""
-    if str(path) == STDIN:
-        return False
-    with opened(path) as stream:
-        start = stream.read(64)
-    if not start.startswith(GZIP) and not start.removeprefix(BOM).lstrip().startswith(b"{"):
-        return False
     try:
-        found = Source(path).json
+        start, _ = start_of(path)
+        found = Source(path).json if start.removeprefix(BOM).lstrip().startswith(b"{") else None
     except FormatError:  # whoever reads the file as what it is says what is wrong with it
         return False
     return isinstance(found, dict) and {"annotations", "disagreements"} <= set(found)

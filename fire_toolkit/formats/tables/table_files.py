@@ -17,8 +17,9 @@ import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.evidence.facts import Evidence, Facts, check_evidence
-from fire_toolkit.files import BOM, GZIP, STDIN, opened, read_bytes, text_of
+from fire_toolkit.files import BOM
 from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, needed_column
+from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.parquet_files import whole_table
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
@@ -142,12 +143,8 @@ read_machine_judgments = _reader(
 
 def has_columns(path: str | Path, *names: str) -> bool:
     """Whether the header of a CSV or TSV file names all these columns."""
-    with opened(path) as stream:
-        line = b"" if str(path) == STDIN else stream.readline()
-    raw = (line if line and not line.startswith(GZIP) else read_bytes(path)).removeprefix(BOM)
-    header = raw[: raw.find(b"\n") + 1] or raw
-    found = text_of(header, path) if header.strip() else ""
-    return set(names) <= {field.strip(' "\r\n') for field in found.replace("\t", ",").split(",")}
+    header = start_of(path)[0].removeprefix(BOM).partition(b"\n")[0].decode(errors="replace")
+    return set(names) <= {field.strip(' "\r') for field in header.replace("\t", ",").split(",")}
 
 
 def evidence_beside(path: Path) -> Path | None:
