@@ -1,7 +1,7 @@
 """Words for numbers of things, in notes, messages and texts; and the texts that come with the package."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -35,6 +35,16 @@ def numbers_of(counts: Mapping[str, int]) -> str:
         '3 new, 1,200 rejected'
     """
     return ", ".join(f"{n:,} {what}" for what, n in counts.items())
+
+
+def some_of(words: Sequence[str]) -> str:
+    """Return the first three texts, and a sign where there are more.
+
+    Examples:
+        >>> some_of(["a", "b"]), some_of(["a", "b", "c", "d"])
+        ('a; b', 'a; b; c; …')
+    """
+    return "; ".join([*words[:3], *(["…"] if len(words) > 3 else [])])
 
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of a formula

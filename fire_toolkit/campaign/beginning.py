@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.campaign.records import FOLDER, Campaign, Round, read_campaign, write_campaign, write_round
+from fire_toolkit.campaign.records import (
+    BY_HAND,
+    FOLDER,
+    Campaign,
+    Round,
+    read_campaign,
+    write_campaign,
+    write_round,
+)
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import read_design, read_pool, read_pool_sources
@@ -40,6 +48,63 @@ def campaign_of(root: Path, rules: Guideline) -> Campaign:
             "answers to two pages cannot be mixed: use that guideline, or another workspace"
         )
     return found
+
+
+def what_begins(
+    begun: Sequence[Round],
+    files: Mapping[int, Path],
+    first: Path,
+    *,
+    carrier: str | None,
+    people: Collection[str],
+    adds: bool,
+    sent: Collection[str],
+) -> list[Path] | Round:
+    """Return which files of tasks become rounds, where none is named, or the round that another carrier gets.
+
+    These are all that were made and have not begun. Where there are none, options that name inputs say again
+    how the last round began: the same is drawn; but what `next-round` gave out moves as it is to the carrier
+    named, unless it was sent, or as files to the people named.
+
+    Args:
+        begun: the rounds that have begun.
+        files: of the tasks that were made, by round.
+        first: where those of the first round are.
+        carrier: the one that is named.
+        people: who is named.
+        adds: whether training or controls are named.
+        sent: the numbers of the rounds that were sent.
+
+    Raises:
+        UsageError: the last round was sent, or given to others.
+    """
+    there, last = {entry.number for entry in begun}, begun[-1] if begun else None
+    if new := [file for number, file in files.items() if number not in there]:
+        return new
+    drawn = [files[max(files)] if files else first]
+    if last is None:
+        return drawn
+    is_by_hand, is_drawn = last.carrier == BY_HAND, adds or last.number in files
+    names = list(dict.fromkeys(last.assignments["annotator_id"]))
+    if not is_by_hand and carrier not in (None, last.carrier):
+        if str(last.number) in sent:
+            raise UsageError(
+                f"round {last.number} was sent by {last.carrier}, and stays there; leave --carrier"
+            )
+    elif not adds and not people:
+        return []
+    elif is_drawn:
+        return drawn
+    elif not is_by_hand and {*people} == {*names}:
+        return []  # `next-round` has begun it, and chose whom it asks
+    elif not is_by_hand:
+        raise UsageError(
+            f"round {last.number} was given to {', '.join(names)}: leave --annotator, or `annotators "
+            "reassign` what is not answered"
+        )
+    if (is_by_hand or people) and {*people} != {*names}:
+        raise UsageError(f"round {last.number} moves as a whole, with `--annotator {','.join(names)}`")
+    return last
 
 
 def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:

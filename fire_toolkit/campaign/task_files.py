@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.asking import HandedOut
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
+from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import REFERENCE_URL, split_pair_id, split_pair_ids
@@ -114,6 +116,40 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
         numbers = ", ".join(map(str, sorted(tasks["round"].unique())))
         raise FormatError(f"{path}: tasks of rounds {numbers}; expected those of one round")
     return tasks
+
+
+def renewed_rounds(
+    rounds: Sequence[Round], files: Mapping[int, Path], guideline: Guideline
+) -> tuple[list[Round], list[Path], list[str]]:
+    """Return the rounds whose tasks were made again with other captions or addresses, with these.
+
+    Args:
+        rounds: those that a server carries.
+        files: of tasks that were made since they were sent, by round.
+        guideline: see `read_task_files`.
+
+    Returns:
+        The rounds that have changed; the files that count; notes on those that do not.
+    """
+    made: dict[str, tuple[str, str]] = {}
+    used, notes = list[Path](), list[str]()
+    for entry in rounds:
+        if (file := files.get(entry.number)) is None:
+            continue
+        tasks, asked = read_task_files(file, guideline), entry.drawn
+        if set(tasks["pair_id"]) == set(asked.loc[~asked["kind"].isin([TRAINING, CONTROL]), "pair_id"]):
+            used.append(file)
+            made |= zip(tasks["pair_id"], zip(tasks["text"], tasks["media_url"], strict=True), strict=True)
+        else:
+            notes.append(f"{file} has other pairs than round {entry.number}, which has begun; it is not sent")
+    renewed = []
+    for entry in rounds:
+        old = list(zip(entry.tasks["text"], entry.tasks["media_url"], strict=True))
+        new = [made.get(pair, shown) for pair, shown in zip(entry.tasks["pair_id"], old, strict=True)]
+        if new != old:
+            text, media_url = (list(column) for column in zip(*new, strict=True))
+            renewed.append(replace(entry, tasks=Tasks(entry.tasks.assign(text=text, media_url=media_url))))
+    return renewed, used, notes
 
 
 def kept_files(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import json
+import math
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
 
-from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy
+from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy, what_begins
 from fire_toolkit.campaign.carrier import Carried, Delivered
+from fire_toolkit.campaign.progress import judgment_seconds, load_of
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_PAGE,
@@ -25,7 +28,7 @@ from fire_toolkit.campaign.records import (
 )
 from fire_toolkit.campaign.rounds import asked_before, first_round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.task_files import overlap_file, read_task_files
+from fire_toolkit.campaign.task_files import overlap_file, read_task_files, renewed_rounds
 from fire_toolkit.cli.campaigns import (
     active_annotators,
     begun_here,
@@ -37,8 +40,8 @@ from fire_toolkit.cli.campaigns import (
     refuse_retired,
     used_connection,
 )
-from fire_toolkit.cli.common import metered, n_of, say
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.common import draw_rows, metered, n_of, say, say_notes
+from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.here import (
     made_file,
     needed_workspace,
@@ -46,21 +49,23 @@ from fire_toolkit.cli.here import (
     setting_or_default,
     workspace_lock,
 )
-from fire_toolkit.cli.media import shown_tasks
+from fire_toolkit.cli.media import local_base, media_root, shown_tasks
 from fire_toolkit.cli.pull import carrier_of
-from fire_toolkit.cli.push_media import Look, renewed_rounds, say_loads, say_pushed
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import read_judged_pairs
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.push import Plan
+from fire_toolkit.labelstudio.doctor import UNSEEN, reach_items, refuse_hidden, refuse_unshowable
+from fire_toolkit.labelstudio.push import Plan, counts_of
 from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import Tasks, check_pool, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.words import some_of
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of
 from fire_toolkit.workspace.rounds import given_by_round, handed_out, tasks_file
@@ -108,7 +113,7 @@ def push(
     root = needed_workspace().root
     begun = read_rounds(root)
     latest = begun[-1].carrier if begun and begun[-1].carrier != BY_HAND else BY_SERVER
-    is_named, carrier = carrier is not None, carrier or latest
+    named, carrier = carrier, carrier or latest
     if carrier == BY_HAND:
         raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
     if carrier != BY_SERVER:
@@ -117,147 +122,154 @@ def push(
     check_policy(root, policy)
     campaign = campaign_of(root, rules)
     rules = dataclasses.replace(rules, label_config=campaign.label_config)
-    inputs = Given()
-    drawn = _Rounds(root, rules, begun, inputs, carrier, annotators, training, controls)
-    entries = drawn.that_begin(tasks, is_named=is_named)
-    changed = [*renewed_rounds(root, begun, rules, inputs), *(with_moves(root, entry) for entry in entries)]
+    inputs = Given({"annotators": annotators, "training": training, "controls": controls})
+    entries, renewed = _rounds_to_push(inputs, tasks, rules, begun, carrier, named=named)
+    changed = [*renewed, *(with_moves(root, entry) for entry in entries)]
     rounds = sorted({entry.number: entry for entry in (*begun, *changed)}.values(), key=lambda e: e.number)
     if dry_run:
-        say_loads(root, rounds, as_json=as_json)
+        _say_loads(root, rounds, as_json=as_json)
         return
-    look = Look(rules, sample, changed)
     whole = Carried(campaign, rounds, rules, root / STORE)
     others = sorted({entry.carrier for entry in rounds} - {BY_HAND, BY_SERVER})
     on_server = _on_server(whole, begun, {entry.number for entry in entries})
-    look.at_files()
+    if sample != 0:
+        _refuse_gone([entry for entry in changed if entry.carrier == BY_PAGE], rules)
     begins = partial(begin, root, campaign, changed)
     plans, connection = list[Plan](), used_connection() if on_server or not others else None
     if connection:
+        refuse_unshowable((entry for entry in changed if entry.carrier == BY_SERVER), rules)
         server = dataclasses.replace(whole, rounds=on_server)
-        plans = _by_server(server, connection, look, begins, replaces=replace)
+        plans = _by_server(server, connection, begins, sample=sample, replaces=replace)
     else:
         begins()
     gone = there.retired if (there := begun_here()) else set()
     if connection:
-        say_pushed(plans, connection, gone, as_json=as_json)
+        _say_pushed(plans, connection, gone, as_json=as_json)
     by_others = [each for name in others for each in _deliver(name, root, whole, gone)]
     _note_pushed(root, inputs, [*plans, *by_others])
-    if plans and connection:
-        look.after(plans, connection)
+    if plans and connection and sample != 0:
+        refuse_hidden(plans, connection, rules)
     record_design(root, policy)
     say("while they judge: fire-toolkit progress")
     say_following()
 
 
-@dataclass(frozen=True)
-class _Rounds:
-    """The rounds of a workspace, and what a push is told of those that begin."""
+def _rounds_to_push(
+    inputs: Given,
+    tasks: Path | None,
+    rules: Guideline,
+    begun: Sequence[Round],
+    carrier: str,
+    *,
+    named: str | None,
+) -> tuple[list[Round], list[Round]]:
+    """Return the rounds that begin, and those of the server whose tasks were made again.
 
-    root: Path
-    rules: Guideline
-    begun: Sequence[Round]
-    inputs: Given
-    carrier: str
-    annotators: Sequence[str]
-    training: Path | None
-    controls: Path | None
-
-    def that_begin(self, tasks: Path | None, *, is_named: bool) -> list[Round]:
-        """Return the rounds that begin: of the file named, else of all that were made and have not begun.
-
-        Where there are none, options that name inputs say again how the last one began: the same is drawn;
-        but what `next-round` gave out moves as it is to the carrier named: unless it was sent, or as files to
-        the people named.
-        """
-        files = {number: relative_path(path) for number, path in handed_out(self.root).items()}
-        there = {entry.number for entry in self.begun}
-        new = [tasks] if tasks else [path for number, path in files.items() if number not in there]
-        adds, last = bool(self.training or self.controls), self.begun[-1] if self.begun else None
-        if last and not new and is_named and last.carrier not in (BY_HAND, self.carrier):
-            return [self._moved(last)]
-        if not new and (adds or self.annotators or not last):
-            if last and last.number not in files and not adds:
-                if last.carrier == BY_HAND:
-                    return [self._moved(last)]
-                names = list(dict.fromkeys(last.assignments["annotator_id"]))
-                if {*loads_of(self.annotators)} != {*names}:
-                    words = f"round {last.number} was given to {', '.join(names)}"
-                    raise UsageError(
-                        f"{words}: leave --annotator, or `annotators reassign` what is not answered"
-                    )
-                return []  # `next-round` has begun it, and chose whom it asks
-            new = [files[max(files)] if files else relative_path(tasks_file(self.root, 1))]
-        return [self._new(file) for file in new]
-
-    def _moved(self, entry: Round) -> Round:
-        """Return a round as another carrier has it, to which nobody was asked anything in it yet."""
-        names, by_hand = list(dict.fromkeys(entry.assignments["annotator_id"])), entry.carrier == BY_HAND
-        sent = manifest_of(self.root / FOLDER, is_folder=True).parameters.get("given", {})
-        if str(entry.number) in sent and not by_hand:
-            raise UsageError(
-                f"round {entry.number} was sent by {entry.carrier}, and stays there; leave --carrier"
-            )
-        if (by_hand or self.annotators) and {*loads_of(self.annotators)} != {*names}:
-            raise UsageError(f"round {entry.number} moves as a whole, with `--annotator {','.join(names)}`")
-        say(f"note: round {entry.number} goes by {self.carrier} in the place of {entry.carrier}")
-        n_captions = entry.n_captions if self.carrier in (BY_PAGE, BY_SERVER) else 1
-        return dataclasses.replace(entry, carrier=self.carrier, n_captions=n_captions)
-
-    def _new(self, tasks: Path) -> Round:
-        """Return the round of a file of tasks as the inputs make it."""
-        file = self.inputs.use(tasks)
-        asked = read_task_files(file, self.rules)
-        if (overlap := overlap_file(file)).is_file():
-            self.inputs.use(overlap)
-        number = int(asked["round"].max()) if len(asked) else 1
-        judged, there = made_file("judgments/judgments.csv"), {entry.number for entry in self.begun}
-        if judged is not None and number not in there:  # judged since the tasks were made
-            pairs = read_judged_pairs(judged)
-            is_judged = pair_rows(asked, pairs[pairs["round"] >= number]) >= 0
-            asked = Tasks(asked[~is_judged].reset_index(drop=True))
-            if n := int(is_judged.sum()):
-                say(f"note: {n_of(n, 'task')} left out: their pairs were judged since the tasks were made")
-        again = asked_before(asked, [entry for entry in self.begun if entry.number != number])
-        if again:
-            words = f"{n_of(len(again), 'pair')} given out in an earlier round ({', '.join(again[:3])})"
-            raise UsageError(f"{file}: {words}; `fire-toolkit next-round` asks pairs again, of other people")
-        taught = known = answers = None
-        if self.training:
-            taught = read_task_files(self.inputs.use(self.training), self.rules, with_overlap=False)
-        if self.controls:
-            qrels = read_qrels(self.inputs.use(self.controls))  # −1: no answer is known
-            answers = check_qrels(qrels[qrels["relevance"] >= 0])
-            pairs = check_pool(answers[PAIR])
-            known = shown_tasks(self.inputs, pairs, self.rules, by_hand=False, overlap=0)
-        campaign = begun_here()
-        before = handed_to(campaign) if campaign and campaign.rounds[-1].carrier == self.carrier else []
-        loads = loads_of(self.annotators or before) or active_annotators(campaign)
-        refuse_retired(loads, number)
-        n_captions: Any = 1  # of an item on a page, as `tasks` drew them; a plug-in's carrier has one
-        if self.carrier in (BY_PAGE, BY_SERVER) and not self.rules.is_of_queries:
-            n_captions = manifest_of(tasks, is_folder=False).parameters.get("captions")
-            n_captions = n_captions or setting_or_default(None, "tasks", "captions")
-        drawn = first_round(
-            number,
-            asked,
-            loads,
-            training=taught,
-            controls=known,
-            answers=answers,
-            n_captions=int(n_captions),
-            seed=int(setting_or_default(None, "tasks", "seed")),
+    tasks: a file that is named; named: the carrier, if it is.
+    """
+    root, values = needed_workspace().root, inputs.values
+    files = {number: relative_path(path) for number, path in handed_out(root).items()}
+    pushed = manifest_of(root / FOLDER, is_folder=True)
+    new: list[Path] | Round = [tasks] if tasks else []
+    if not tasks:
+        new = what_begins(
+            begun,
+            files,
+            relative_path(tasks_file(root, 1)),
+            carrier=named,
+            people=loads_of(values["annotators"]),
+            adds=bool(values["training"] or values["controls"]),
+            sent=pushed.parameters.get("given", {}),
         )
-        return dataclasses.replace(drawn, carrier=self.carrier)
+    if isinstance(new, Round):
+        say(f"note: round {new.number} goes by {carrier} in the place of {new.carrier}")
+        n_captions = new.n_captions if carrier in (BY_PAGE, BY_SERVER) else 1
+        entries = [dataclasses.replace(new, carrier=carrier, n_captions=n_captions)]
+    else:
+        entries = [_drawn(file, inputs, rules, begun, carrier) for file in new]
+    hashes = {n: pushed.inputs.get(name_in_manifest(path)) for n, path in files.items()}
+    renewed, used, notes = renewed_rounds(
+        [entry for entry in begun if entry.carrier == BY_SERVER],
+        {n: path for n, path in files.items() if hashes[n] != sha256_of(path)},
+        rules,
+    )
+    say_notes(notes)
+    for file in used:
+        inputs.use(file)
+    return entries, renewed
+
+
+def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round], carrier: str) -> Round:
+    """Return the round of a file of tasks, as annotators, training and controls that were given make it."""
+    file = inputs.use(tasks)
+    asked = read_task_files(file, rules)
+    if (overlap := overlap_file(file)).is_file():
+        inputs.use(overlap)
+    number = int(asked["round"].max()) if len(asked) else 1
+    judged, others = made_file("judgments/judgments.csv"), [each for each in begun if each.number != number]
+    if judged is not None and len(others) == len(begun):  # judged since the tasks were made
+        pairs = read_judged_pairs(judged)
+        is_judged = pair_rows(asked, pairs[pairs["round"] >= number]) >= 0
+        asked = Tasks(asked[~is_judged].reset_index(drop=True))
+        if n := int(is_judged.sum()):
+            say(f"note: {n_of(n, 'task')} left out: their pairs were judged since the tasks were made")
+    if again := asked_before(asked, others):
+        words = f"{n_of(len(again), 'pair')} given out in an earlier round ({', '.join(again[:3])})"
+        raise UsageError(f"{file}: {words}; `fire-toolkit next-round` asks pairs again, of other people")
+    taught = known = answers = None
+    if inputs.values["training"]:
+        taught = read_task_files(inputs.use(inputs.values["training"]), rules, with_overlap=False)
+    if inputs.values["controls"]:
+        qrels = read_qrels(inputs.use(inputs.values["controls"]))  # −1: no answer is known
+        answers = check_qrels(qrels[qrels["relevance"] >= 0])
+        known = shown_tasks(inputs, check_pool(answers[PAIR]), rules, by_hand=False, overlap=0)
+    campaign = begun_here()
+    before = handed_to(campaign) if campaign and campaign.latest_carrier == carrier else []
+    loads = loads_of(inputs.values["annotators"] or before) or active_annotators(campaign)
+    refuse_retired(loads, number)
+    n_captions: Any = 1  # of an item on a page, as `tasks` drew them; a plug-in's carrier has one
+    if carrier in (BY_PAGE, BY_SERVER) and not rules.is_of_queries:
+        n_captions = manifest_of(tasks, is_folder=False).parameters.get("captions")
+    drawn = first_round(
+        number,
+        asked,
+        loads,
+        training=taught,
+        controls=known,
+        answers=answers,
+        n_captions=int(n_captions or setting_or_default(None, "tasks", "captions")),
+        seed=int(setting_or_default(None, "tasks", "seed")),
+    )
+    return dataclasses.replace(drawn, carrier=carrier)
+
+
+def _refuse_gone(shown: Sequence[Round], rules: Guideline) -> None:
+    """Refuse rounds of our own page that show an item which is not there."""
+    if not shown:
+        return
+    from fire_toolkit.cli.page import media_files
+    from fire_toolkit.pages.office import missing_media
+
+    if missing := missing_media(shown, rules, media_files(), local_base()):
+        n_tasks = sum(int(entry.tasks["media_url"].isin(missing).sum()) for entry in shown)
+        words = f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there ({some_of(missing)})"
+        raise FireError(f"{words}; {UNSEEN}; put the files where media_url says, from {media_root()}")
 
 
 def _by_server(
-    carried: Carried, connection: Connection, look: Look, begins: Callable[[], None], *, replaces: bool
+    carried: Carried,
+    connection: Connection,
+    begins: Callable[[], None],
+    *,
+    sample: int | None,
+    replaces: bool,
 ) -> list[Plan]:
     """Push to the server; nothing is written here or there before media answer."""
-    look.at_addresses()
 
     def ready(plans: Sequence[Plan]) -> None:
-        look.before(plans, connection)
+        with metered("media asked", None) as meter:
+            notes = reach_items(plans, connection, carried.guideline, sample=sample, report=meter)
+        say_notes(notes)
         begins()
 
     server = LabelStudio(connection, carried.store.parent, replaces=replaces, ready=ready)
@@ -315,3 +327,49 @@ def _note_pushed(root: Path, inputs: Given, pushed: Sequence[Delivered]) -> None
     }
     given = {str(number): n for number, n in given_by_round(root).items()}
     inputs.write(relative_path(root / FOLDER), {}, "push", {"given": given}, counts)
+
+
+def _say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
+    """Say how many tasks each annotator would get in each round, and how long they take."""
+    with Store(root / STORE) as store:
+        seconds = judgment_seconds(store)
+    is_timed, rows = not math.isnan(seconds), list[dict[str, Any]]()
+    for entry in rounds:
+        for name, kinds in load_of(entry).items():
+            n = sum(kinds.values())
+            row = {"annotator": name, "round": str(entry.number), **kinds, "all": n}
+            rows.append({**row, "hours": n * seconds / 3600 if is_timed else None})
+    if as_json:
+        click.echo(json.dumps(rows))
+        return
+    header = ["annotator", "round", *sorted({*chain(*rows)} - {"annotator", "round", "all", "hours"}), "all"]
+    cells = [[f"{row.get(key, 0):,}" if key in header[2:] else row[key] for key in header] for row in rows]
+    hours = [f"{row['hours']:.1f}" if is_timed else "" for row in rows]
+    shown = [[*own, each] for own, each in zip(cells, hours, strict=True)]
+    draw_rows(shown, [*header, "hours"])
+    n_tasks = sum(row["all"] for row in rows)
+    timed = "; no judgment was timed yet, so hours are not known"
+    if is_timed:
+        timed = f", {n_tasks * seconds / 3600:,.1f} hours at {seconds:.1f} s a judgment"
+    say(n_of(n_tasks, "task") + timed)
+    say("nothing was sent")
+
+
+def _say_pushed(
+    pushed: Sequence[Plan], connection: Connection, retired: Collection[str], *, as_json: bool
+) -> None:
+    """Say what was added and updated, what each annotator opens, and what on the server should not be."""
+    counts: dict[str, Any] = counts_of(pushed)
+    updated = f" ({counts['updated']:,} of them updated)" if counts["updated"] else ""
+    words = (
+        f"{n_of(counts['added'], 'task')} added, {counts['there']:,} there before{updated}, "
+        f"in {n_of(counts['projects'], 'project')}"
+    )
+    open_to = [entry for entry in pushed if entry.project and entry.queue.annotator_id not in retired]
+    pages = {str(entry.queue): connection.labeling_page(entry.project) for entry in open_to}
+    Given({"as_json": as_json}).summarise({**counts, "pages": pages}, words)
+    for entry in open_to:
+        say(f"{entry.queue.annotator_id} opens {pages[str(entry.queue)]}")
+    for entry in pushed:
+        for note in entry.notes:
+            say(f"note: project {entry.project} ({entry.queue}): {note}")

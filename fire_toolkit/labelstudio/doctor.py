@@ -6,23 +6,30 @@ each project is opened as its page does it, by the server's own way to storages 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urljoin
 
 import httpx
 
-from fire_toolkit.campaign.records import Campaign
+from fire_toolkit.campaign.carrier import Report
+from fire_toolkit.campaign.page_json import key_words
+from fire_toolkit.campaign.records import Campaign, Round
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Browser
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, queue_sizes, remedy
-from fire_toolkit.media.links import answered, ask_link, open_links
-from fire_toolkit.media.places import is_address
+from fire_toolkit.labelstudio.push import Plan
+from fire_toolkit.media.links import answered, ask_link, open_links, reach_media
+from fire_toolkit.media.places import is_address, is_showable
+from fire_toolkit.words import n_of, some_of
 from fire_toolkit.workspace.database import STORE
+
+UNSEEN = "annotators would see nothing (push with --check-media 0 where they can see more than this machine)"
 
 
 def needs_cors(guideline: Guideline) -> bool:
@@ -58,6 +65,73 @@ def _open_item(api: Api, project: int, guideline: Guideline, client: httpx.Clien
     link = ask_link(client, url, api.connection.page_origin)
     fault = link.hidden(needs_cors=needs_cors(guideline))
     return f"{url.partition('?')[0]} {fault}" if fault else ""
+
+
+def refuse_unshowable(rounds: Iterable[Round], guideline: Guideline) -> None:
+    """Raise a FireError at a round whose items are named by what no page opens: an id, or a path here."""
+    for entry in rounds if guideline.shows_media else ():
+        rows = entry.tasks[["query_id", "doc_id", "media_url"]].itertuples(index=False, name=None)
+        bad = [f"{query_id} {doc_id}: {url!r}" for query_id, doc_id, url in rows if not is_showable(url)]
+        if bad:
+            words = f"{len(bad):,} of {len(entry.tasks):,} tasks cannot be shown ({some_of(bad)})"
+            expected = "http(s)://, /data/local-files/ or a bucket (s3://, gs://, azure-blob://)"
+            todo = "`media serve` gives files addresses; then delete the tasks, and make them again"
+            raise FireError(f"{words}: media_url is an id or a path, expected {expected}; {todo}")
+
+
+def reach_items(
+    plans: Iterable[Plan],
+    connection: Connection,
+    guideline: Guideline,
+    *,
+    sample: int | None,
+    report: Report,
+) -> list[str]:
+    """Ask the addresses of what would be sent as its pages do, and return notes on how many were asked.
+
+    The server's token goes along to media behind the address of its pages, where a proxy may ask who is
+    logged in. sample: only so many, drawn at random; None: all.
+
+    Raises:
+        FireError: annotators would not see one of them.
+    """
+    tasks = [task["data"] for plan in plans for task in plan.to_send] if guideline.shows_media else []
+    media = {task[guideline.media_key]: key_words(task[PAIR_ID]) for task in tasks}
+    items = n_of(len(media), "item")
+    if not media or sample == 0:
+        unseen = f"nobody has looked whether annotators can see the {items} (--check-media 0)"
+        return [unseen] if media else []
+    with Api(connection) as api:
+        found, n_without_parts = reach_media(
+            [url for url in media if is_address(url)],
+            origin=connection.page_origin,
+            authorization=api.authorization,
+            needs_cors=needs_cors(guideline),
+            sample=sample,
+            report=report,
+        )
+    faults = {url: found.get(url.partition("#")[0]) for url in media}
+    if named := [f"{media[url]}: {url} {fault}" for url, fault in faults.items() if fault]:
+        words = f"{len(named):,} of {items} cannot be seen ({some_of(named)}); nothing was sent"
+        raise FireError(f"{words}; {UNSEEN}; is `media serve` running? `media check` says what to do")
+    is_part = sample is not None and len(found) < len(media)
+    notes = [f"{len(found):,} of {items} asked, drawn at random; all of them answer"] if is_part else []
+    if n_without_parts:
+        asked = n_of(len(found), "item")
+        notes.append(f"{n_without_parts:,} of {asked} do not answer parts (Range): nobody can seek in them")
+    return notes
+
+
+def refuse_hidden(plans: Sequence[Plan], connection: Connection, guideline: Guideline) -> None:
+    """Open an item of each project that was pushed as its page does; a FireError where one is not seen."""
+    queues = {entry.project: entry.queue for entry in plans if entry.project}
+    with Api(connection) as api:
+        opened = open_items(api, queues, guideline)
+    named = [f"project {number} ({queues[number]}): {fault}" for number, fault in opened.items() if fault]
+    if named:
+        where = f"{len(named):,} of {n_of(len(queues), 'project')} ({some_of(named)})"
+        todo = "add the storage of /data/local-files/ or a bucket in its settings; then push again"
+        raise FireError(f"the tasks are there, but the first item cannot be seen in {where}; {todo}")
 
 
 TESTED_SERVER = "1.23"

@@ -16,8 +16,10 @@ from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
 from fire_toolkit.labelstudio.places import GUARDED, Place, check_config, own_projects, project_settings
+from fire_toolkit.words import n_of
 
 BATCH_SIZE = 1000
+_MANY = 50_000  # tasks in a project: the server walks through them at each import
 _TRIES = 5
 _SOON, _LATE = (0, 1, 2), (0, 1, 2, 4, 8, 15, 30)
 _OVER_SOON = (408, 409, 425, 429, 500, 503)  # answered by the server itself: it is not at work on it
@@ -73,6 +75,45 @@ class Plan(Delivered):
         """How many tasks there are not of this queue, or have no pair_id."""
         own = {*map(key_of, self.tasks), *self.withdrawn}
         return sum(n for key, n in self.there.items() if key not in own)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What is wrong with the project, or has yet to come."""
+        if self.n_held:
+            yield f"{n_of(self.n_held, 'task')} held back until the training is done: pull, then push again"
+        if self.crossed:
+            words = f"{n_of(len(self.crossed), 'task')} answered in the moment of the update"
+            yield (
+                f"{words} ({', '.join(self.crossed[:3])}): the answers may be of the old caption or address; "
+                "look at them"
+            )
+        if doubled := list(self.duplicates):
+            yield (
+                f"{n_of(len(doubled), 'pair')} there more than once ({', '.join(doubled[:3])}); delete the "
+                "copies without answers in the Data Manager, or leave them: the latest answer counts"
+            )
+        if self.n_foreign:
+            yield f"{n_of(self.n_foreign, 'task')} not of this queue; their answers do not count for it"
+        if self.twins:
+            twins = ", ".join(map(str, self.twins))
+            yield f"projects {twins} are copies of it; `fire-toolkit doctor` says which to delete"
+        if self.n_there + self.n_added > _MANY:
+            yield f"more than {_MANY:,} tasks slow a server down; hand out less at once (--budget)"
+        if self.restored:
+            yield f"{', '.join(sorted(self.restored))} had been changed by hand and were restored"
+
+
+def counts_of(plans: Sequence[Plan]) -> dict[str, int]:
+    """Return how many projects were pushed to, and what was done in them."""
+    return {
+        "projects": sum(bool(plan.project) for plan in plans),
+        "added": sum(plan.n_added for plan in plans),
+        "there": sum(plan.n_there for plan in plans),
+        "updated": sum(len(plan.changed) for plan in plans),
+        "held": sum(plan.n_held for plan in plans),
+        "duplicates": sum(len(plan.duplicates) for plan in plans),
+        "foreign": sum(plan.n_foreign for plan in plans),
+    }
 
 
 def make_queues(
