@@ -6,8 +6,8 @@ accounts: one file for each, called as its command. `given` knows where each tab
 files; its TABLES say what reads each (`readers`, `run_readers`, `pool_readers`, `asking_readers`,
 `report_readers`).
 
-Here the program knows its commands by name, imports each when it is called, and has their helps in a file,
-`helps.json`, which `docs/build_commands.py` writes from the commands themselves.
+Here the program knows its commands by name, from `commands.toml`, imports each when it is called, and has
+their helps in a file, `helps.json`, which `docs/build_commands.py` writes from the commands themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from importlib.util import find_spec
 from keyword import iskeyword
 from types import ModuleType
@@ -30,45 +29,11 @@ from click.shell_completion import CompletionItem
 
 from fire_toolkit import __version__
 from fire_toolkit.cli.common import WORDS, FireGroup, without_collection
+from fire_toolkit.words import table_in, text_in
 
 FILE = "helps.json"
-# What people do with some commands, in a sentence, and their names, in the order of the work.
-GROUPS = {
-    "begin": (
-        "make a workspace, and see what is done in it and what comes next",
-        "demo init status refresh doctor",
-    ),
-    "bring in": (
-        "read a benchmark's files and the models' predictions",
-        "add-collection add-run audit snippet",
-    ),
-    "ask": (
-        "choose the pairs to judge, and have people judge them",
-        "plan pool tasks guideline push pull page progress annotators labelstudio media import next-round "
-        "machine",
-    ),
-    "decide": (
-        "measure agreement, and turn judgments into labels and qrels",
-        "agree resolve augment",
-    ),
-    "measure": (
-        "score runs before and after, and compare them",
-        "score compare difference measures tifa",
-    ),
-    "study": (
-        "see what the scores rest on, and how far they could move",
-        "own reuse coverage orders influence",
-    ),
-    "show": (
-        "make tables and a report for readers, and publish the labels",
-        "report gallery release",
-    ),
-}
-_FILES = {  # of several commands each; every other command has a file of its name
-    "begin": "init guideline snippet refresh doctor",
-    "study": "own reuse coverage orders",
-    "measure": "compare difference measures tifa",
-}
+_TOLD = table_in("cli", "commands.toml")
+GROUPS, _FILES = _TOLD["groups"], _TOLD["files"]
 NAMES = [name for _, names in GROUPS.values() for name in names.split()]
 
 
@@ -132,7 +97,7 @@ class LazyGroup(FireGroup):
         ctx.meta[WORDS] = tuple(args)
         own = args[: args.index("--")] if "--" in args else args
         if args[:1] and args[0] in NAMES and not {"-h", "--help"}.isdisjoint(own):
-            helps = json.loads((files(__package__) / FILE).read_text(encoding="utf-8"))
+            helps = json.loads(text_in("cli", FILE))
             click.echo(helps.get(" ".join(args[:2]), helps[args[0]]))
             ctx.exit()
         return super().resolve_command(ctx, args)
@@ -150,12 +115,6 @@ class LazyGroup(FireGroup):
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
-_HELP = """Correct the labels of a retrieval benchmark: pool, judge, resolve, rescore, compare.
-
-Every command works on plain files; inside a workspace (a folder with a fire.toml, see `init`) it
-takes what is not given from there. `status` says what is done and what comes next, and
-`COMMAND --help` what a command does.
-"""
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-main = LazyGroup(name="main", context_settings=_CONTEXT, help=_HELP)
+main = LazyGroup(name="main", context_settings=_CONTEXT, help=_TOLD["help"])
 click.version_option(__version__, prog_name="fire-toolkit")(main)
