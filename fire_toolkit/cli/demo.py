@@ -11,7 +11,7 @@ import click
 import pandas as pd
 
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.cli.common import draw_rows, give_command, n_of, say
+from fire_toolkit.cli.common import give_command, n_of, say
 from fire_toolkit.commands.types import Option
 from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
 from fire_toolkit.demo.film import figure_in_text, media_suffix, prepare_folder, write_world
@@ -25,6 +25,7 @@ from fire_toolkit.measures.defaults import DEMO, DEMO_SHOWN, FIRST
 from fire_toolkit.media.probe import load_pyav
 from fire_toolkit.media.serving import is_free_port
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import text_in
 from fire_toolkit.workspace.manifests import write_files
 
 # Live: so few that one person is done within some minutes, and some of them for both annotators.
@@ -74,20 +75,7 @@ def demo(
         give_command("report", "html")
     click.echo(f"\n{FIRST} by the benchmark (o) and corrected (#):")
     click.echo("\n".join(figure_in_text(scores)))
-    say("\nThe demo is a workspace. Click on, or open in a browser:")
-    say(f"  {root / 'report.html'}           the figure above, whether the change holds, who judged how")
-    say(f"  {root / 'gallery/index.html'}    every caption with each model's top clips and their labels")
-    say("Then look around:")
-    for line in (
-        f"cd {root}",
-        "fire-toolkit status",
-        "fire-toolkit score --per-query --format csv | head",
-        "fire-toolkit agree --by annotator_id",
-        "fire-toolkit guideline caption-relevance-v1",
-        "fire-toolkit demo --live   # judge yourself, in the browser",
-    ):
-        say(f"  {line}")
-    say("and then run `fire-toolkit init` in a folder of your own, with your own models' runs.")
+    say(text_in("demo", "closing.txt").format(root=root).rstrip())
 
 
 def run_live(root: Path) -> None:
@@ -111,9 +99,7 @@ def run_live(root: Path) -> None:
         give_command("page", "serve", *links, *port)
         give_command("pull")
         _show_tables()
-    say(f"\nThe live demo is a workspace: {root}. Next:")
-    say(f"  fire-toolkit demo --live --out {root}   # judge on where you stopped")
-    say(f"  cd {root} && fire-toolkit status")
+    say(text_in("demo", "live.txt").format(root=root).rstrip())
 
 
 def _say_world(world: World, root: Path) -> None:
@@ -155,30 +141,15 @@ def _answer(
 
 
 def _compare_with_truth(world: World) -> pd.DataFrame:
-    """Print how near labels and scores came to the truth; return the scores three ways."""
-    n, scores = compare_with_truth(
+    """Print how near labels and scores came to the truth; return the scores three ways, the best first."""
+    words, scores = compare_with_truth(
         world,
         labels=read_labels("labels"),
         pool=read_pool("pool"),
         runs=[read_run(path) for path in sorted(Path("runs").glob("*.npz"))],
         augmented=read_qrels("augmented/qrels.txt"),
         measures=[name for name in DEMO if parse_measure(name).definition.is_score],
+        shown=DEMO_SHOWN,
     )
-    click.echo("\nBeside the truth, which only a made world has:")
-    for line in (
-        f"{n['right']:,} of {n_of(n['labels'], 'label')} are right ({n['right'] / n['labels']:.1%})",
-        f"the original qrels hold {n['original']} of {n['positives']} positives: "
-        f"the other {n['positives'] - n['original']} count as wrong answers",
-        f"the pool holds {n['pooled']} of them ({n['pooled'] / n['positives']:.1%}); the rest stays unjudged",
-    ):
-        click.echo(f"  {line}")
-    columns = ("original", "corrected", "true")
-    values = scores.set_index(["run_id", "measure"])
-    rows = []
-    for run_id in dict.fromkeys(scores["run_id"]):
-        own = (values.loc[(run_id, name), kind] for name in DEMO_SHOWN for kind in columns)
-        rows.append([run_id, *(f"{100 * value:.1f}" for value in own)])
-    heads = ["run", *(f"{name}\n{kind}" for name in DEMO_SHOWN for kind in columns)]
-    click.echo()
-    draw_rows(rows, heads)
+    click.echo(words, nl=False)
     return scores[scores["measure"] == FIRST].sort_values("corrected", ascending=False, kind="stable")

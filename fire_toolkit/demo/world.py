@@ -11,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.demo.scene import DURATION_S, Clip, Condition, make_clips, margin, write_captions
 from fire_toolkit.errors import UsageError
+from fire_toolkit.results import drawn_text
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import (
     Items,
@@ -24,6 +25,7 @@ from fire_toolkit.tables import (
     check_queries,
 )
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import n_of
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,14 @@ def compare_with_truth(
     runs: Sequence[Run],
     augmented: Qrels,
     measures: Sequence[str],
-) -> tuple[dict[str, int], pd.DataFrame]:
-    """Return how near labels came to the truth, and scores three ways.
+    shown: Sequence[str],
+) -> tuple[str, pd.DataFrame]:
+    """Return how near labels came to the truth, in words and scores three ways, and all of these scores.
+
+    shown: those of the measures that stand in the words.
 
     Returns:
-        Counts of labels, right (labels), positives, original (positives), pooled (positives); and a table
-        with run_id, measure, original, corrected, true.
+        Words, and a table with run_id, measure, original, corrected, true.
     """
     judged = labels.merge(world.pairs[[*PAIR, "relevance"]], on=PAIR, suffixes=("", "_true"))
     values: dict[str, Any] = {}
@@ -111,11 +115,18 @@ def compare_with_truth(
         scores = score_runs(runs, world.original, measures, augmented=qrels).scores
         by = scores.pivot(index=["run_id", "measure"], columns="qrels", values="value")
         values |= {"original": by["original"], name: by["augmented"]}
-    counts = {
-        "labels": len(judged),
-        "right": int((judged["relevance"] == judged["relevance_true"]).sum()),
-        "positives": len(world.truth),
-        "original": len(world.original),
-        "pooled": len(world.truth.merge(pool[PAIR], on=PAIR)),
-    }
-    return counts, pd.DataFrame(values).reset_index()
+    found = pd.DataFrame(values)
+    n_right = int((judged["relevance"] == judged["relevance_true"]).sum())
+    n, n_own, n_pooled = len(world.truth), len(world.original), len(world.truth.merge(pool[PAIR], on=PAIR))
+    lines = (
+        "\nBeside the truth, which only a made world has:",
+        f"  {n_right:,} of {n_of(len(judged), 'label')} are right ({n_right / len(judged):.1%})",
+        f"  the original qrels hold {n_own} of {n} positives: the other {n - n_own} count as wrong answers",
+        f"  the pool holds {n_pooled} of them ({n_pooled / n:.1%}); the rest stays unjudged\n\n",
+    )
+    rows = [
+        [run_id, *(f"{100 * values[kind][run_id, name]:.1f}" for name in shown for kind in values)]
+        for run_id in dict.fromkeys(found.index.get_level_values("run_id"))
+    ]
+    heads = ["run", *(f"{name}\n{kind}" for name in shown for kind in values)]
+    return "\n".join(lines) + drawn_text(rows, heads, "table"), found.reset_index()
