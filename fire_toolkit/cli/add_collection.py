@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -88,7 +88,7 @@ def add_collection(
         parameters["own_item"] = rule
         say(f"note: queries' own items: {_OWN_ITEMS[rule]}")
     n, n_targets = collection.counts, len(collection.targets)
-    _refuse_while_out(inputs, folder, parameters, tables)
+    _refuse_while_out(folder, tables)
     words = (
         f"{n_of(n['queries'], 'query')}, {n_of(n['items'], 'item')}, {n_of(n['qrels'], 'pair')} in the qrels"
     )
@@ -100,30 +100,25 @@ def add_collection(
     say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")
 
 
-def _refuse_while_out(
-    inputs: Given, folder: Path, parameters: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]
-) -> None:
+def _refuse_while_out(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     """Raise `UsageError` where another collection would be replaced of which people have tasks.
 
     One that differs only in where its items lie is no other one: addresses may be put right.
     """
-    workspace, before = current_workspace(), manifest_at(folder / MANIFEST)
-    if workspace is None or not before:
+    workspace, before = current_workspace(), manifest_at(folder / MANIFEST).outputs
+    if workspace is None or not before or not (has_campaign(workspace.root) or handed_out(workspace.root)):
         return
     named = (workspace.path("collection", name) for name in ("queries", "items", "qrels"))
-    is_own = folder.resolve() in {path.resolve().parent for path in named if path}
-    is_same = before.inputs == inputs.hashes and before.parameters == json.loads(json.dumps(parameters))
-    is_out = has_campaign(workspace.root) or handed_out(workspace.root)
-    if not is_own or is_same or not is_out:
+    if folder.resolve() not in {path.resolve().parent for path in named if path}:
         return
     texts = {name: as_text(name, table) for name, table in tables.items()}
     raw = {name: text.encode() if isinstance(text, str) else text for name, text in texts.items()}
-    files = {path.name: path for path in folder.iterdir() if path.name != MANIFEST}
-    there = {name: path.read_bytes() if path.is_file() else b"" for name, path in files.items()}
-    if there | {"items.tsv": b""} == raw | {"items.tsv": b""} and "items.tsv" in there:
+    now = {name: hashlib.sha256(content).hexdigest() for name, content in raw.items()}
+    path = folder / "items.tsv"
+    if before | {path.name: ""} == now | {path.name: ""} and path.is_file():
         parts = ["doc_id", "start_s", "end_s"]  # of which none goes
-        items = read_items(folder / "items.tsv")[parts]
-        if len(items.merge(tables["items.tsv"][parts])) == len(items):
+        items = read_items(path)[parts]
+        if len(items.merge(tables[path.name][parts])) == len(items):
             return
     raise UsageError(
         f"{folder}: tasks of this collection are out; another one needs another --out or workspace"

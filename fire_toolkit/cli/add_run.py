@@ -10,18 +10,18 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import click
+import pandas as pd
 
-from fire_toolkit.cli.common import as_files, metered, n_of, say, say_notes
+from fire_toolkit.cli.common import as_files, metered, say
 from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.run_readers import id_files, say_order, spread_of_environment
 from fire_toolkit.cli.status import say_following
-from fire_toolkit.collections.audit import id_key
+from fire_toolkit.collections.audit import words_of_strangers
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import id_file_for
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
-from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.reader import read_mask
 from fire_toolkit.formats.runs.score_anomalies import Kept, parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -171,52 +171,17 @@ def _write(
         "similarity": request.similarity,
         **({"scores": request.candidates} if request.candidates else {}),
     }
-    inputs.write(out, {name: run_bytes(result.run)}, "add-run", parameters, result.report)
+    inputs.write(out, {name: result.run}, "add-run", parameters, result.report)
     return {"run_id": run_id, "out": out.as_posix(), **result.report}
 
 
 def _tell(path: Path, result: Ingested, inputs: Given, *, as_json: bool) -> None:
     """Say what a file held, and which docs are no items of the collection: they are not relevant."""
-    report = result.report
-    line = f"{path}: {report['format']} ({report['evidence']})"
-    if "orientation" in report:
-        line += f"; {_SIDES[report['orientation']]}, as {_KNOWN_FROM[report['orientation_from']]}"
-    say(line)
-    say_notes(result.notes)
-    if result.sense is not None:
-        say(result.sense.words)
-        if result.sense.warning:
-            say(f"warning: {result.sense.warning}")
-    if not as_json:
-        first = f"{n_of(report['queries'], 'query')}, {n_of(report['rows'], 'row')}"
-        second = f"{n_of(report['positives_below_top'], 'positive')} kept below the top {report['top']}"
-        others = [f"{n_of(report[name], what)} {rest}" for name, what, rest in _COUNTED if report.get(name)]
-        say("; ".join([first, second, *others]))
+    for line in result.lines(path, is_counted=not as_json):
+        say(line)
     items = inputs.path("items", exists=True)
     if items is None or items.stat().st_size > _MOST_ITEMS_BYTES:
         return
     known = read_delimited(checked(items), required=["doc_id"], only=["doc_id"])["doc_id"]
-    docs = result.run["doc_id"].cat.categories
-    if len(strange := docs[~docs.isin(known)]):
-        keys = set(map(id_key, known))
-        n_alike = sum(id_key(doc) in keys for doc in strange)
-        alike = f", {n_alike:,} but for case, zeros or composed letters" if n_alike else ""
-        words = f"{n_of(len(strange), 'doc')} of {len(docs):,} no items of {items}, so not relevant"
-        say(f"note: {words} ({', '.join(strange[:3])}{alike}): check the run's ids")
-
-
-_SIDES = {"queries-rows": "rows are queries", "queries-columns": "columns are queries"}
-_KNOWN_FROM = {
-    "given": "--orientation says",
-    "said by the file": "the file says",
-    "the shape": "the shape shows",
-    "the logged score": "the logged score shows",
-}
-_COUNTED = (
-    ("others_below_top", "row", "more for own items and groups"),
-    ("padding", "row", "of padding left out"),
-    ("duplicates", "query", "with another's list"),
-    ("tied_in_top", "query", "with ties in the top"),
-    ("tied_at_cut", "query", "cut within a tie"),
-    ("tied_positives", "positive", "tied with another doc"),
-)
+    if words := words_of_strangers(pd.Series(result.run["doc_id"].cat.categories), known, items):
+        say(f"note: {words}")

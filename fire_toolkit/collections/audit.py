@@ -23,6 +23,7 @@ from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.tables import Items, Qrels, Queries, Run
 from fire_toolkit.tables.columns import PAIR, are_in
+from fire_toolkit.words import n_of
 
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 
@@ -149,6 +150,28 @@ def id_key(name: str) -> str:
     return _ZEROS.sub("", normalize("NFC", name.casefold()))
 
 
+def _n_alike(ids: pd.Series, known: pd.Series) -> int:
+    """Return how many ids are like a known one by `id_key`."""
+    keys = set(map(id_key, known)) if len(ids) else set()
+    return sum(id_key(each) in keys for each in ids)
+
+
+def words_of_strangers(docs: pd.Series, items: pd.Series, where: object) -> str:
+    """Return which docs of a run are not among the ids of the items at `where`; empty: all are.
+
+    Examples:
+        >>> words_of_strangers(pd.Series(["a", "V07"]), pd.Series(["a", "v7"]), "items.tsv")[:48]
+        '1 doc of 2 no items of items.tsv, so not relevan'
+    """
+    strange = docs[~docs.isin(items)]
+    if not len(strange):
+        return ""
+    n = _n_alike(strange, items)
+    alike = f", {n:,} but for case, zeros or composed letters" if n else ""
+    words = f"{n_of(len(strange), 'doc')} of {len(docs):,} no items of {where}, so not relevant"
+    return f"{words} ({', '.join(strange[:3])}{alike}): check the run's ids"
+
+
 def confusable_ids(ids: Sequence[str]) -> pd.DataFrame:
     """Return ids like an earlier one by `id_key`: columns id, like; by like and id."""
     distinct = pd.Series(sorted(set(ids)), dtype="str")
@@ -166,14 +189,13 @@ def _coverage(
     )
     depth = run.groupby("query_id", observed=True).size()
     unknown = run.loc[~known_doc, "doc_id"].astype("str").drop_duplicates()
-    keys = set(map(id_key, items["doc_id"])) if items is not None and len(unknown) else set()
     found: dict[str, object] = {
         "run_id": run_id,
         "n_queries": int(run.loc[known_query, "query_id"].nunique()),
         "queries_missing": int((~are_in(queries["query_id"], run["query_id"].drop_duplicates())).sum()),
         "queries_outside": int(run.loc[~known_query, "query_id"].nunique()),
         "items_outside": len(unknown),
-        "items_outside_by_case_or_zeros": sum(id_key(doc) in keys for doc in unknown),
+        "items_outside_by_case_or_zeros": 0 if items is None else _n_alike(unknown, items["doc_id"]),
         "rows_outside": int((~(known_query & known_doc)).sum()),
         "min_depth": int(depth.min()) if len(depth) else 0,
         "max_depth": int(depth.max()) if len(depth) else 0,

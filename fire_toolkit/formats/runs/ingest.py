@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from fire_toolkit.formats.runs.score_anomalies import (
 from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.scoring.expect import Expectation, Sense, describe_expectations, found_scores, sense_of
 from fire_toolkit.tables import Qrels, Run
+from fire_toolkit.words import n_of
 
 _R1 = Expectation("R@1", FIRST, 0.0, 0.05, is_percent=True)
 
@@ -87,6 +88,36 @@ class Ingested:
     report: dict[str, Any]
     notes: list[str]
     sense: Sense | None = None
+
+    def lines(self, path: Path, *, is_counted: bool) -> Iterator[str]:
+        """Yield what the file at `path` held, in sentences; is_counted: how many of everything, too."""
+        report = self.report
+        line = f"{path}: {report['format']} ({report['evidence']})"
+        if "orientation" in report:
+            side, source = report["orientation"].removeprefix("queries-"), report["orientation_from"]
+            line += f"; {side} are queries, as {_SAID.get(source, f'{source} shows')}"
+        yield line
+        yield from (f"note: {note}" for note in self.notes)
+        if self.sense is not None:
+            yield self.sense.words
+            yield from [f"warning: {self.sense.warning}"] if self.sense.warning else ()
+        if is_counted:
+            told = [(report[name], what, rest) for name, what, rest in _COUNTED if report.get(name)]
+            counts = [f"{n_of(n, what)} {rest}" for n, what, rest in told]
+            rows = f"{n_of(report['queries'], 'query')}, {n_of(report['rows'], 'row')}"
+            below = f"{n_of(report['positives_below_top'], 'positive')} kept below the top {report['top']}"
+            yield "; ".join([rows, below, *counts])
+
+
+_SAID = {"given": "--orientation says", "said by the file": "the file says"}
+_COUNTED = (
+    ("others_below_top", "row", "more for own items and groups"),
+    ("padding", "row", "of padding left out"),
+    ("duplicates", "query", "with another's list"),
+    ("tied_in_top", "query", "with ties in the top"),
+    ("tied_at_cut", "query", "cut within a tie"),
+    ("tied_positives", "positive", "tied with another doc"),
+)
 
 
 def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingested:
