@@ -129,7 +129,7 @@ def reassign(
     words = ", ".join(f"{name} {n:,}" for name, n in counts["to"].items())
     words = f"{n_of(counts['moved'], 'task')} moved: {words}"
     if names and (n_left := n_free - counts["moved"]):
-        words += f"; {n_left:,} stay where they are: {', '.join(wanted)} have seen these pairs"
+        words += f"; {n_left:,} stay where they are, as {', '.join(wanted)} saw these pairs"
     if dry_run:
         say(f"{words}\nnothing was written")
         return

@@ -280,6 +280,8 @@ class _Look:
         now = [path.relative_to(self.root).as_posix() for path in inputs]
         files |= {name: ("", NEW) for name in now if name not in manifest.inputs}
         was = {name: sha256 for name, sha256 in manifest.inputs.items() if name not in stage.recalls}
+        if stage.out == _JUDGMENTS and STORE in was:  # which has the answers of files that are gone
+            was = {name: was[name] for name in was if name == STORE or (self.root / name).is_file()}
         files |= {name: (sha256, CHANGED) for name, sha256 in was.items()}
         found = {}
         for name, (sha256, what) in files.items():

@@ -207,6 +207,7 @@ def test_a_file_read_again_doubles_nothing(hand: Path) -> None:
     path.rename(path.with_name("project-9-at-2026-11-22.json"))
     again = bring_in()
     assert (again["new"], again["edited"], again["dropped"]) == (0, 0, {})
+    assert states()["import"] == ("done", "judgments 20")  # the record has the answers of files that are gone
     assert (hand / "judgments/judgments.csv").read_bytes() == table
     assert len(read_ledger(hand / "campaign.sqlite")) == 20
 

@@ -158,7 +158,7 @@ def test_a_dry_run_moves_nothing_and_what_all_have_seen_stays(server: FakeServer
     begin()
     before = given(Path())
     told = run("annotators", "reassign", "A02", "--to", "A03", "--dry-run").stderr
-    assert "6 stay where they are: A03 have seen these pairs" in told
+    assert "6 stay where they are, as A03 saw these pairs" in told
     assert "nothing was written" in told
     assert given(Path()) == before
     run("annotators", "retire", "A03")

@@ -24,6 +24,7 @@ ALL, SPLIT = "all", "split"
 ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)
 _NOTHING: Mapping[str, str] = {}
+_SHOWN = 6  # columns of a table that are named
 _ARRAYS = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
 _HEADERS = {"id", "ids", "name", "names", "index", "idx", "#"}.union(*COLLECTION.values(), *_ARRAYS.values())
 
@@ -94,7 +95,11 @@ def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) 
     shown = [role for role in roles if role in told]
     shown += ["relevance"] if kind == "pairs" and "relevance" not in shown else []
     named = ", ".join(role if role == roles[role] else f"{roles[role]} as {role}" for role in shown)
-    return f"columns {named}" + (f": {kind}" if kind in ("items", "pairs") else "")
+    ids = "; query_id is made of doc_id" if kind == "captions" and "query_id" not in roles else ""
+    used = {SPLIT}.union(*(columns_of(columns, name) for name in roles.values()))
+    left = [name for name in columns if name not in used] if kind in ("captions", "pairs") else []
+    others = f"; not read: {', '.join(left[:_SHOWN])}{', …' if len(left) > _SHOWN else ''}" if left else ""
+    return f"columns {named}{ids}{others}" + (f": {kind}" if kind in ("items", "pairs") else "")
 
 
 def read_table(source: Source, given: Mapping[str, str] = _NOTHING, *, split: str | None = None) -> Part:

@@ -47,17 +47,19 @@ def test_a_table_may_be_as_a_spreadsheet_saves_it() -> None:
     collection, formats = read_collection([table])
     assert list(collection.queries["text"]) == ["a dog; asleep, at home", "a cat"]
     assert list(collection.items["doc_id"]) == ["v9", "v5"]
-    assert "Caption as text, Video as doc_id" in str(formats)
+    assert "Caption as text, Video as doc_id; query_id is made of doc_id'" in str(formats)
     assert read_ids(table, "doc_id") == ["v9", "v5"]
 
 
 def test_captions_may_stand_beside_the_place_of_their_item() -> None:
-    rows = "video_id,caption,url\nv9,a dog,http://m/9\nv5,a cat,\nv9,a pup,\nv2,a cow,http://m/2\n"
+    rows = (
+        "video_id,caption,url,uid\nv9,a dog,http://m/9,1\nv5,a cat,,2\nv9,a pup,,3\nv2,a cow,http://m/2,4\n"
+    )
     collection, formats = read_collection([put("c.csv", rows)])
     assert list(collection.queries["query_id"]) == ["v9#0", "v5#0", "v9#1", "v2#0"]
     places = [["v9", "http://m/9"], ["v5", "v5"], ["v2", "http://m/2"]]
     assert collection.items[["doc_id", "media_url"]].values.tolist() == places
-    assert "url as media_url" in str(formats)
+    assert "url as media_url; query_id is made of doc_id; not read: uid" in str(formats)
     assert collection.notes[0].startswith("1 item has no media_url and cannot be shown to annotators ('v5')")
 
 
