@@ -137,22 +137,28 @@ WORLDS = st.dictionaries(
 
 
 @pytest.mark.slow
-@given(WORLDS, st.sets(st.tuples(st.sampled_from("pq"), st.sampled_from(DOCS))), st.integers(1, 3))
-def test_settled_scores_are_those_of_the_whole_pool(lists: Lists, truth: Pairs, batch: int) -> None:
-    runs = runs_of(lists)
+@given(
+    WORLDS,
+    st.sets(st.tuples(st.sampled_from("pq"), st.sampled_from(DOCS))),
+    st.integers(1, 3),
+    st.sampled_from([("C@3", 3), ("P@3", 3), ("RR@5", 5), ("RR", 8)]),
+)
+def test_settled_scores_are_those_of_the_whole_pool(
+    lists: Lists, truth: Pairs, batch: int, measured: tuple[str, int]
+) -> None:
+    (measure, k), runs = measured, runs_of(lists)
     original = check_qrels(pd.DataFrame({"query_id": ["p", "q"], "doc_id": ["d0", "d1"], "relevance": 1}))
     known = {("p", "d0"), ("q", "d1")}
-    for measure, k in (("C@3", 3), ("P@3", 3), ("RR@5", 5), ("RR", 8)):
-        done, _ = settled(runs, truth, f"settle({measure}, batch={batch})", depth=8, originals=original)
-        found = (truth & set(pairs_of(done.pool))) | known
-        for of_queries in lists.values():
-            for query, docs in of_queries.items():
-                asked, whole = ([doc for q, doc in pairs if q == query] for pairs in (found, truth | known))
-                if measure == "P@3":
-                    assert len({*docs[:k]} & {*asked}) == len({*docs[:k]} & {*whole})
-                    continue
-                ranks = first_rank(docs, asked, k), first_rank(docs, whole, k)
-                assert ranks[0] == ranks[1] if measure[0] == "R" else (ranks[0] > 0) == (ranks[1] > 0)
+    done, _ = settled(runs, truth, f"settle({measure}, batch={batch})", depth=8, originals=original)
+    found = (truth & set(pairs_of(done.pool))) | known
+    for of_queries in lists.values():
+        for query, docs in of_queries.items():
+            asked, whole = ([doc for q, doc in pairs if q == query] for pairs in (found, truth | known))
+            if measure == "P@3":
+                assert len({*docs[:k]} & {*asked}) == len({*docs[:k]} & {*whole})
+                continue
+            ranks = first_rank(docs, asked, k), first_rank(docs, whole, k)
+            assert ranks[0] == ranks[1] if measure[0] == "R" else (ranks[0] > 0) == (ranks[1] > 0)
 
 
 @pytest.mark.slow
