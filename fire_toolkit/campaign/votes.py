@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from fire_toolkit.campaign.answers import (
 )
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import RELEVANCE, Guideline, choose_grades
-from fire_toolkit.resolution.judgments import latest_judgments
+from fire_toolkit.resolution.judgments import latest_judgments, latest_round
 from fire_toolkit.results import Result
 from fire_toolkit.tables import ALONE, DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
 from fire_toolkit.tables.columns import codes_of, listed, packed_codes
@@ -49,6 +49,14 @@ class ImportResult(_ImportResult, Result):
     """What an import gives: the votes, what was left out and why, and what is worth knowing of the votes."""
 
     __slots__ = ()
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """How many judgments there are, what was dropped for which reason, and the round after the first."""
+        reasons = self.dropped["reason"].value_counts().sort_index()
+        found: dict[str, Any] = {"judgments": len(self.judgments)}
+        found["dropped"] = {str(reason): int(n) for reason, n in reasons.items()}
+        return found | ({"round": latest} if (latest := latest_round(self.judgments)) > 1 else {})
 
 
 def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: Guideline) -> ImportResult:

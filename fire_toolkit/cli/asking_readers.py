@@ -196,13 +196,14 @@ def to_resolve(given: Given) -> Judgments:
     Those of the workspace rest on its record, which is read to see that every answer is as it was kept.
     """
     from fire_toolkit.campaign.store import check_record  # heavy
-    from fire_toolkit.cli.campaigns import begun_here, full_pull_due
+    from fire_toolkit.cli.campaigns import begun_here
+    from fire_toolkit.labelstudio.places import full_pull_due
 
     found: Judgments = given.judgments
     if given.values["judgments"] is None and (workspace := current_workspace()):
         check_record(workspace.root / STORE)
-    if given.values["judgments"] is None and (campaign := begun_here()) and (due := full_pull_due(campaign)):
-        say(f"note: {due}")
+        if begun_here() and (due := full_pull_due(workspace.root / STORE)):
+            say(f"note: {due}")
     return found
 
 

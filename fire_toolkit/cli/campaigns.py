@@ -25,7 +25,7 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import COLUMNS, read_design
-from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
     URL_VARIABLE,
@@ -33,10 +33,7 @@ from fire_toolkit.labelstudio.connection import (
     read_connection,
     read_connection_file,
 )
-from fire_toolkit.labelstudio.places import read_places
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
-from fire_toolkit.resolution.design import decide_classes, open_pairs, votes_in_order
-from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import write_files
@@ -119,19 +116,6 @@ def carried_at(root: Path, carrier: str | None = None) -> Carried:
     """Return what a carrier (None: any) has of a workspace's campaign."""
     rounds = Rounds(root, carrier)
     return Carried(rounds.campaign, rounds, guideline_of_campaign(rounds.campaign), root / STORE)
-
-
-def full_pull_due(campaign: Begun) -> str:
-    """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
-    with Store(campaign.root / STORE) as store:
-        seen_at = store.last_from_a_server()
-        whole_at = [place.whole_at for place in read_places(store) if not place.lost]
-    if seen_at <= min(whole_at, default=""):
-        return ""
-    return (
-        "answers came in since the last `pull --full`; run one at the end of a round: an edit that the "
-        "server does not date shows only there"
-    )
 
 
 def begun_here() -> Begun | None:
@@ -282,10 +266,3 @@ def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd
         named = ", ".join(f"{n:,} {name}" for name, n in counts.items())
         say(f"policy {chosen}: {n_of(len(found), 'pair')} by design ({named}), in {FOLDER}/{DESIGN_FILE}")
     return found
-
-
-def open_by_design(design: pd.DataFrame | None, judgments: Judgments, grades: Grades) -> pd.DataFrame | None:
-    """Return the pairs that a policy asks again, by the votes so far; None without a policy."""
-    if design is None:
-        return None
-    return open_pairs(decide_classes(design, votes_in_order(judgments, grades=grades)))

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
-import pandas as pd
 
 from fire_toolkit.campaign.beginning import campaign_of
 from fire_toolkit.campaign.carrier import Fetched
+from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import Store, is_record, read_ledger
 from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.again import import_experts, is_expert_sheet
-from fire_toolkit.cli.campaigns import begun_here, private_folder
+from fire_toolkit.cli.campaigns import begun_here, guideline_of_campaign, private_folder
 from fire_toolkit.cli.common import n_of, numbers_of, say_notes, without_collection
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import (
@@ -32,21 +31,20 @@ from fire_toolkit.cli.here import (
     workspace_lock,
 )
 from fire_toolkit.cli.plain import named_columns
-from fire_toolkit.cli.pull import derive_judgments, guideline_of, not_read_yet, read_files, reasons_of
+from fire_toolkit.cli.pull import derive_judgments, not_read_yet, read_files
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.answers import ROLES, read_elsewhere
-from fire_toolkit.elsewhere.meaning import Labels, control_of, lines_of, notes_of, understand
+from fire_toolkit.elsewhere.meaning import Labels, lines_of, notes_of, understand
 from fire_toolkit.elsewhere.rows import BY_SERVER, BY_TABLE, PEOPLE_KEY, new_rows, pseudonym_of
-from fire_toolkit.elsewhere.tables import LABEL_STUDIO, FoundFile, how_to_read, read_submissions
+from fire_toolkit.elsewhere.tables import LABEL_STUDIO, hinting, read_submissions
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.formats.tables.delimited import delimited_bytes
-from fire_toolkit.formats.tables.fire_release import ABOUT, PROVENANCE, is_fire_release, read_fire_release
+from fire_toolkit.formats.tables.fire_release import ABOUT, is_fire_release, read_fire_release
 from fire_toolkit.formats.tables.table_files import has_columns
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.secrets import key_at
-from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of
@@ -182,7 +180,7 @@ def _into_ledger(
             words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that {at} does not have"
             raise FormatError(f"{path}: {words}; expected another copy of this campaign's record")
     paths = [path if path in records else files.use(path) for path in paths]
-    with _hint_at_foreign([path for path in paths if path not in records], given.guideline):
+    with hinting([path for path in paths if path not in records], _names_of(given.guideline)):
         added = read_files(root, paths, source=source)
     derive_judgments(root, added, stage="import", exports=files, as_json=given.values["as_json"])
 
@@ -191,33 +189,16 @@ def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:
     """Write the judgments in exports, without a ledger."""
     rules = given.guideline
     used = [given.use(path) for path in paths]
-    with _hint_at_foreign(used, rules):
+    with hinting(used, _names_of(rules)):
         exported = ((str(path), read_bytes(path)) for path in used)
         result = judgments_from_export(exported, guideline=rules)
-    dropped = reasons_of(result.dropped)
-    n_judgments, n_pairs = len(result.judgments), len(code_pairs(result.judgments)[1])
-    n_annotators = int(result.judgments["annotator_id"].nunique())
-    counts: dict[str, Any] = {"judgments": n_judgments, "pairs": n_pairs, "annotators": n_annotators}
-    counts |= {"dropped": dropped} | (
-        {"round": latest} if (latest := latest_round(result.judgments)) > 1 else {}
-    )
-    words = f"{n_judgments:,} judgments of {n_pairs:,} pairs by {n_annotators} annotators"
-    words += f"; dropped: {numbers_of(dropped)} (dropped.csv)" if dropped else ""
+    pairs, people = len(code_pairs(result.judgments)[1]), result.judgments["annotator_id"].nunique()
+    counts = {"judgments": 0, "pairs": pairs, "annotators": int(people)} | result.counts
+    words = f"{counts['judgments']:,} judgments of {pairs:,} pairs by {people} annotators"
+    words += f"; dropped: {numbers_of(counts['dropped'])} (dropped.csv)" if len(result.dropped) else ""
     contents = {file.name: delimited_bytes(result.judgments), "dropped.csv": delimited_bytes(result.dropped)}
     given.write(file, contents, "import", rules.record, counts, words)
     say_notes(result.notes)
-
-
-@contextmanager
-def _hint_at_foreign(paths: Sequence[Path], rules: Guideline) -> Iterator[None]:
-    """Say what to type where a file is refused because another tool, or another project, wrote it."""
-    try:
-        yield
-    except FormatError as error:
-        path = next((path for path in paths if str(error).startswith(f"{path}:")), None)
-        if path and (words := how_to_read(path, str(error), [label.name for label in rules.labels])):
-            raise FormatError(words) from None
-        raise
 
 
 def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> None:
@@ -227,11 +208,15 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
         raise UsageError("judgments made elsewhere go into a workspace: run it in one, without --out")
     if not asked.columns:
         raise UsageError("--columns says where the ids are, as in --columns query=caption_id,doc=video_id")
-    rules = guideline_of(workspace.root)
+    rules = guideline_of_campaign(read_campaign(workspace.root))
     if given.values["guideline"] and given.guideline.name != rules.name:
         raise UsageError(f"--guideline: the workspace judges by {rules.name}; leave it out")
-    labels = Labels(asked.mapping, [label.name for label in rules.labels])
-    files = _read(given, paths, asked, labels)
+    labels, exports = Labels(asked.mapping, _names_of(rules)), Given()
+    columns = named_columns(asked.columns, ROLES)
+    kept = read_submissions(given.use(asked.submissions)) if asked.submissions else None
+    read = partial(read_elsewhere, columns=columns, split=asked.split, kept=kept, controls=labels.controls)
+    files = [read(exports.use(path)) for path in dict.fromkeys(paths)]
+    labels.refuse_unclear(files)
     if asked.round:
         files = [file.asked_in(asked.round) for file in files]
     queries = set(given.queries["query_id"]) if given.path("queries", exists=True) else None
@@ -266,30 +251,11 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
             store.add_read(new_rows(file, labels, store, name_of=name_of, known=known, asked_in=asked_in))
         notes = [*notes_of(files), *understood.notes, *store.notes]
         added = Fetched(store.counts, tuple(notes))
-    exports = Given()
-    for path in paths:
-        exports.use(path)
     derive_judgments(workspace.root, added, stage="import", exports=exports, as_json=given.values["as_json"])
 
 
-def _read(given: Given, paths: Sequence[Path], asked: Elsewhere, labels: Labels) -> list[FoundFile]:
-    """Return what is in the files; those of Label Studio must have the controls that --label names."""
-    columns = named_columns(asked.columns, ROLES)
-    used = [given.use(path) for path in dict.fromkeys(paths)]
-    kept = read_submissions(given.use(asked.submissions)) if asked.submissions else None
-    files = [
-        read_elsewhere(path, columns, split=asked.split, kept=kept, controls=labels.controls) for path in used
-    ]
-    projects = [file for file in files if file.tool == LABEL_STUDIO.name]
-    controls = list(dict.fromkeys(name for file in projects for name in file.controls))
-    for value, label in labels.given.items() if len(projects) == len(files) else ():
-        if not control_of(value, controls):
-            known = f"expected CONTROL:VALUE=LABEL, with one of {', '.join(controls) or 'none'}"
-            raise UsageError(f"--label {value}={label}: names no control of the file; {known}")
-    if projects and not labels.given:
-        known = f"controls: {', '.join(controls) or 'none'}; labels: {', '.join(labels.names)}"
-        raise UsageError(f"say what the answers mean, as in --label CONTROL:VALUE=LABEL; {known}")
-    return files
+def _names_of(rules: Guideline) -> list[str]:
+    return [label.name for label in rules.labels]
 
 
 def _take_earlier_exports(root: Path) -> None:
@@ -311,16 +277,9 @@ def _from_fire_release(given: Given, path: Path) -> None:
     folder = given.out(None)
     release = read_fire_release(given.use(path), given.queries, items=given.items_if_any)
     say_notes(release.notes)
-    tables: dict[str, pd.DataFrame] = {
-        "judgments.csv": release.judgments,
-        "labels.csv": release.labels,
-        "disputes.csv": release.disputes,
-        PROVENANCE: release.provenance,
-        "outside.csv": release.outside,
-    }
     about = json.dumps(release.about, ensure_ascii=False, indent=1) + "\n"
-    contents: dict[str, Any] = {**tables, "qrels.txt": release.qrels, ABOUT: about}
-    counts = {name.removesuffix(".csv"): len(table) for name, table in tables.items()}
+    contents: dict[str, Any] = {**release.tables, "qrels.txt": release.qrels, ABOUT: about}
+    counts = {name.removesuffix(".csv"): len(table) for name, table in release.tables.items()}
     called = {"outside": "entries outside"}
     words = ", ".join(f"{n:,} {called.get(name, name)}" for name, n in counts.items())
     given.write(folder, contents, "import", {"notes": release.notes}, counts, words)

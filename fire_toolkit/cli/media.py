@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import click
 import pandas as pd
@@ -23,6 +23,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import (
     current_workspace,
     named_file,
+    needed_workspace,
     outside,
     own_guideline,
     relative_path,
@@ -42,11 +43,10 @@ from fire_toolkit.media.links import TRANSCODE, check_media
 from fire_toolkit.media.places import (
     LOOPBACK_HOSTS,
     PORT,
+    OwnMedia,
     checked_url,
     file_at,
     is_address,
-    opaque_name,
-    own_files,
 )
 from fire_toolkit.media.probe import NO
 from fire_toolkit.media.transcode import FAILED, TARGETS, transcode_media
@@ -232,12 +232,12 @@ def serve(
         raise click.UsageError(_NO_SERVER)
     pages_from, folder = label_studio.page_origin, media_root()
     names, n_missing = served_files(seen.items, root=folder)
-    base = media_base()  # [media] url stands back where host or port are given for this machine
+    base = own_media().base  # [media] url stands back where host or port are given for this machine
     parts = urlsplit(base)
     is_here = parts.hostname in LOOPBACK_HOSTS
     base = "" if is_here and (port is not None or host not in LOOPBACK_HOSTS) else base
     port = (parts.port if is_here and parts.port else PORT) if port is None else port
-    addresses = addresses_here(names, base or f"http://{host}:{port}")
+    addresses = _names_here(names, base or f"http://{host}:{port}")
     server = MediaServer(
         folder,
         {addresses[url]: name for url, name in names.items()},
@@ -281,59 +281,46 @@ def media_root() -> Path:
     return ((workspace.path("media", "root") or workspace.root) if workspace else Path.cwd()).resolve()
 
 
-def _key(*, makes: bool = False) -> bytes:
-    """Return the key of the workspace's addresses; empty outside of one, or where it has none yet."""
-    workspace = current_workspace()
-    return key_at(workspace.root / SERVER_FOLDER / MEDIA_KEY, makes=makes) if workspace else b""
-
-
-def media_base() -> str:
+def own_media() -> OwnMedia:
     """Return where browsers find the workspace's media.
 
     [media] url in fire.toml says so; else `/media` of the server's public address, else a port of this
     machine that is the workspace's own, by its key, so that two workspaces can be served at once.
     """
-    server = stored_connection()
+    workspace, server = current_workspace(), stored_connection()
+    key = key_at(workspace.root / SERVER_FOLDER / MEDIA_KEY, makes=False) if workspace else b""
     public = f"{server.public_url}/media" if server and server.public_url else ""
-    port = PORT + int.from_bytes(_key()[:2], "big") % _N_PORTS
-    return checked_url(str(setting_or_default(None, "media", "url")) or public or f"http://127.0.0.1:{port}")
-
-
-def local_base() -> str:
-    """Return how the addresses begin that only `media serve` of this machine answers; empty: none do."""
-    base = media_base()
-    return f"{base}/" if urlsplit(base).hostname in LOOPBACK_HOSTS else ""
-
-
-def with_addresses(table: Table, ids: Collection[str]) -> Table:
-    """Return a table of what is shown, with addresses in the place of the workspace's own files.
-
-    ids: what is asked, by the table's first column; other rows are left alone. So are all of a workspace
-    without a key, which was made before there were such addresses.
-    """
-    key = _key()
-    if not key or "media_url" not in table.columns:
-        return table
-    asked = table.loc[table[table.columns[0]].isin(ids), "media_url"].unique()
-    base = media_base()
-    links = {url: f"{base}/{opaque_name(key, url)}" for url in own_files(asked, media_root())}
-    if links:
-        where = f"on a server at {base}, where `fire-toolkit media serve` must run"
-        say(f"note: {n_of(len(links), 'file')} shown {where}; our own page serves them itself")
-    return table.assign(media_url=[links.get(url, url) for url in table["media_url"]])
+    port = PORT + int.from_bytes(key[:2], "big") % _N_PORTS
+    base = str(setting_or_default(None, "media", "url")) or public or f"http://127.0.0.1:{port}"
+    return OwnMedia(media_root(), checked_url(base), key)
 
 
 def shown_tasks(given: Given, pairs: Pool, rules: Guideline, *, by_hand: bool, **options: Any) -> Tasks:
     """Return the tasks of pairs, see `make_tasks`; a server finds files by addresses, people by paths."""
     queries, items = given.queries, given.items_if_any
     if not by_hand:
-        queries = with_addresses(queries, set(pairs["query_id"].unique()))
         own = own_items_of(queries).values() if rules.shows_reference else ()
-        items = None if items is None else with_addresses(items, {*pairs["doc_id"].unique(), *own})
+        queries = _with_addresses(queries, set(pairs["query_id"].unique()))
+        items = None if items is None else _with_addresses(items, {*pairs["doc_id"].unique(), *own})
     return make_tasks(pairs, queries, items=items, guideline=rules, **options)
 
 
-def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
+def _with_addresses(table: Table, ids: Collection[str]) -> Table:
+    """Return a table of what is shown, with addresses in the place of the workspace's own files.
+
+    ids: what is asked, by the table's first column; other rows are left alone. So are all of a workspace
+    without a key, which was made before there were such addresses.
+    """
+    if "media_url" not in table.columns:
+        return table
+    media, is_asked = own_media(), table[table.columns[0]].isin(ids)
+    if links := media.addresses(table.loc[is_asked, "media_url"].unique()):
+        where = f"on a server at {media.base}, where `fire-toolkit media serve` must run"
+        say(f"note: {n_of(len(links), 'file')} shown {where}; our own page serves them itself")
+    return table.assign(media_url=[links.get(url, url) for url in table["media_url"]])
+
+
+def _names_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
     """Return under which name each file is served below `base_url`; names: media_url → file.
 
     In a workspace by its key, which it gets now if it has none; outside of one by the file's own name.
@@ -341,17 +328,16 @@ def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
     workspace = current_workspace()
     if workspace is None:
         return dict(names)
-    key = _key(makes=True)
-    addresses = {url: opaque_name(key, url) for url in names}
-    start = f"{base_url.rstrip('/')}/m/"
-    texts = (path.read_text(encoding="utf-8") for path in handed_out(workspace.root).values())
-    shown = (value for text in texts for task in json.loads(text) for value in task["data"].values())
-    used = {
-        unquote("m/" + url.partition("#")[0].rpartition("/m/")[2])
-        for url in map(str, shown)
-        if url.startswith(start) or (urlsplit(url).hostname in LOOPBACK_HOSTS and "/m/" in url)
-    }
-    if lost := used - set(addresses.values()):
-        why = f"items are gone, or another {workspace.root / SERVER_FOLDER / MEDIA_KEY} was in use"
+    media = OwnMedia(media_root(), base_url, key_at(workspace.root / SERVER_FOLDER / MEDIA_KEY))
+    say_lost(media, names)
+    return media.names(names)
+
+
+def say_lost(media: OwnMedia, served: Iterable[str]) -> None:
+    """Say how many files tasks ask for that are none of those served, by their media_url."""
+    root = needed_workspace().root
+    texts = (file.read_text(encoding="utf-8") for file in handed_out(root).values())
+    shown = (str(value) for text in texts for task in json.loads(text) for value in task["data"].values())
+    if lost := media.names_in(shown) - {*media.names(served).values()}:
+        why = f"items are gone, or another {root / SERVER_FOLDER / MEDIA_KEY} was in use"
         say(f"warning: tasks ask for {n_of(len(lost), 'file')} that are none of these: {why}")
-    return addresses

@@ -16,7 +16,7 @@ from fire_toolkit.campaign.progress import load_of
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.cli.again import Again, draw_for_experts
-from fire_toolkit.cli.campaigns import begun_here, deliver_files, names_of, open_by_design, record_design
+from fire_toolkit.cli.campaigns import begun_here, deliver_files, names_of, record_design
 from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.frame import keep_files
 from fire_toolkit.cli.given import Given, with_tables
@@ -29,7 +29,7 @@ from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.machines.scores import LEAST_DOUBT, doubted_labels
-from fire_toolkit.resolution.design import POLICIES, split_positives, votes_in_order
+from fire_toolkit.resolution.design import POLICIES, open_by_design, split_positives, votes_in_order
 from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, cost_in_words
 from fire_toolkit.tables import Pool, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows

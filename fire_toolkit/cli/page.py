@@ -18,24 +18,17 @@ from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import named_file, say_next, workspace_lock
-from fire_toolkit.cli.media import addresses_here, local_base, media_base, media_root, used_media
+from fire_toolkit.cli.media import own_media, say_lost, used_media
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.pages.office import PLACE, end_links, make_links, read_links
+from fire_toolkit.words import text_in
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.locks import hold_lock
 
-CONSENT = """Before you begin
-
-You will see captions together with videos or images and answer the same question about each pair. Under \
-the name that you were given (no other) we keep your answers, your comments, and when and how fast you \
-answered. They are used for research and may be published. Taking part is voluntary: you can stop any time \
-by closing the page, and need not say why.
-
-Some of what is shown may be upsetting: nobody has looked at all of it beforehand. You need not look at \
-anything to its end. Ask whoever runs this before you begin if you have questions."""
+CONSENT = text_in("pages", "site/consent.txt").strip()
 
 
 class _OnPage(NamedTuple):
@@ -61,7 +54,7 @@ class _OnPage(NamedTuple):
         from fire_toolkit.pages.office import missing_media
 
         found = media_files()
-        if missing := missing_media(self.rounds, self.campaign.guideline, found, local_base()):
+        if missing := missing_media(self.rounds, self.campaign.guideline, found, own_media().base_here):
             say(f"warning: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
         return found
 
@@ -161,19 +154,12 @@ def write(
 
 def media_files() -> dict[str, Path]:
     """Return the file behind each media_url that tasks of the workspace may have."""
-    from fire_toolkit.media.places import own_files
-    from fire_toolkit.media.server import url_path
-
     if named_file("items") is None:
         return {}
-    base, root = media_base(), media_root()
-    files = own_files(used_media(None, Given()).items["media_url"], root)
-    names = {url: path.relative_to(root).as_posix() for url, path in files.items()}
-    addresses = addresses_here(names, base)
-    served = {
-        base + url_path(shown[url]): path for shown in (names, addresses) for url, path in files.items()
-    }
-    return files | served
+    media, urls = own_media(), used_media(None, Given()).items["media_url"]
+    found = media.files(urls)
+    say_lost(media, {*found} & {*urls})
+    return found
 
 
 COMMANDS = (serve, write)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import pandas as pd
+from typing import Annotated
 
 from fire_toolkit.campaign.carrier import CARRIERS, NOT_PUSHED, Carrier, Fetched
 from fire_toolkit.campaign.ledger import ANSWERED, STATES
@@ -24,12 +22,10 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.folder.carrier import Folder
-from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.accounts import pseudonyms, read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.pages.carrier import OwnPage
 from fire_toolkit.pages.written import is_answer_file, take_files
-from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.workspace.database import STORE, content_sha256
 from fire_toolkit.workspace.manifests import manifest_of
 
@@ -123,11 +119,6 @@ def _together(parts: Sequence[Fetched]) -> Fetched:
     return Fetched(counts, tuple(note for part in parts for note in part.notes))
 
 
-def guideline_of(root: Path) -> Guideline:
-    """Return the guideline of the workspace's campaign, else the one that its tasks are made by."""
-    return guideline_of_campaign(read_campaign(root))
-
-
 def derive_judgments(
     root: Path,
     added: Fetched,
@@ -144,16 +135,14 @@ def derive_judgments(
     inputs = Given({"as_json": as_json})
     inputs.hashes = _inputs_before(root) | (exports.hashes if exports else {})
     inputs.hashes |= {STORE: content_sha256(root / STORE)} if (root / STORE).is_file() else {}
-    rules = guideline_of(root)
+    rules = guideline_of_campaign(read_campaign(root))
     with Store(root / STORE) as store:
         found = record_to_judgments(store, guideline=rules)
-    dropped = reasons_of(found.dropped)
-    counts: dict[str, Any] = {"judgments": len(found.judgments), "dropped": dropped}
-    counts |= {"round": latest} if (latest := latest_round(found.judgments)) > 1 else {}
+    counts = found.counts
     files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
     came = {_NAMES.get(state, state): added.counts.get(state, 0) for state in STATES}
     words = f"{numbers_of(came)}; {len(found.judgments):,} judgments"
-    words += f"; dropped: {numbers_of(dropped)}" if dropped else ""
+    words += f"; dropped: {numbers_of(counts['dropped'])}" if len(found.dropped) else ""
     inputs.write(out, files, stage, rules.record, counts)
     inputs.summarise({**came, **counts}, words)
     say_notes((*added.notes, *found.notes))
@@ -171,9 +160,3 @@ def _inputs_before(root: Path) -> dict[str, str]:
     """Return what the judgments were made from, with hashes; nothing where that was no ledger."""
     found = manifest_of(root / "judgments" / "judgments.csv", is_folder=False).inputs
     return found if STORE in found else {}
-
-
-def reasons_of(dropped: pd.DataFrame) -> dict[str, int]:
-    """Return how many answers were dropped for each reason, sorted by reason."""
-    counts = dropped["reason"].value_counts().sort_index()
-    return {str(reason): int(n) for reason, n in counts.items()}

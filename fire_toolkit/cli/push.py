@@ -49,7 +49,7 @@ from fire_toolkit.cli.here import (
     setting_or_default,
     workspace_lock,
 )
-from fire_toolkit.cli.media import local_base, media_root, shown_tasks
+from fire_toolkit.cli.media import media_root, own_media, shown_tasks
 from fire_toolkit.cli.pull import carrier_of
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
@@ -250,7 +250,7 @@ def _refuse_gone(shown: Sequence[Round], rules: Guideline) -> None:
     from fire_toolkit.cli.page import media_files
     from fire_toolkit.pages.office import missing_media
 
-    if missing := missing_media(shown, rules, media_files(), local_base()):
+    if missing := missing_media(shown, rules, media_files(), own_media().base_here):
         n_tasks = sum(int(entry.tasks["media_url"].isin(missing).sum()) for entry in shown)
         words = f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there ({some_of(missing)})"
         raise FireError(f"{words}; {UNSEEN}; put the files where media_url says, from {media_root()}")

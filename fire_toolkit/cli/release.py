@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +20,6 @@ from fire_toolkit.cli.here import made_file, needed_workspace, relative_path, sa
 from fire_toolkit.cli.release_check import check, version_in
 from fire_toolkit.cli.report_readers import workspace_facts
 from fire_toolkit.commands.types import Option
-from fire_toolkit.elsewhere.rows import PEOPLE_KEY
 from fire_toolkit.errors import FireError, FormatError, StaleError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -35,11 +33,10 @@ from fire_toolkit.formats.tables.guideline_files import (
     read_guideline,
 )
 from fire_toolkit.formats.tables.table_files import read_judgments, read_pool_sources, read_query_design
-from fire_toolkit.labelstudio.accounts import NO_MAIL, read_register
-from fire_toolkit.labelstudio.connection import CONNECTION_FILE
-from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at, read_secret
+from fire_toolkit.labelstudio.accounts import private_words
+from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, key_at
 from fire_toolkit.media.places import is_public_address
-from fire_toolkit.release.answers import VERSION, blinded, check_answers, draft
+from fire_toolkit.release.answers import VERSION, blinded, check_answers, draft, version_before
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
 from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of, with_pseudonyms
 from fire_toolkit.release.published import Published, make_pseudonyms, publish, refuse_people
@@ -173,18 +170,13 @@ class _Release:
         contents = self._contents(published, facts)
         tell(f"looking for names, addresses and tokens in {len(contents)} files")
         comments = published.tables["judgments"].get("comment", pd.Series(dtype="str")).fillna("")
-        folder = self.workspace.root / SERVER_FOLDER
-        register, kept = read_register(folder), (folder / name for name in (MEDIA_KEY, _KEY, PEOPLE_KEY))
-        keys = [read_secret(path).strip() for path in kept if path.exists()]
-        if (folder / CONNECTION_FILE).exists():
-            stored = json.loads(read_secret(folder / CONNECTION_FILE))
-            keys += [str(stored[name]) for name in ("token", "password") if stored.get(name)]
+        names, emails, secrets = private_words(self.workspace.root / SERVER_FOLDER)
         refuse_people(
             contents,
             comments.astype("str"),
-            people=[*published.names, *(row.pseudonym for row in register)],
-            passwords=[*(row.password for row in register), *keys],
-            addresses=[row.email for row in register if not row.email.endswith(NO_MAIL)],
+            people=[*published.names, *names],
+            passwords=secrets,
+            addresses=emails,
             answers=self.workspace.settings["release"],
             allowed=allowed,
             is_anonymous=self.is_anonymous,
@@ -244,13 +236,8 @@ class _Release:
         if self.before:
             return self.before
         folder = relative_path(self.workspace.root / "releases")
-        known = {
-            tuple(map(int, path.name.split("."))): path
-            for path in folder.glob("*")
-            if VERSION.fullmatch(path.name) and path.is_dir()
-        }
-        below = [numbers for numbers in known if numbers < tuple(map(int, self.version.split(".")))]
-        return known[max(below)] if below else None
+        name = version_before(self.version, (path.name for path in folder.glob("*") if path.is_dir()))
+        return folder / name if name else None
 
     def _facts(self, published: Published, given: Given) -> ReleaseFacts:
         before, guideline = self._previous, read_guideline(self._guideline(published))

@@ -22,9 +22,7 @@ from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
     begun_here,
     carried_at,
-    full_pull_due,
     knows_server,
-    open_by_design,
     record_design,
     used_connection,
 )
@@ -42,7 +40,15 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
-from fire_toolkit.labelstudio.places import DROPPED, find_doubled, lost_words, queue_sizes, read_places
+from fire_toolkit.labelstudio.places import (
+    DROPPED,
+    find_doubled,
+    full_pull_due,
+    lost_words,
+    queue_sizes,
+    read_places,
+)
+from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.workspace.config import SETTINGS, Workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of
@@ -127,7 +133,7 @@ def _say_progress() -> None:
         gone = [place for place in read_places(store) if place.lost not in ("", DROPPED)]
     if gone:
         say(f"warning: at the last pull {lost_words(gone)}")
-    if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign)):
+    if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign.root / STORE)):
         say(due)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools
-from fire_toolkit.elsewhere.tables import SKIP, TOOLS, FoundFile
+from fire_toolkit.elsewhere.tables import LABEL_STUDIO, SKIP, TOOLS, FoundFile
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables.columns import PAIR, codes_of, first_of_each, packed_codes
 
@@ -65,6 +65,19 @@ class Labels:
         """Return which controls of a Label Studio project --label names, of those that it has."""
         found = (control_of(value, known) for value in self.given)
         return list(dict.fromkeys(filter(None, found)))
+
+    def refuse_unclear(self, files: Sequence[FoundFile]) -> None:
+        """Raise a UsageError where --label names no control of Label Studio's files, or nothing is said."""
+        projects = [file for file in files if file.tool == LABEL_STUDIO.name]
+        controls = list(dict.fromkeys(name for file in projects for name in file.controls))
+        known = ", ".join(controls) or "none"
+        for value, label in self.given.items() if len(projects) == len(files) else ():
+            if not control_of(value, controls):
+                expected = f"expected CONTROL:VALUE=LABEL, with one of {known}"
+                raise UsageError(f"--label {value}={label}: names no control of the file; {expected}")
+        if projects and not self.given:
+            found = f"controls: {known}; labels: {', '.join(self.names)}"
+            raise UsageError(f"say what the answers mean, as in --label CONTROL:VALUE=LABEL; {found}")
 
 
 def control_of(value: str, known: Collection[str]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -220,6 +221,18 @@ def how_to_read(path: Path, error: str, labels: Collection[str] = ()) -> str:
     if tool.signs:
         return f"{path}: is this {words}"
     return f"{error}. Or is it {words}" if ": not JSON" in error else ""
+
+
+@contextmanager
+def hinting(paths: Collection[Path], labels: Collection[str]) -> Iterator[None]:
+    """Say what to type where a file is refused inside because another tool, or another project, wrote it."""
+    try:
+        yield
+    except FormatError as error:
+        path = next((path for path in paths if str(error).startswith(f"{path}:")), None)
+        if path and (words := how_to_read(path, str(error), labels)):
+            raise FormatError(words) from None
+        raise
 
 
 def some_of(names: Sequence[str]) -> str:

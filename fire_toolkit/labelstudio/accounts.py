@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import secrets
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from fire_toolkit.errors import FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio.api import Api, Browser, CallFailed
-from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection
 from fire_toolkit.labelstudio.secrets import prepare_folder, read_secret, write_private
 from fire_toolkit.workspace.locks import hold_lock
 
@@ -159,6 +160,22 @@ def read_register(folder: Path) -> list[Annotator]:
             f"{path}: damaged ({error}); restore it from a backup: it is the only record of who is who"
         ) from None
     return rows
+
+
+def private_words(folder: Path) -> tuple[list[str], list[str], list[str]]:
+    """Return what nobody else may read of a private folder: pseudonyms, e-mails; passwords, tokens and keys.
+
+    Raises:
+        FormatError: a file is damaged, or others can read it.
+    """
+    register = read_register(folder)
+    hidden = [row.password for row in register]
+    hidden += [read_secret(path).strip() for path in sorted(folder.glob("*.key"))]
+    if (folder / CONNECTION_FILE).exists():
+        stored = json.loads(read_secret(folder / CONNECTION_FILE))
+        hidden += [str(stored[name]) for name in ("token", "password") if stored.get(name)]
+    emails = [row.email for row in register if not row.email.endswith(NO_MAIL)]
+    return [row.pseudonym for row in register], emails, hidden
 
 
 def write_register(folder: Path, register: Iterable[Annotator]) -> None:

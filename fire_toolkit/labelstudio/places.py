@@ -287,3 +287,16 @@ def find_doubled(
             fix = "fire-toolkit push (names them; delete copies without answers in the Data Manager)"
             found.append((f"{words}: doubled or foreign", fix))
     return found
+
+
+def full_pull_due(record: Path) -> str:
+    """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
+    with Store(record) as store:
+        seen_at = store.last_from_a_server()
+        whole_at = [place.whole_at for place in read_places(store) if not place.lost]
+    if seen_at <= min(whole_at, default=""):
+        return ""
+    return (
+        "answers came in since the last `pull --full`; run one at the end of a round: an edit that the "
+        "server does not date shows only there"
+    )

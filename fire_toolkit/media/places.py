@@ -145,6 +145,49 @@ def opaque_name(key: bytes, media_url: str) -> str:
     return f"m/{digits}{suffix if _SUFFIX.fullmatch(suffix) else ''}"
 
 
+@dataclass(frozen=True)
+class OwnMedia:
+    """The files of a workspace that its pages show: below `root`, at addresses below `base`.
+
+    key: of the names that do not tell which file it is; empty: there are no such addresses.
+    """
+
+    root: Path
+    base: str
+    key: bytes
+
+    @property
+    def base_here(self) -> str:
+        """How the addresses begin that only `media serve` of this machine answers; empty: none do."""
+        return f"{self.base}/" if urlsplit(self.base).hostname in LOOPBACK_HOSTS else ""
+
+    def names(self, media_urls: Iterable[str]) -> dict[str, str]:
+        """Return under which name each medium is served; their own files are looked for elsewhere."""
+        return {url: opaque_name(self.key, url) for url in media_urls}
+
+    def addresses(self, media_urls: Iterable[str]) -> dict[str, str]:
+        """Return the address of each media_url that names a file which is there; none without a key."""
+        names = self.names(own_files(media_urls, self.root)) if self.key else {}
+        return {url: f"{self.base}/{name}" for url, name in names.items()}
+
+    def files(self, media_urls: Iterable[str]) -> dict[str, Path]:
+        """Return the file behind each media_url that names one, and behind each address that it has had."""
+        found = own_files(media_urls, self.root)
+        names = [{url: path.relative_to(self.root).as_posix() for url, path in found.items()}]
+        names += [self.names(found)] if self.key else []
+        served = {f"{self.base}/{quote(shown[url])}": path for shown in names for url, path in found.items()}
+        return found | served
+
+    def names_in(self, shown: Iterable[str]) -> set[str]:
+        """Return the names of the files that texts of tasks ask for at these addresses."""
+        start = f"{self.base.rstrip('/')}/m/"
+        return {
+            unquote("m/" + url.partition("#")[0].rpartition("/m/")[2])
+            for url in shown
+            if url.startswith(start) or (urlsplit(url).hostname in LOOPBACK_HOSTS and "/m/" in url)
+        }
+
+
 Seen = tuple[str, str, float | None, float | None]
 
 

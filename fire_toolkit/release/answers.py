@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from keyword import iskeyword
 from typing import Any
 
@@ -24,6 +24,18 @@ VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _TAKEN = ("data", "guideline", "qrels")  # folders of every release
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
+
+
+def version_before(version: str, names: Iterable[str]) -> str:
+    """Return the highest of the names that are versions below this one; empty where there is none.
+
+    Examples:
+        >>> version_before("1.10", ["1.9", "1.2", "2.0", "draft"])
+        '1.9'
+    """
+    known = {tuple(map(int, name.split("."))): name for name in names if VERSION.fullmatch(name)}
+    below = [numbers for numbers in known if numbers < tuple(map(int, version.split(".")))]
+    return known[max(below)] if below else ""
 
 
 def check_answers(settings: Mapping[str, Mapping[str, Any]]) -> None:

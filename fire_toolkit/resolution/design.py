@@ -234,3 +234,12 @@ def open_pairs(decided: pd.DataFrame) -> pd.DataFrame:
     least = np.where(decided["design_class"] == DOUBLED, 2, 1)
     asked = is_open & (decided["design_class"] != "") & (decided["design_votes"].str.len() >= least)
     return pd.DataFrame(decided[asked.to_numpy()].reset_index(drop=True))
+
+
+def open_by_design(design: pd.DataFrame | None, judgments: Judgments, grades: Grades) -> pd.DataFrame | None:
+    """Return the pairs that a policy asks again, by the votes so far; None without a policy."""
+    return (
+        None
+        if design is None
+        else open_pairs(decide_classes(design, votes_in_order(judgments, grades=grades)))
+    )

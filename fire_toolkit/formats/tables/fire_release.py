@@ -78,6 +78,12 @@ class Release:
         """Return the labels as qrels: what was judged, without the original positives."""
         return check_qrels(self.labels[[*PAIR, "relevance"]].assign(source="judged"))
 
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables by the names of their files."""
+        names = ("judgments", "labels", "disputes", "provenance", "outside")
+        return {f"{name}.csv": getattr(self, name) for name in names}
+
 
 def is_fire_release(path: str | Path) -> bool:
     """Whether a file is one JSON object with `annotations` and `disagreements`."""
