@@ -37,11 +37,11 @@ def numbers_of(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} {what}" for what, n in counts.items())
 
 
-def some_of(words: Sequence[str]) -> str:
+def first_three(words: Sequence[str]) -> str:
     """Return the first three texts, and a sign where there are more.
 
     Examples:
-        >>> some_of(["a", "b"]), some_of(["a", "b", "c", "d"])
+        >>> first_three(["a", "b"]), first_three(["a", "b", "c", "d"])
         ('a; b', 'a; b; c; …')
     """
     return "; ".join([*words[:3], *(["…"] if len(words) > 3 else [])])

@@ -66,14 +66,9 @@ def what_begins(
     how the last round began: the same is drawn; but what `next-round` gave out moves as it is to the carrier
     named, unless it was sent, or as files to the people named.
 
-    Args:
-        begun: the rounds that have begun.
-        files: of the tasks that were made, by round.
-        first: where those of the first round are.
-        carrier: the one that is named.
-        people: who is named.
-        adds: whether training or controls are named.
-        sent: the numbers of the rounds that were sent.
+    begun: the rounds that have begun; files: of the tasks that were made, by round; first: where those of the
+    first round are. carrier, people: who is named; adds: whether training or controls are. sent: the numbers
+    of the rounds that were sent.
 
     Raises:
         UsageError: the last round was sent, or given to others.

@@ -121,15 +121,9 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
 def renewed_rounds(
     rounds: Sequence[Round], files: Mapping[int, Path], guideline: Guideline
 ) -> tuple[list[Round], list[Path], list[str]]:
-    """Return the rounds whose tasks were made again with other captions or addresses, with these.
+    """Return rounds of a server whose tasks were made again with other captions or addresses, with these.
 
-    Args:
-        rounds: those that a server carries.
-        files: of tasks that were made since they were sent, by round.
-        guideline: see `read_task_files`.
-
-    Returns:
-        The rounds that have changed; the files that count; notes on those that do not.
+    Also which of the files of tasks, by round, made since they were sent, say so, and notes on the others.
     """
     made: dict[str, tuple[str, str]] = {}
     used, notes = list[Path](), list[str]()

@@ -58,6 +58,11 @@ class Again:
     campaign: Begun | None = field(default_factory=begun_here)
 
     @property
+    def place(self) -> Path:
+        """Where its files are written."""
+        return self.given.out(f"plan/round-{self.number}")
+
+    @property
     def seed(self) -> int:
         """Of the order and the queues."""
         return int(setting_or_default(self.given.values["seed"], "tasks", "seed"))

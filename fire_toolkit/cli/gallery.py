@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 import click
-import pandas as pd
 
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import read_ledger
@@ -23,14 +21,14 @@ from fire_toolkit.cli.here import needed_workspace, relative_path
 from fire_toolkit.cli.media import known_server, media_root
 from fire_toolkit.commands.types import Option
 from fire_toolkit.files import sha256_of
-from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
+from fire_toolkit.gallery import Beside, Shown, gallery_files, seen_items, shown_pairs, texts_of, votes_on
 from fire_toolkit.media.places import ShownMedia, shown_media
 from fire_toolkit.media.server import GalleryServer
 from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
 from fire_toolkit.resolution.judgments import number_annotators
 from fire_toolkit.tables import Items, Queries
-from fire_toolkit.tables.ids import BLANKS, decoded_id, spellings
-from fire_toolkit.words import n_of
+from fire_toolkit.tables.ids import BLANKS, decoded_id
+from fire_toolkit.words import n_of, text_in
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder
@@ -127,8 +125,7 @@ class _Gallery:
         tables = (shown, votes, beside)
         yield from gallery_files(*tables, title=title, subtitle=subtitle, is_public=self.is_public)
         for name in _SITE:
-            text = (files("fire_toolkit.gallery") / "site" / name).read_text(encoding="utf-8")
-            yield name, text.replace("{{ORIGINS}}", self.media.origins).encode()
+            yield name, text_in("gallery", f"site/{name}").replace("{{ORIGINS}}", self.media.origins).encode()
         yield from ((name, self.media.files[doc]) for doc, name in self.media.copies.items())
 
     @property
@@ -169,38 +166,28 @@ class _Gallery:
         """The media of the items that are shown, where they may be."""
         if self._items is None or not self._may_show("media"):
             return ShownMedia()
-        whose = {"copies_files": self.copies_media, "is_public": self.is_public}
-        items, texts = self._items, self._item_texts
-        if texts:  # whose address is their id: nothing is missing
-            is_id = items["media_url"].isin(spellings(items["doc_id"]))
-            is_text = items["doc_id"].map(texts).ne("") & is_id
-            items = Items(items[~is_text])
         starts = self._starts[0]
-        if self._are_seen:
-            seen = pd.DataFrame({"doc_id": starts.values(), "media_url": self.given.queries["media_url"]})
-            items = Items(pd.concat([items, seen], ignore_index=True))
+        items = seen_items(self._items, self._item_texts, self.given.queries, starts)
         found = shown_media(
-            items, {*self.shown.shown_docs, *starts.values()}, root=media_root(), out=self.out, **whose
+            items,
+            {*self.shown.shown_docs, *starts.values()},
+            root=media_root(),
+            out=self.out,
+            copies_files=self.copies_media,
+            is_public=self.is_public,
         )
         if found.n_lost:
             say(f"note: {n_of(found.n_lost, 'file')} of items not there (see `fire-toolkit media check`)")
         return found
 
     @property
-    def _are_seen(self) -> bool:
-        return "media_url" in self.given.queries
-
-    @property
     def _starts(self) -> tuple[Mapping[str, str], str]:
         """Under which name what is seen of each query is shown, and what it is called."""
-        if self._are_seen:  # no doc has such an id
+        if "media_url" in self.given.queries:  # no doc has such an id
             return {query: f"\0{query}" for query in self.given.queries["query_id"]}, "The query"
         return self.given.queries_own_items, "The reference"
 
     @property
     def _item_texts(self) -> Mapping[str, str]:
-        if self._items is None or "text" not in self._items or not self._may_show("captions"):
-            return {}
-        title = self._items.get("title", pd.Series("", self._items.index)).fillna("")
-        both = zip(self._items["doc_id"], title, self._items["text"].fillna(""), strict=True)
-        return {doc: f"{head}\n{text}".strip() for doc, head, text in both}
+        is_shown = self._items is not None and "text" in self._items and self._may_show("captions")
+        return texts_of(self._items) if self._items is not None and is_shown else {}

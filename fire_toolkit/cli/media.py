@@ -33,7 +33,7 @@ from fire_toolkit.cli.here import (
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.formats.tables.table_files import read_items, read_queries
+from fire_toolkit.formats.tables.table_files import has_columns, read_items, read_queries
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection
@@ -93,8 +93,9 @@ def used_media(given: str | None, inputs: Given) -> ShownMedia:
         if file is None:
             raise click.UsageError("ITEMS is needed: fire.toml names none ([collection] items)")
         queries = named_file("queries")
-        if queries and queries.is_file() and file.is_file() and "text" in read_delimited(file).columns:
-            file = queries if "media_url" in read_delimited(queries).columns else file
+        are_there = queries is not None and queries.is_file() and file.is_file()
+        if queries and are_there and has_columns(file, "text") and has_columns(queries, "media_url"):
+            file = queries
     if file is None:
         raise outside("ITEMS")
     path = inputs.use(file)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +34,7 @@ from fire_toolkit.tables import Pool, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import RECHECK
 from fire_toolkit.workspace.config import SETTINGS
-from fire_toolkit.workspace.manifests import MANIFEST, writer_of
+from fire_toolkit.workspace.manifests import keep_beside, writer_of
 
 DOUBTS, AUDIT = "doubts", "audit"
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
@@ -112,12 +111,14 @@ def next_round(
     values = {"judgments": judgments, "labels": labels, "qrels": qrels, "guideline": None, "seed": seed}
     given = Given({**values, "out": out, "as_json": as_json})
     with workspace_lock():
-        if recheck is not None:
-            _ask_marked(given, recheck, annotators)
-        elif strategy is not None:
+        if strategy is not None:
             _ask_by(given, strategy, annotators)
-        elif DOUBTS in ask:
-            _ask_doubts(given, judge, budget, annotators)
+        elif recheck is not None or DOUBTS in ask:
+            found, why = _marked(given, recheck) if recheck else _doubted(given, judge, budget)
+            if len(found):
+                again = Again(given, annotators, given.next_number)
+                pairs = check_pool(found.assign(round=again.number, design_class=RECHECK))
+                _ask(again, pairs, why, RECHECK)
         elif AUDIT in ask:
             draw_for_experts(given, budget)
         else:
@@ -142,7 +143,7 @@ def _ask_planned(
     again = Again(given, annotators, given.next_number)
     design = record_design(again.campaign.root, policy, is_kept=not is_dry) if again.campaign else None
     votes = votes_in_order(given.judgments, grades=given.grades) if is_fourth else None
-    place = given.out(f"plan/round-{again.number}")
+    place = again.place
     numbers |= {"low_posterior": LOW_POSTERIOR, "seed": again.seed}
     planned = again.planned(
         by_design=open_by_design(design, given.judgments, given.grades),
@@ -163,14 +164,15 @@ def _ask_planned(
         return
     queries = named("QUERIES", given.values.get("queries"), beside=given.hashes)
     known = f"--queries {queries} --out {place / 'tasks.json'}"
-    _say_next(again, f"tasks {place} --overlap 0", known, is_empty=not len(planned.pool))
+    _say_next(again, known, is_empty=not len(planned.pool))
 
 
 def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
     n_waiting = 0 if again.waiting is None else len(again.waiting)
     if again.given.values["as_json"]:
         counts: dict[str, Any] = {"round": again.number, "pairs": len(planned.pool), "waiting": n_waiting}
-        counts |= {"kept": planned.kept, "unused": planned.unused, "annotators": _loads_of(entry)}
+        loads = {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
+        counts |= {"kept": planned.kept, "unused": planned.unused, "annotators": loads}
         plan = json.loads(table_text(planned.strata, "json"))
         again.given.summarise({**counts, "plan": plan}, "")
         return
@@ -197,27 +199,20 @@ def _write(
     files: dict[str, Any],
     parameters: dict[str, Any],
     counts: dict[str, int],
-) -> Path:
-    """Write a round's files, and begin it in its campaign; return where they are.
+) -> None:
+    """Write a round's files, and begin it in its campaign.
 
     A plan that lies there is kept beside it, unless this one has all its pairs.
     """
-    place = again.given.out(f"plan/round-{again.number}")
-    writer = writer_of(place / "pool.csv")
-    if (place / "pool.csv").is_file() and writer.stage == "next-round":  # others are not written over
-        before = read_delimited(place / "pool.csv", required=PAIR)
+    there = again.place / "pool.csv"
+    if there.is_file() and writer_of(there).stage == "next-round":  # others are not written over
+        before = read_delimited(there, required=PAIR)
         if n_lost := int((pair_rows(before, files["pool.csv"]) < 0).sum()):
-            earlier = (place.with_name(f"{place.name}.earlier-{n}") for n in count(1))
-            kept = next(at for at in earlier if not at.exists())
-            kept.mkdir()
-            for name in (*writer.outputs, MANIFEST):
-                (place / name).rename(kept / name)
             words = f"another plan of {n_of(len(before), 'pair')}, {n_lost:,} of them not in this one"
-            say(f"note: {place} held {words}; it is kept in {kept}")
-    again.given.write(place, files, "next-round", parameters, counts)
+            say(f"note: {again.place} held {words}; it is kept in {keep_beside(again.place)}")
+    again.given.write(again.place, files, "next-round", parameters, counts)
     if again.campaign and entry:
         begin(again.campaign.root, again.campaign.campaign, [entry])
-    return place
 
 
 def _ask(again: Again, pairs: Pool, parameters: dict[str, Any], kind: str = ADJUDICATION) -> None:
@@ -226,13 +221,13 @@ def _ask(again: Again, pairs: Pool, parameters: dict[str, Any], kind: str = ADJU
     if again.campaign and entry is None:
         say("all of them wait for an answer in a round that has begun; nothing was written")
         return
-    place = _write(again, entry, {"pool.csv": pairs}, parameters, {"pairs": len(pairs)})
-    say(f"round {again.number}: {n_of(len(pairs), 'pair')} to ask again, in {place}")
+    _write(again, entry, {"pool.csv": pairs}, parameters, {"pairs": len(pairs)})
+    say(f"round {again.number}: {n_of(len(pairs), 'pair')} to ask again, in {again.place}")
     _say_loads(entry)
-    _say_next(again, f"tasks {place} --overlap 0")
+    _say_next(again)
 
 
-def _say_next(again: Again, command: str, known: str = "", *, is_empty: bool = False) -> None:
+def _say_next(again: Again, known: str = "", *, is_empty: bool = False) -> None:
     """Name the command that carries the round in its campaign, else the one that makes tasks of it.
 
     The files of rounds by hand that are not there are written before, whether or not this one is empty.
@@ -241,22 +236,18 @@ def _say_next(again: Again, command: str, known: str = "", *, is_empty: bool = F
     if again.campaign or is_empty:
         say_following()
     else:
-        say_next(command, known)
-
-
-def _loads_of(entry: Round | None) -> dict[str, int]:
-    """Return how many tasks of a round each annotator has; nothing where no campaign carries it."""
-    return {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
+        say_next(f"tasks {again.place} --overlap 0", known)
 
 
 def _say_loads(entry: Round | None) -> None:
-    """Say who got how many tasks of a round."""
+    """Say who got how many tasks of a round, where a campaign carries it."""
     if entry:
-        say("given to " + ", ".join(f"{name} {n:,}" for name, n in _loads_of(entry).items()))
+        loads = (f"{name} {sum(kinds.values()):,}" for name, kinds in load_of(entry).items())
+        say(f"given to {', '.join(loads)}")
 
 
-def _ask_marked(given: Given, marked: Path, annotators: Sequence[str]) -> None:
-    """Ask another vote on the judged pairs of a file, as a round of class recheck."""
+def _marked(given: Given, marked: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the judged pairs of a file, whose labels are to be looked at again, and why."""
     table = check_pool(read_delimited(given.use(marked), required=PAIR)[PAIR].drop_duplicates())[PAIR]
     is_judged = pair_rows(table, given.judgments) >= 0
     if lost := int((~is_judged).sum()):
@@ -264,27 +255,19 @@ def _ask_marked(given: Given, marked: Path, annotators: Sequence[str]) -> None:
         say(f"note: {n_of(lost, 'pair')} of {marked} left out, which nobody judged (first: {first})")
     if not is_judged.any():
         raise UsageError(f"{marked}: none of its pairs was judged, so there is no label to look at again")
-    _recheck(given, table[is_judged], annotators, {"recheck": marked.name})
+    return table[is_judged], {"recheck": marked.name}
 
 
-def _ask_doubts(given: Given, judge: str | None, budget: int | None, annotators: Sequence[str]) -> None:
-    """Ask another vote on labels that a machine judge considers wrong, as a round of class recheck.
+def _doubted(given: Given, judge: str | None, budget: int | None) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return labels that a machine judge considers wrong, the most doubtful first, and why.
 
-    budget: so many, the most doubtful first; None: all.
+    budget: so many; None: all.
     """
     judge = judge or judge_file(None).parent.name
     found = doubted_labels(given.labels, scores_of_judge(given, judge))
     n = n_of(len(found), "label")
     say(f"{n} doubted by judge {judge} at {LEAST_DOUBT:g} or more; suggestions, not errors")
-    if len(found):
-        _recheck(given, found.head(budget or len(found)), annotators, {"doubts": judge})
-
-
-def _recheck(
-    given: Given, pairs: pd.DataFrame, annotators: Sequence[str], parameters: dict[str, Any]
-) -> None:
-    again = Again(given, annotators, given.next_number)
-    _ask(again, check_pool(pairs.assign(round=again.number, design_class=RECHECK)), parameters, RECHECK)
+    return found.head(budget or len(found)), {"doubts": judge}
 
 
 def _ask_by(given: Given, strategy: str, annotators: Sequence[str]) -> None:

@@ -65,7 +65,7 @@ from fire_toolkit.labelstudio.push import Plan, counts_of
 from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import Tasks, check_pool, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
-from fire_toolkit.words import some_of
+from fire_toolkit.words import first_three
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of
 from fire_toolkit.workspace.rounds import given_by_round, handed_out, tasks_file
@@ -252,7 +252,7 @@ def _refuse_gone(shown: Sequence[Round], rules: Guideline) -> None:
 
     if missing := missing_media(shown, rules, media_files(), own_media().base_here):
         n_tasks = sum(int(entry.tasks["media_url"].isin(missing).sum()) for entry in shown)
-        words = f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there ({some_of(missing)})"
+        words = f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there ({first_three(missing)})"
         raise FireError(f"{words}; {UNSEEN}; put the files where media_url says, from {media_root()}")
 
 

@@ -7,6 +7,8 @@ again. `files` writes an index and the shards that a page loads when it needs th
 
 from fire_toolkit.gallery.files import Beside as Beside
 from fire_toolkit.gallery.files import gallery_files as gallery_files
+from fire_toolkit.gallery.files import seen_items as seen_items
+from fire_toolkit.gallery.files import texts_of as texts_of
 from fire_toolkit.gallery.pairs import Shown as Shown
 from fire_toolkit.gallery.pairs import shown_pairs as shown_pairs
 from fire_toolkit.gallery.pairs import votes_on as votes_on

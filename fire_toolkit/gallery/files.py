@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.gallery.pairs import STATES, TOP, Shown, Votes, findings
+from fire_toolkit.tables import Items, Queries
+from fire_toolkit.tables.ids import spellings
 
 SHARD = 2_000
 
@@ -35,6 +37,26 @@ class Beside:
     starts: Mapping[str, str] = field(default_factory=dict)
     start: str = ""
     own_id: Callable[[str], str] = str
+
+
+def texts_of(items: Items) -> dict[str, str]:
+    """Return what is read of items that are texts, with their titles; nothing of others."""
+    if "text" not in items:
+        return {}
+    title = items.get("title", pd.Series("", items.index)).fillna("")
+    both = zip(items["doc_id"], title, items["text"].fillna(""), strict=True)
+    return {doc: f"{head}\n{text}".strip() for doc, head, text in both}
+
+
+def seen_items(items: Items, texts: Mapping[str, str], queries: Queries, starts: Mapping[str, str]) -> Items:
+    """Return what is seen: items that are no texts, whose address is their id, and queries as `starts`."""
+    if texts:
+        is_id = items["media_url"].isin(spellings(items["doc_id"]))
+        items = Items(items[~(items["doc_id"].map(texts).ne("") & is_id)])
+    if "media_url" in queries:
+        seen = pd.DataFrame({"doc_id": starts.values(), "media_url": queries["media_url"]})
+        items = Items(pd.concat([items, seen], ignore_index=True))
+    return items
 
 
 def gallery_files(

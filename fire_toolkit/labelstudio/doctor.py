@@ -26,7 +26,7 @@ from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled
 from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.media.links import answered, ask_link, open_links, reach_media
 from fire_toolkit.media.places import is_address, is_showable
-from fire_toolkit.words import n_of, some_of
+from fire_toolkit.words import first_three, n_of
 from fire_toolkit.workspace.database import STORE
 
 UNSEEN = "annotators would see nothing (push with --check-media 0 where they can see more than this machine)"
@@ -73,7 +73,7 @@ def refuse_unshowable(rounds: Iterable[Round], guideline: Guideline) -> None:
         rows = entry.tasks[["query_id", "doc_id", "media_url"]].itertuples(index=False, name=None)
         bad = [f"{query_id} {doc_id}: {url!r}" for query_id, doc_id, url in rows if not is_showable(url)]
         if bad:
-            words = f"{len(bad):,} of {len(entry.tasks):,} tasks cannot be shown ({some_of(bad)})"
+            words = f"{len(bad):,} of {len(entry.tasks):,} tasks cannot be shown ({first_three(bad)})"
             expected = "http(s)://, /data/local-files/ or a bucket (s3://, gs://, azure-blob://)"
             todo = "`media serve` gives files addresses; then delete the tasks, and make them again"
             raise FireError(f"{words}: media_url is an id or a path, expected {expected}; {todo}")
@@ -112,7 +112,7 @@ def reach_items(
         )
     faults = {url: found.get(url.partition("#")[0]) for url in media}
     if named := [f"{media[url]}: {url} {fault}" for url, fault in faults.items() if fault]:
-        words = f"{len(named):,} of {items} cannot be seen ({some_of(named)}); nothing was sent"
+        words = f"{len(named):,} of {items} cannot be seen ({first_three(named)}); nothing was sent"
         raise FireError(f"{words}; {UNSEEN}; is `media serve` running? `media check` says what to do")
     is_part = sample is not None and len(found) < len(media)
     notes = [f"{len(found):,} of {items} asked, drawn at random; all of them answer"] if is_part else []
@@ -129,7 +129,7 @@ def refuse_hidden(plans: Sequence[Plan], connection: Connection, guideline: Guid
         opened = open_items(api, queues, guideline)
     named = [f"project {number} ({queues[number]}): {fault}" for number, fault in opened.items() if fault]
     if named:
-        where = f"{len(named):,} of {n_of(len(queues), 'project')} ({some_of(named)})"
+        where = f"{len(named):,} of {n_of(len(queues), 'project')} ({first_three(named)})"
         todo = "add the storage of /data/local-files/ or a bucket in its settings; then push again"
         raise FireError(f"the tasks are there, but the first item cannot be seen in {where}; {todo}")
 

@@ -15,6 +15,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import gettempdir
 from urllib.parse import urlsplit
 
 import psutil
@@ -61,22 +62,35 @@ def _launch(folder: Path, program: Path, public_url: str | None, lock: int) -> N
     server = Connection("", secrets.token_hex(20), password=secrets.token_urlsafe(18))
     if path.exists() and not (server := read_connection_file(path)).password:
         raise UsageError(f"{path}: is of a server that was not started here; move it away")
-    port = next(filter(is_free_port, [urlsplit(server.url).port or FIRST_PORT, *range(FIRST_PORT, 1 << 16)]))
+    port, of_port = _taken_port(urlsplit(server.url).port or FIRST_PORT)
     public_url = server.public_url if public_url is None else public_url
     server = replace(server, url=f"http://127.0.0.1:{port}", public_url=public_url)
     content = {name: getattr(server, name) for name in ("url", "token", "public_url", "password")}
     write_private(path, json.dumps(content, indent=1) + "\n")
     words = ["start", "--no-browser", "--internal-host", "127.0.0.1", "--log-level", "WARNING"]
     words += ["--port", str(port), "--data-dir", str(folder / DATA)]
-    subprocess.run(
-        ["/bin/sh", "-c", f'umask 077; "$@" >>{LOG} 2>&1 &', "sh", str(program), *words],
-        stdin=subprocess.DEVNULL,
-        pass_fds=(lock,),
-        start_new_session=True,
-        cwd=folder,
-        env=server_environment(folder, server),
-        check=True,
-    )
+    with os.fdopen(of_port):
+        subprocess.run(
+            ["/bin/sh", "-c", f'umask 077; "$@" >>{LOG} 2>&1 &', "sh", str(program), *words],
+            stdin=subprocess.DEVNULL,
+            pass_fds=(lock, of_port),
+            start_new_session=True,
+            cwd=folder,
+            env=server_environment(folder, server),
+            check=True,
+        )
+
+
+def _taken_port(first: int) -> tuple[int, int]:
+    """Return the first free port, and a lock that keeps it from other workspaces until a server listens.
+
+    The server inherits the lock too: it takes a minute before it listens.
+    """
+    for port in filter(is_free_port, [first, *range(FIRST_PORT, 1 << 16)]):
+        lock = open_lock(Path(gettempdir()) / f"fire-toolkit-port-{port}.lock", mode=0o666)
+        if lock is not None:
+            return port, lock
+    raise FireError("no port of this machine is free")
 
 
 def server_environment(folder: Path, server: Connection) -> dict[str, str]:

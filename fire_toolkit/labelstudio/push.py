@@ -16,14 +16,13 @@ from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
 from fire_toolkit.labelstudio.places import GUARDED, Place, check_config, own_projects, project_settings
-from fire_toolkit.words import n_of
+from fire_toolkit.words import first_three, n_of
 
 BATCH_SIZE = 1000
 _MANY = 50_000  # tasks in a project: the server walks through them at each import
 _TRIES = 5
 _SOON, _LATE = (0, 1, 2), (0, 1, 2, 4, 8, 15, 30)
 _OVER_SOON = (408, 409, 425, 429, 500, 503)  # answered by the server itself: it is not at work on it
-_SHOWN = 3
 _COUNTS = ("total_annotations", "cancelled_annotations")
 
 T = TypeVar("T")
@@ -203,8 +202,7 @@ class Push:
             f"{plan.queue.annotator_id}: {key_words(key)}" for plan in plans for key in self._answered(plan)
         ]
         if answered:
-            shown = "; ".join(answered[:_SHOWN]) + ("; …" if len(answered) > _SHOWN else "")
-            n_changed = sum(len(plan.changed) for plan in plans)
+            n_changed, shown = sum(len(plan.changed) for plan in plans), first_three(answered)
             raise FireError(
                 f"{n_changed:,} tasks on the server have another caption or media_url, and {len(answered):,} "
                 f"of them were answered already ({shown}); nothing was sent. An answer belongs to what was "

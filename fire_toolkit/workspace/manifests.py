@@ -18,6 +18,7 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -346,6 +347,16 @@ def writer_of(path: Path | None) -> Manifest:
     found = [each for each in others if name in each.outputs]
     sha256 = sha256_of(path) if len(found) > 1 and path.is_file() else ""
     return next((each for each in found if each.outputs[name] == sha256), [*found, NONE][0])
+
+
+def keep_beside(folder: Path) -> Path:
+    """Move what a stage wrote into a folder to a new one beside it, `NAME.earlier-N`, and return that."""
+    earlier = (folder.with_name(f"{folder.name}.earlier-{n}") for n in count(1))
+    kept = next(at for at in earlier if not at.exists())
+    kept.mkdir()
+    for name in (*manifest_of(folder, is_folder=True).outputs, MANIFEST):
+        (folder / name).rename(kept / name)
+    return kept
 
 
 def _write_through(path: Path, content: bytes | Path) -> None:

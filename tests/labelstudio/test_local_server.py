@@ -66,12 +66,16 @@ def wait_until(condition: Callable[[], bool]) -> None:
 # --- starting and finding again
 
 
-def test_starts_at_once_make_one_server(folder: Path) -> None:
+@pytest.mark.parametrize("n", [1, 3])
+def test_starts_at_once_make_a_server_for_each_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    monkeypatch.setattr(local_server, "is_free_port", lambda port: True)  # none of them listens yet
     # Written once: a program that another thread still writes cannot be run ("text file busy").
-    program = write_program(folder.parents[2])
+    program, places = write_program(tmp_path), [tmp_path / str(at % n) / ".fire/private" for at in range(3)]
     with ThreadPoolExecutor(3) as threads:
-        found = list(threads.map(lambda _: start_server(folder, program), range(3)))
-    assert len(set(found)) == 1
+        found = list(threads.map(lambda place: start_server(place, program), places))
+    assert sum(map(stop_server, places)) == len({server.url for server in found}) == n
 
 
 def test_the_server_outlives_the_command_that_started_it(folder: Path, first_port: int) -> None:
@@ -162,7 +166,9 @@ def test_a_server_on_the_port_is_never_taken_for_ours(folder: Path, monkeypatch:
     """Label Studio moves on to the next port when its own was taken meanwhile, and tells nobody."""
     other = folder.parents[2] / "other" / ".fire/private"
     monkeypatch.setattr(local_server, "is_free_port", lambda port: True)
-    start(other)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(local_server, "gettempdir", lambda: str(folder.parents[2]))
+        start(other)
     try:
         with pytest.raises(ServerError, match="the server does not accept the token"):
             start(folder)
