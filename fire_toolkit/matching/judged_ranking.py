@@ -21,32 +21,42 @@ from fire_toolkit.arrays import (
     number_groups,
     rows_of_lists,
     running_count,
+    starts_of_groups,
     starts_of_lists,
 )
 from fire_toolkit.matching.coded import CodedQrels, IdealRanking, at_level
 
 
 @dataclass(frozen=True, eq=False)
-class FoundPositives:
-    """The positives that stand in the rankings, sorted by query, then rank.
+class Places:
+    """The ranks at which docs of a kind stand, such as positives, sorted by query, then rank.
 
-    query, rank and grade of each; place: 1 for the first positive of a ranking, 2 for the second, ...
+    Of tied docs each rank of their score is a place, at which one of them may stand: so a sum over places is
+    the mean over all orders of tied docs, each as likely as any other.
+
+    query, rank, grade: of each; place: 1 for the first of its ranking, 2 for the second, ...; weight: how
+    likely one stands there, 1 without ties. With ties grade and place are means, where one does.
+
+    Source: McSherry and Najork, Computing Information Retrieval Performance Measures Efficiently in the
+    Presence of Tied Scores, ECIR 2008.
     """
 
     query: Ints
     rank: Floats
-    grade: Ints
-    place: Ints
-    _cut: dict[int, FoundPositives] = field(default_factory=dict, init=False, repr=False)
+    grade: npt.NDArray[Any]
+    place: npt.NDArray[Any]
+    weight: Floats
+    _cut: dict[int, Places] = field(default_factory=dict, init=False, repr=False)
 
-    def to(self, k: int | Ints | None) -> FoundPositives:
+    def to(self, k: int | Ints | None) -> Places:
         """Return those at rank k or better, k being one for all queries or one for each; all without k."""
         if k is None:
             return self
         if not isinstance(k, np.ndarray) and k in self._cut:
             return self._cut[k]
         kept = np.flatnonzero(self.rank <= (k[self.query] if isinstance(k, np.ndarray) else k))
-        found = FoundPositives(self.query[kept], self.rank[kept], self.grade[kept], self.place[kept])
+        columns: Any = (self.query, self.rank, self.grade, self.place, self.weight)
+        found = Places(*(column[kept] for column in columns))
         if not isinstance(k, np.ndarray):
             self._cut[k] = found
         return found
@@ -115,18 +125,43 @@ class JudgedRanking:
         return self.relevance >= 1
 
     @cached_property
-    def found(self) -> FoundPositives:
+    def found(self) -> Places:
         """Return the positives that stand in the rankings."""
-        kept = np.flatnonzero(self.is_positive)
-        query = self.query[kept]
-        return FoundPositives(query, self.rank[kept], self.relevance[kept], running_count(query))
+        return self.places(self.is_positive)
+
+    def places(self, entries: Bools) -> Places:
+        """Return where these entries stand."""
+        if self.ties is None:
+            kept = np.flatnonzero(entries)
+            query, grade, weight = self.query[kept], self.relevance[kept], np.ones(kept.size)
+            return Places(query, self.rank[kept], grade, running_count(query), weight)
+        query, first, size, number, place, grade = self.by_score(entries)
+        above = rows_of_lists(0, size)  # docs of the same score at higher ranks
+        further = np.repeat((number - 1) / np.maximum(size - 1, 1), size) * above
+        columns = (query, first, grade, place, number / size)
+        query, first, mean_grade, place, chance = (np.repeat(column, size) for column in columns)
+        return Places(query, (first + above).astype(np.float64), mean_grade, place + further, chance)
+
+    def by_score(self, entries: Bools) -> tuple[npt.NDArray[Any], ...]:
+        """Return the scores of these entries, with ties, by query, then rank.
+
+        Of each score: the query, the first rank of its docs, how many docs it has, how many of these are
+        among the entries, the place of the first of them in its ranking, and their mean grade.
+        """
+        kept = np.flatnonzero(entries)
+        query, (first, last) = self.query[kept], self.tied_ranks[:, kept]
+        starts = starts_of_groups(query, first)
+        number = np.diff(starts, append=kept.size)
+        grade = np.add.reduceat(self.relevance[kept], starts) / number if kept.size else np.empty(0)
+        size = (last - first + 1)[starts]
+        return query[starts], first[starts], size, number, running_count(query)[starts], grade
 
     @cached_property
     def first_positive(self) -> Floats:
         """Return the rank of each query's first positive; infinite when none was retrieved."""
-        rank = np.full(self.n_queries, np.inf)
-        is_first = np.flatnonzero(self.found.place == 1)
-        rank[self.found.query[is_first]] = self.found.rank[is_first]
+        rank, kept = np.full(self.n_queries, np.inf), np.flatnonzero(self.is_positive)
+        first = kept[starts_of_groups(self.query[kept])]
+        rank[self.query[first]] = self.rank[first]
         return rank
 
     def take(self, entries: npt.NDArray[Any], **changed: Any) -> JudgedRanking:
@@ -139,7 +174,7 @@ class JudgedRanking:
     @property
     def tied_ranks(self) -> npt.NDArray[Any]:
         """Return the first and the last rank of the docs of each entry's score."""
-        return np.tile(self.rank, (2, 1)) if self.ties is None else self.ties
+        return np.broadcast_to(self.rank, (2, self.rank.size)) if self.ties is None else self.ties
 
     @cached_property
     def tied_queries(self) -> Ints:

@@ -21,6 +21,7 @@ Aggregate = Literal["mean", "median", "sum", "geometric mean"]
 Bounds = Literal["monotone", "recall", "share", "share_of_top", "none"]
 Cutoff = Literal["none", "optional", "required"]
 _NEGATIONS = {"smaller_is_better": "larger_is_better", "no_score": "is_score"}
+_CELLS = 1 << 22
 _LEAST = 0.00001  # what a geometric mean takes a smaller value as, as trec_eval does
 
 
@@ -298,7 +299,10 @@ def values_of(
         queries: only these (ascending) are wanted, and become 0, 1, ...; None: all.
     """
     views: dict[tuple[int, bool], JudgedRanking] = {}
-    rows = []
+    rows, parts = [], list[Ints]()
+    if rule == "expected":  # some tied queries at a time, as each rank of a score is a place
+        n_cells = ranking.tied_queries.size * ranking.worst_rank
+        parts = np.array_split(ranking.tied_queries, n_cells // _CELLS + 1)
     for measure in measures:
         key = measure.level, measure.condensed
         if key not in views:
@@ -307,9 +311,10 @@ def values_of(
             is_settled = rule in SETTLING_RULES and ranking.tied_queries.size > 0
             views[key] = settled(view, str(rule)) if is_settled else view.in_order
         values = measure.per_query(views[key])
-        if rule == "expected":  # queries without tied docs have the value of their one order
+        if parts:  # queries without tied docs have the value of their one order
             values = values.copy()
-            values[ranking.tied_queries] = measure.per_query(measure.view(ranking.of(ranking.tied_queries)))
+            for part in parts:
+                values[part] = measure.per_query(measure.view(ranking.of(part)))
         rows.append(values)
     return np.stack(rows)
 

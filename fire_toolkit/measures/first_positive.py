@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from fire_toolkit.arrays import Floats
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import has_found, rank_of_first, reciprocal_of_first
+from fire_toolkit.measures.reading import value_of_first
 
 
 @measure("C@k", "linear, monotone, binary, by first positive", also_called=("Correct",))
@@ -18,7 +20,7 @@ def success(ranking: JudgedRanking, *, k: int) -> Floats:
     Convention: 0 for a query without a positive, or missing from the run. Papers on video and image retrieval
     call it R@K, which it equals where each query has one positive.
     """
-    return has_found(ranking, k)
+    return value_of_first(ranking, lambda rank: rank <= k)
 
 
 hit = replace(success, name="hit", summary="C@k under another name.", also_called=("hits", "hit_rate", "HR"))
@@ -32,7 +34,7 @@ def nearest_neighbour(ranking: JudgedRanking) -> Floats:
     Source: Shilane et al., SMI 2004 (Princeton Shape Benchmark); SHREC.
     Convention: The query itself must not stand in its own ranking.
     """
-    return has_found(ranking, 1)
+    return value_of_first(ranking, lambda rank: rank <= 1)
 
 
 @measure("RR[@k]", "linear, monotone, by first positive", also_called=("MRR", "recip_rank"))
@@ -42,7 +44,8 @@ def reciprocal_rank(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     Source: trec_eval recip_rank.
     Convention: 0 where no positive was retrieved, or none in the top k.
     """
-    return reciprocal_of_first(ranking, k)
+    last = np.inf if k is None else k
+    return value_of_first(ranking, lambda rank: (rank <= last) / rank)
 
 
 @measure(
@@ -59,7 +62,7 @@ def median_rank(ranking: JudgedRanking) -> Floats:
     Convention: Where no positive was retrieved, or the query is missing from the run: one past the run's
     deepest rank, which is a lower bound. For an even number of queries the mean of the middle two.
     """
-    return rank_of_first(ranking)
+    return value_of_first(ranking, lambda rank: np.minimum(rank, ranking.worst_rank))
 
 
 @measure(
@@ -75,4 +78,4 @@ def mean_rank(ranking: JudgedRanking) -> Floats:
     Convention: Where no positive was retrieved, or the query is missing from the run: one past the run's
     deepest rank, which is a lower bound; exact for runs that rank the whole collection.
     """
-    return rank_of_first(ranking)
+    return value_of_first(ranking, lambda rank: np.minimum(rank, ranking.worst_rank))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, share
+from fire_toolkit.arrays import Floats, share, sum_by_query
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import sum_judged
 
 
 def _judged_share(ranking: JudgedRanking, k: int) -> Floats:
-    n_judged = sum_judged(ranking, np.ones_like, k=k, in_top=True)
+    is_counted = ranking.is_judged & ranking.is_in_top & (ranking.tied_ranks[0] <= k)
+    docs = ranking.places(is_counted).to(k)
+    n_judged = sum_by_query(docs.query, docs.weight, ranking.n_queries)
     return share(n_judged, np.minimum(ranking.n_retrieved, k))
 
 

@@ -12,7 +12,7 @@ from fire_toolkit.measures.reading import count_found
 
 def _number_found(ranking: JudgedRanking, k: int | None = None) -> Floats:
     """Return how many positives stand in the top k; without k in all that was retrieved, to the top's end."""
-    return count_found(ranking, ranking.n_retrieved if k is None else k).astype(np.float64)
+    return count_found(ranking, ranking.n_retrieved if k is None else k)
 
 
 def _share_found(ranking: JudgedRanking, k: int | None = None) -> Floats:
