@@ -6,10 +6,8 @@ from itertools import product
 from math import prod
 from typing import NewType
 
-import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.scoring.score import ALL
@@ -62,31 +60,24 @@ def score_breakdown(scores: Scores, queries: Queries, *, column: str) -> Breakdo
             f"scores: {len(scores):,} rows, expected one for each run, query, measure and qrels, which makes "
             f"{wanted:,}; give the table as score_runs returned it"
         )
-    wide = single.pivot(index="query_id", columns=["run_id", "measure", "qrels"], values="value")
-    names = sorted(scores["qrels"].unique(), key=_QRELS.index)
-    run_ids, measures = (scores[key].unique() for key in ("run_id", "measure"))
-    rows = []
-    for aspect, own in _queries_of(list(wide.index), queries, column).items():
-        for run_id, measure in product(run_ids, measures):
-            aggregate = parse_measure(measure).aggregate
-            found = [aggregate(wide[run_id, measure, name].to_numpy()[own]) for name in names[:2]]
-            found += [found[1] - found[0]] if len(found) > 1 else []
-            for name, value in zip(names, found, strict=True):
-                rows.append((aspect, own.size, run_id, name, ALL, measure, value))
-    return BreakdownScores(pd.DataFrame(rows, columns=["aspect", "n_queries", *SCORES.names]))
-
-
-def _queries_of(query_ids: list[str], queries: Queries, column: str) -> dict[str, Ints]:
-    """Return the places of each value's queries among `query_ids`, values sorted."""
-    values = dict(zip(queries["query_id"], queries[column].astype("str"), strict=True))
-    absent = [query_id for query_id in query_ids if query_id not in values]
+    own = queries[queries["query_id"].isin(single["query_id"])]
+    absent = sorted(set(single["query_id"]) - set(own["query_id"]))
     if absent:
         raise JoinError(
             f"queries: {len(absent):,} queries of the qrels are not among them ({absent[0]}); expected the "
             "queries of this collection"
         )
-    found: dict[str, list[int]] = {}
-    for place, query_id in enumerate(query_ids):
-        for value in dict.fromkeys(part.strip() for part in values[query_id].split(SEPARATOR)):
-            found.setdefault(value, []).append(place)
-    return {value: np.array(found[value], dtype=np.int64) for value in sorted(found)}
+    aspects = own.assign(aspect=own[column].astype("str").str.split(SEPARATOR)).explode("aspect")
+    aspects = aspects.assign(aspect=aspects["aspect"].str.strip())[["query_id", "aspect"]].drop_duplicates()
+    wide = single.pivot(index="query_id", columns=["run_id", "measure", "qrels"], values="value")
+    names = sorted(scores["qrels"].unique(), key=_QRELS.index)
+    rows = []
+    for aspect, query_ids in aspects.groupby("aspect")["query_id"]:
+        part = wide.loc[query_ids]
+        for run_id, measure in product(scores["run_id"].unique(), scores["measure"].unique()):
+            aggregate = parse_measure(measure).aggregate
+            found = [aggregate(part[run_id, measure, name].to_numpy()) for name in names[:2]]
+            found += [found[1] - found[0]] if len(found) > 1 else []
+            for name, value in zip(names, found, strict=True):
+                rows.append((aspect, len(part), run_id, name, ALL, measure, value))
+    return BreakdownScores(pd.DataFrame(rows, columns=["aspect", "n_queries", *SCORES.names]))
