@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Ints, running_count
+from fire_toolkit.arrays import Bools, Ints, rows_of_lists, starts_of_groups
 from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import Run, check_run
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 
 def restrict_run(run: Run, is_kept: Bools) -> Run:
@@ -19,7 +19,7 @@ def restrict_run(run: Run, is_kept: Bools) -> Run:
     Raises:
         JoinError: the run leaves ranks out, so that the order of what it lacks is not known.
     """
-    gaps = np.flatnonzero(running_count(_lists(run)) != run["rank"].to_numpy())
+    gaps = np.flatnonzero(_places(run) != run["rank"].to_numpy())
     if gaps.size:
         raise JoinError(
             f"run {run['run_id'].iloc[gaps[0]]}: ranks are left out (query "
@@ -29,14 +29,18 @@ def restrict_run(run: Run, is_kept: Bools) -> Run:
 
 
 def _closed_up(run: Run, is_kept: Bools) -> Run:
-    return check_run(run[is_kept].assign(rank=running_count(_lists(run)[is_kept])))
+    kept = run[is_kept]
+    return check_run(kept.assign(rank=_places(kept)))
 
 
-def _lists(run: Run) -> Ints:
-    """Return a number for each row, the same for the rows of one list."""
-    query = run["query_id"].cat.codes.to_numpy().astype(np.int64)
-    lists: Ints = run["run_id"].cat.codes.to_numpy().astype(np.int64) * (query.max(initial=0) + 1) + query
-    return lists
+def _starts(run: pd.DataFrame) -> Ints:
+    """Return the first row of each list."""
+    return starts_of_groups(run["run_id"].array.codes, run["query_id"].array.codes)
+
+
+def _places(run: pd.DataFrame) -> Ints:
+    """Return 1, 2, ... for the rows of each list."""
+    return rows_of_lists(1, np.diff(_starts(run), append=len(run)))
 
 
 def restrict_to_groups(run: Run, groups: pd.DataFrame, references: Mapping[str, str] | None = None) -> Run:
@@ -76,19 +80,13 @@ def restrict_to_groups(run: Run, groups: pd.DataFrame, references: Mapping[str, 
             "this collection, and a run of its queries alone"
         )
     members = _members(groups, references)
-    own = pd.MultiIndex.from_arrays([run["query_id"].astype("str"), run["doc_id"].astype("str")])
-    is_kept = np.asarray(own.isin(pd.MultiIndex.from_frame(members)), dtype=bool)
-    lists = _lists(run)
-    deepest, n_members = np.zeros((2, int(lists.max(initial=-1)) + 1), dtype=np.int64)
-    np.maximum.at(deepest, lists, run["rank"].to_numpy())
-    np.add.at(n_members, lists, is_kept)
-    has_gap = deepest > np.bincount(lists, minlength=deepest.size)
-    rows = np.flatnonzero(has_gap[lists])
-    size = members.groupby("query_id").size()
-    wanted = run["query_id"].iloc[rows].astype("str").map(size).to_numpy()
-    lacking = rows[n_members[lists[rows]] < wanted]
-    if lacking.size:
-        at = lacking[0]
+    is_kept = pair_rows(run[PAIR], members) >= 0
+    starts = _starts(run)
+    lengths, last = np.diff(starts, append=len(run)), np.append(starts[1:], len(run)) - 1
+    n_members = np.add.reduceat(is_kept, starts, dtype=np.int64) if starts.size else starts
+    wanted = run["query_id"].iloc[starts].astype("str").map(members.groupby("query_id").size()).to_numpy()
+    has_gap = run["rank"].to_numpy()[last] > lengths
+    for at in starts[has_gap & (n_members < wanted)][:1]:
         raise JoinError(
             f"run {run['run_id'].iloc[at]}: ranks are left out (query {run['query_id'].iloc[at]}), and a "
             "member of the query's group may stand at one of them; expected whole lists, or a run that "

@@ -7,7 +7,7 @@ the ranks are counted, without sorting anything. What follows is the same for bo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -24,9 +24,8 @@ from fire_toolkit.matching.ranking import ranks_in_rows
 from fire_toolkit.matching.ties import places_in_order
 
 
-@dataclass(frozen=True, eq=False)
 class PairRanks:
-    """Where pairs of a query and a doc stand in a run.
+    """Where pairs of a query and a doc stand in a run, as it is read; at first none is retrieved.
 
     pairs, query: as in `CodedQrels`; rank: of each, 0 where it is not retrieved; first, last: ranks of the
     first and the last doc of its score; n_retrieved, last_rank: of each query of the universe, see
@@ -35,17 +34,12 @@ class PairRanks:
     query and doc of the run's first row.
     """
 
-    pairs: Ints
-    query: Ints
-    rank: Ints
-    first: Ints
-    last: Ints
-    n_retrieved: Ints
-    last_rank: Ints
-    n_extra_queries: int
-    has_known_doc: bool
-    n_own_items: int = 0
-    first_pair: tuple[str, str] = ("", "")
+    def __init__(self, coded: CodedQrels) -> None:
+        self.pairs, self.query = coded.pairs, coded.query
+        self.rank, self.first, self.last = np.zeros((3, coded.pairs.size), dtype=np.int64)
+        self.n_retrieved, self.last_rank = np.zeros((2, len(coded.queries)), dtype=np.int64)
+        self.n_extra_queries, self.n_own_items, self.has_known_doc = 0, 0, False
+        self.first_pair = ("", "")
 
     @cached_property
     def by_rank(self) -> Ints:
@@ -80,18 +74,16 @@ def joined_ranks(coded: CodedQrels, parts: Sequence[tuple[Ints, PairRanks]]) -> 
     parts: the places of some queries, ascending, and where the pairs of `coded.of` these stand; each query of
     the run is in one part.
     """
-    ranks = np.zeros((3, coded.pairs.size), dtype=np.int64)
-    of_query = np.zeros((2, len(coded.queries)), dtype=np.int64)
-    lengths, found = np.diff(coded.start), [each for _, each in parts]
-    for queries, each in parts:
-        of_query[:, queries] = each.n_retrieved, each.last_rank
+    whole, lengths = PairRanks(coded), np.diff(coded.start)
+    for queries, part in parts:
+        whole.n_retrieved[queries], whole.last_rank[queries] = part.n_retrieved, part.last_rank
         at = rows_of_lists(coded.start[queries], lengths[queries])
-        ranks[:, at] = each.rank, each.first, each.last
-    n_extra, n_own = sum(each.n_extra_queries for each in found), sum(each.n_own_items for each in found)
-    has_known_doc = any(each.has_known_doc for each in found)
-    first_pair = next((each.first_pair for each in found if any(each.first_pair)), ("", ""))
-    counts = of_query[0], of_query[1], n_extra, has_known_doc, n_own, first_pair
-    return PairRanks(coded.pairs, coded.query, ranks[0], ranks[1], ranks[2], *counts)
+        whole.rank[at], whole.first[at], whole.last[at] = part.rank, part.first, part.last
+        whole.n_extra_queries += part.n_extra_queries
+        whole.n_own_items += part.n_own_items
+        whole.has_known_doc |= part.has_known_doc
+        whole.first_pair = whole.first_pair if any(whole.first_pair) else part.first_pair
+    return whole
 
 
 class StoredRun(Protocol):
@@ -140,14 +132,12 @@ class ListedRun:
         Of docs that the run left out nothing is known: docs of one score that go on below the end of a list
         count as far as it goes.
         """
-        rank, first, last = np.zeros((3, coded.pairs.size), dtype=np.int64)
-        n_retrieved, last_rank = np.zeros((2, len(coded.queries)), dtype=np.int64)
-        n_extra, has_known_doc, first_pair = 0, False, ("", "")
+        found = PairRanks(coded)
         docs: pd.Index[str] = pd.Index([], dtype="str")
         doc_of = np.empty(0, dtype=np.int64)
         for block in self.blocks():
-            if block.doc.size and not any(first_pair):
-                first_pair = block.queries[int(block.query[0])], block.docs[block.doc[0]]
+            if block.doc.size and not any(found.first_pair):
+                found.first_pair = block.queries[int(block.query[0])], block.docs[block.doc[0]]
             if doc_order is not None:
                 at_index = places_in_order(block.docs, doc_order, run_id=self.run_id)[block.doc]
                 block = replace(block, doc=block.doc[np.lexsort((at_index, -block.score, block.query))])
@@ -155,11 +145,11 @@ class ListedRun:
                 docs, doc_of = block.docs, coded.docs.get_indexer(block.docs)
             query_of = coded.queries.get_indexer(block.queries)
             is_known = query_of >= 0
-            n_extra += int(np.count_nonzero(block.lengths[~is_known]))
-            n_retrieved[query_of[is_known]] = block.n_ranked[is_known]
-            last_rank[query_of[is_known]] = block.last_rank[is_known]
+            found.n_extra_queries += int(np.count_nonzero(block.lengths[~is_known]))
+            found.n_retrieved[query_of[is_known]] = block.n_ranked[is_known]
+            found.last_rank[query_of[is_known]] = block.last_rank[is_known]
             query, doc = np.repeat(query_of, block.lengths), doc_of[block.doc]
-            has_known_doc = has_known_doc or bool((doc >= 0).any())
+            found.has_known_doc = found.has_known_doc or bool((doc >= 0).any())
             rows = np.flatnonzero((query >= 0) & (doc >= 0))
             if not rows.size:
                 continue
@@ -169,14 +159,13 @@ class ListedRun:
             place = find_pairs(keys, coded.pairs[own] - low * n_docs, n_keys)
             is_pair = place >= 0
             rows, at = rows[is_pair], place[is_pair] + own.start
-            rank[at] = first[at] = last[at] = block.rank[rows]
+            found.rank[at] = found.first[at] = found.last[at] = block.rank[rows]
             if with_ties:
                 starts = starts_of_groups(block.query, block.score)
                 group = np.searchsorted(starts, rows, side="right")
-                first[at] = block.rank[starts[group - 1]]
-                last[at] = block.rank[np.append(starts, len(block.rank))[group] - 1]
-        counts = n_retrieved, last_rank, n_extra, has_known_doc
-        return PairRanks(coded.pairs, coded.query, rank, first, last, *counts, first_pair=first_pair)
+                found.first[at] = block.rank[starts[group - 1]]
+                found.last[at] = block.rank[np.append(starts, len(block.rank))[group] - 1]
+        return found
 
 
 def rank_pairs(
@@ -215,13 +204,13 @@ def rank_pairs(
     rank, n_equal, mirrored = np.zeros((3, by_row.size), dtype=np.int64)
     n_found, begin = np.zeros(len(query_ids), dtype=np.int64), 0
     left_out = None if own_items is None else places_of(own_items, query_ids, doc_ids)[1]
-    n_own_items = 0
+    found = PairRanks(coded)
     for scores, cut in blocks:
         end = begin + len(scores)
         if left_out is not None:
             with_own = np.flatnonzero(left_out[begin:end] >= 0)
             own = with_own, left_out[begin:end][with_own]
-            n_own_items += int(np.count_nonzero(scores[own] > cut[with_own]))
+            found.n_own_items += int(np.count_nonzero(scores[own] > cut[with_own]))
             scores = scores.copy()
             scores[own] = -np.inf
         n_found[begin:end] = scores.shape[1]
@@ -236,10 +225,11 @@ def rank_pairs(
         begin = end
     is_known = are_among(row_of[row_of >= 0], len(query_ids))
     first = np.where(n_equal > 1, (rank + mirrored - n_equal + 1) // 2, rank)
-    ranks = np.zeros((3, coded.pairs.size), dtype=np.int64)
-    ranks[:, by_row] = rank, first, first + np.maximum(n_equal, 1) - 1
-    n_retrieved = np.where(row_of >= 0, n_found[row_of], 0)
-    n_extra, has_known_doc = int(np.count_nonzero(n_found[~is_known])), bool((column_of >= 0).any())
-    counts = n_retrieved, n_retrieved, n_extra, has_known_doc, n_own_items
-    first_pair = (query_ids[0], doc_ids[0]) if len(query_ids) and len(doc_ids) else ("", "")
-    return PairRanks(coded.pairs, coded.query, ranks[0], ranks[1], ranks[2], *counts, first_pair)
+    found.rank[by_row], found.first[by_row] = rank, first
+    found.last[by_row] = first + np.maximum(n_equal, 1) - 1
+    found.n_retrieved = found.last_rank = np.where(row_of >= 0, n_found[row_of], 0)
+    found.n_extra_queries = int(np.count_nonzero(n_found[~is_known]))
+    found.has_known_doc = bool((column_of >= 0).any())
+    if len(query_ids) and len(doc_ids):
+        found.first_pair = query_ids[0], doc_ids[0]
+    return found

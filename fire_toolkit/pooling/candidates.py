@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from fire_toolkit.arrays import Bools, Codes, Floats, Ints, count_by_query, find_pairs, starts_of_groups
+from fire_toolkit.arrays import Bools, Codes, Floats, Ints, count_by_query, starts_of_groups
+from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.tables import Labels
 from fire_toolkit.tables.columns import arrow_text
 
@@ -179,13 +180,8 @@ class Candidates:
 
     def places_of(self, pairs: pd.DataFrame) -> Ints:
         """Return for each row (query_id, doc_id) its place among the pairs, −1 where it is none of them."""
-        query = self.query_ids.get_indexer(pd.Index(pairs["query_id"]))
-        doc = self.doc_ids.get_indexer(pd.Index(pairs["doc_id"]))
-        n_docs = max(len(self.doc_ids), 1)
-        own = self.query.astype(np.int64) * n_docs + self.doc
-        is_there = (query >= 0) & (doc >= 0)
-        keys = np.where(is_there, query * n_docs + doc, 0)
-        return np.where(is_there, find_pairs(keys, own, len(self.query_ids) * n_docs), -1)
+        own = self.query.astype(np.int64) * len(self.doc_ids) + self.doc
+        return CodedQrels(self.query_ids, self.doc_ids, own, own).find_rows(pairs)
 
     def spread(self, table: pd.DataFrame | None, values: Any, missing: Any) -> npt.NDArray[Any]:
         """Return for each pair the value of its row in a table, `missing` where it has none.

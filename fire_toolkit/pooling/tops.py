@@ -93,22 +93,20 @@ def _refuse_other_collections(
 
     own: the codes of the queries of a part of each run.
     """
-    n_runs = np.bincount(np.concatenate([codes for _, codes in own]), minlength=len(query_ids))
-    first = {run_id: len(query_ids) for run_id, _ in own}
-    is_known, is_shared = dict.fromkeys(first, False), dict.fromkeys(first, False)
+    of_run: dict[str, Codes] = {}
     for run_id, codes in own:
-        first[run_id] = min(first[run_id], int(codes.min()))
-        is_known[run_id] |= bool(is_wanted[codes].any())
-        is_shared[run_id] |= bool((n_runs[codes] > 1).any())
-    for run_id, code in first.items():
-        if universe is not None and not is_known[run_id]:
+        of_run[run_id] = np.append(of_run[run_id], codes) if run_id in of_run else codes
+    n_runs = np.bincount(np.concatenate([*of_run.values()]), minlength=len(query_ids))
+    for run_id, codes in of_run.items():
+        first = query_ids[int(codes.min())]
+        if universe is not None and not is_wanted[codes].any():
             raise JoinError(
                 f"run {run_id!r} has none of the {len(universe)} queries of the original qrels (its first: "
-                f"{query_ids[code]!r}, theirs: {min(universe)!r}); is it a run for another collection?"
+                f"{first!r}, theirs: {min(universe)!r}); is it a run for another collection?"
             )
-        if len(first) > 1 and not is_shared[run_id]:
-            theirs = query_ids[min(code for other, code in first.items() if other != run_id)]
+        if len(of_run) > 1 and not (n_runs[codes] > 1).any():
+            theirs = query_ids[min(int(of.min()) for other, of in of_run.items() if other != run_id)]
             raise JoinError(
-                f"run {run_id!r} has no query in common with the other runs (its first: {query_ids[code]!r}, "
+                f"run {run_id!r} has no query in common with the other runs (its first: {first!r}, "
                 f"theirs: {theirs!r}); is it a run for another collection?"
             )
