@@ -149,3 +149,8 @@ def sha256_of(path: str | Path) -> str:
                 return sha256
             _HASHES[state] = sha256
         return _HASHES[state]
+
+
+def stem_of(path: str | Path) -> str:
+    """Return what a run is called by its file: the name without its ending, of which `.gz` is no part."""
+    return Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]

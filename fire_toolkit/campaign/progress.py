@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import median
 
 from fire_toolkit.campaign.queues import TRAINING
-from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.words import n_of
 
 # Of the answers in each queue, apart those to tasks that are nobody's there: how many are done, skipped, of
 # training, escalated, controls and right, and their seconds.
@@ -116,6 +118,27 @@ def total_progress(queues: Sequence[QueueProgress]) -> QueueProgress:
         if name.startswith("n_") or name == "hours_left"
     }
     return QueueProgress(round=0, annotator_id="all", seconds=median(known) if known else math.nan, **sums)
+
+
+def progress_in_words(
+    queues: Sequence[QueueProgress], places: Mapping[QueueName, str], retired: Collection[str]
+) -> Iterator[str]:
+    """Yield how far each annotator is; of earlier rounds that are done, all of them in one line.
+
+    places: where the files of a queue's tasks are. retired: who will answer no more.
+    """
+    shown = {queue.round for queue in queues if queue.n_left} | {queue.round for queue in queues[-1:]}
+    for number, own in groupby(queues, key=lambda queue: queue.round):
+        if number not in shown:
+            sizes = [queue.n_tasks for queue in own]
+            yield f"round {number}: all {n_of(sum(sizes), 'task')} of {n_of(len(sizes), 'annotator')}"
+    for queue in (queue for queue in queues if queue.round in shown):
+        name, place = queue.annotator_id, places.get(QueueName(queue.round, queue.annotator_id), "")
+        where = f" ({place})" if place and queue.n_left else ""
+        if queue.n_left and name in retired:
+            where += "; retired, `annotators reassign` gives the others to somebody else"
+        done = f"{queue.n_tasks - queue.n_left:,} of {n_of(queue.n_tasks, 'task')}"
+        yield f"{name}, round {queue.round}: {done}{where}"
 
 
 def open_people(store: Store, retired: Collection[str] = ()) -> dict[int, list[str]]:

@@ -14,7 +14,7 @@ from fire_toolkit.cli.common import say
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.here import named_files
 from fire_toolkit.errors import FormatError, OptionError, UsageError
-from fire_toolkit.files import STDIN
+from fire_toolkit.files import STDIN, stem_of
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
@@ -222,8 +222,3 @@ def _split_name(file: str, own_files: Sequence[str]) -> tuple[str | None, str]:
         names = ", ".join(sorted(map(stem_of, own_files)))
         raise FormatError(f"{file}: no such file, and the workspace's runs are {names}")
     return None, called[0] if len(called) == 1 else file
-
-
-def stem_of(path: str) -> str:
-    """Return what a run is called by its file: the name without its ending."""
-    return Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import click
 
 from fire_toolkit.campaign.asking import not_judged
 from fire_toolkit.campaign.following import Asking, Standing, Step, what_follows
-from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people
-from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, QueueName, Rounds
-from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people, progress_in_words
+from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Rounds
 from fire_toolkit.campaign.task_files import task_keys
 from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.cli.campaigns import (
@@ -24,7 +21,6 @@ from fire_toolkit.cli.campaigns import (
     carried_at,
     knows_server,
     record_design,
-    used_connection,
 )
 from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.given import Given, with_tables
@@ -40,31 +36,19 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
-from fire_toolkit.labelstudio.places import (
-    DROPPED,
-    find_doubled,
-    full_pull_due,
-    lost_words,
-    queue_sizes,
-    read_places,
-)
+from fire_toolkit.labelstudio.places import DROPPED, full_pull_due, lost_words, read_places
 from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.workspace.config import SETTINGS, Workspace
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import manifest_of
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign
 from fire_toolkit.workspace.stages import (
-    CHANGED,
-    COMPUTED,
-    EDITED,
     GONE,
-    NEW,
     StageState,
     changed_runs,
+    command_of,
+    runs_in_words,
     stage_states,
 )
-
-_GLANCE_S = 3.0  # as long as a server is waited for
 
 
 def status(*, as_json: bool) -> None:
@@ -104,33 +88,14 @@ def _say_progress() -> None:
     places = Folder(campaign.root).where(carried_at(campaign.root, BY_HAND))
     with campaign.store() as store:
         queues = measure_progress(store, guideline=campaign.guideline)
-    latest = max((queue.round for queue in queues), default=0)
-    open_rounds = {latest} | {queue.round for queue in queues if queue.n_left}
-    for number in sorted({queue.round for queue in queues} - open_rounds):
-        done = [queue.n_tasks for queue in queues if queue.round == number]
-        say(f"round {number}: all {n_of(sum(done), 'task')} of {n_of(len(done), 'annotator')}")
-    for queue in queues:
-        if queue.round not in open_rounds:
-            continue
-        place = places.get(QueueName(queue.round, queue.annotator_id), "")
-        where = f" ({place})" if place and queue.n_left else ""
-        who = f"{queue.annotator_id}, round {queue.round}"
-        if queue.n_left and queue.annotator_id in campaign.retired:
-            where += "; retired, `annotators reassign` gives the others to somebody else"
-        say(f"{who}: {queue.n_done + queue.n_skipped:,} of {n_of(queue.n_tasks, 'task')}{where}")
-    if Rounds(campaign.root, BY_SERVER):
-        from fire_toolkit.labelstudio.api import Api  # heavy
-
-        try:
-            with Api(used_connection(), timeout_s=_GLANCE_S, attempts=1) as api:
-                listed = api.projects()
-        except FireError as error:
-            say(f"note: the server was not asked whether anything is there twice ({error})")
-        else:
-            for words, fix in find_doubled(listed, campaign.campaign, queue_sizes(campaign.root)):
-                say(f"warning: {words}; {fix}")
-    with Store(campaign.root / STORE) as store:
         gone = [place for place in read_places(store) if place.lost not in ("", DROPPED)]
+    for line in progress_in_words(queues, places, campaign.retired):
+        say(line)
+    if Rounds(campaign.root, BY_SERVER):
+        from fire_toolkit.labelstudio.doctor import glance  # heavy
+
+        for line in glance(campaign.root, campaign.campaign):
+            say(line)
     if gone:
         say(f"warning: at the last pull {lost_words(gone)}")
     if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign.root / STORE)):
@@ -172,7 +137,6 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
     nothing else differs from then; pairs of the other runs are then in the pool.
     """
     from fire_toolkit.cli.pool_readers import options_of_pool  # these take half a second
-    from fire_toolkit.cli.run_readers import stem_of
     from fire_toolkit.commands.pool import pool
     from fire_toolkit.pooling.words import takes_all, time_in_words
 
@@ -191,15 +155,7 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
         to_ask = pool(**tables).counts.get("to_ask", 0)
         hours = time_in_words(to_ask, tables["asked_before"].seconds)
     asked = f"{n_of(to_ask, 'pair')} to ask{hours}" if to_ask else "nothing new to ask"
-    parts = []
-    for kind, words in (
-        (NEW, "new model{} {}"),
-        (CHANGED, "model{} {} changed"),
-        (GONE, "model{} {} withdrawn"),
-    ):
-        found = [stem_of(name) for name, what in changed.items() if what == kind]
-        parts += [words.format("s" * (len(found) > 1), ", ".join(found))] if found else []
-    return f"{', '.join(parts)}: {asked}"
+    return f"{runs_in_words(changed)}: {asked}"
 
 
 def _without_what_is_judged(states: list[StageState], workspace: Workspace) -> list[StageState]:
@@ -254,7 +210,7 @@ def standing_of(
 
     return Standing(
         stages,
-        partial(command_of, workspace=workspace),
+        lambda state: command_of(state, workspace, Path.cwd()),
         asking,
         to_ask=to_ask,
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
@@ -281,18 +237,3 @@ def say_step(step: Step) -> None:
         say(step.reason)
     if step.command:
         say_next(step.command)
-
-
-def command_of(state: StageState, workspace: Workspace) -> str:
-    """Return the command of a stage, or `refresh` where it can be given again as it was."""
-    out, is_folder = workspace.root / state.stage.out, state.stage.is_folder
-    given = manifest_of(out, is_folder=is_folder).command if state.state == "stale" else {}
-    if not {"words", "folder"} <= given.keys():
-        return state.stage.name
-    if state.stage.name == "push" and {*state.changed.values()} <= {NEW}:
-        return "push"  # new rounds go as the one before did; the options began that one
-    if state.stage.name in COMPUTED and EDITED not in state.changed.values():
-        return "refresh" if state.changed else state.stage.name
-    folder = (workspace.root / given["folder"]).resolve()
-    words = shlex.join(map(str, given["words"]))
-    return words if folder == Path.cwd() or len(given["words"]) == 1 else f"{words}   # in {given['folder']}"

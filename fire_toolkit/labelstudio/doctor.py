@@ -21,7 +21,7 @@ from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Browser
-from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.connection import Connection, read_connection
 from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, queue_sizes, remedy
 from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.media.links import answered, ask_link, open_links, reach_media
@@ -137,7 +137,7 @@ def refuse_hidden(plans: Sequence[Plan], connection: Connection, guideline: Guid
 TESTED_SERVER = "1.23"
 GOOD, NOTE, BAD = "good", "note", "bad"
 START = "fire-toolkit labelstudio start"
-_LIMIT_S = 20.0
+_LIMIT_S, _GLANCE_S = 20.0, 3.0
 
 
 @dataclass(frozen=True)
@@ -187,6 +187,18 @@ def examine(connection: Connection, begun: Begun | None = None) -> Iterator[Find
                 yield from _examine_campaign(*begun, api)
     except ServerError as error:
         yield Finding(name, BAD, str(error), fix, is_servers=True)
+
+
+def glance(root: Path, campaign: Campaign) -> Iterator[str]:
+    """Yield what is there twice on a workspace's server, which has little time, or that it was not asked."""
+    try:
+        with Api(read_connection(root), timeout_s=_GLANCE_S, attempts=1) as api:
+            listed = api.projects()
+    except FireError as error:
+        yield f"note: the server was not asked whether anything is there twice ({error})"
+        return
+    for words, fix in find_doubled(listed, campaign, queue_sizes(root)):
+        yield f"warning: {words}; {fix}"
 
 
 def _examine_campaign(root: Path, campaign: Campaign, rules: Guideline, api: Api) -> Iterator[Finding]:
