@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fire_toolkit.cli.common import as_files, n_of, say, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import current_workspace, say_next
-from fire_toolkit.cli.plain import named_columns
 from fire_toolkit.collections.assembly import turned
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.collections.tables import ROLES
+from fire_toolkit.formats.columns import named_columns
 from fire_toolkit.formats.releases import own_item_rule_at
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.formats.written import as_text

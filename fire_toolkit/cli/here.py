@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,9 @@ import click
 
 from fire_toolkit.cli.common import say
 from fire_toolkit.errors import UsageError
+from fire_toolkit.words import table_in
 from fire_toolkit.workspace.config import SETTINGS, Workspace, find_workspace
 from fire_toolkit.workspace.locks import hold_workspace
-
-_USUAL = {
-    "QUERIES": ("queries.tsv", "queries.csv"),
-    "QRELS": ("qrels.original.txt", "qrels.txt", "qrels.trec", "qrels.tsv", "qrels.csv"),
-}
-MEANINGS = {
-    "QUERIES": "your queries, CSV or TSV with query_id and text",
-    "QRELS": "the original qrels",
-    "POOL": "the folder that `pool` wrote",
-    "RUN...": "the files of your runs",
-    "EXPORT.json": "what Label Studio exported as JSON",
-}
 
 
 def current_workspace() -> Workspace | None:
@@ -115,13 +105,19 @@ def workspace_lock() -> Iterator[None]:
         yield
 
 
+@cache
+def _named() -> Any:
+    """Return what a line of a command names outside a workspace, see `commands.toml`."""
+    return table_in("cli", "commands.toml")["named"]
+
+
 def say_next(command: str, arguments: str = "") -> None:
     """Name the command that comes next; a workspace knows its arguments."""
     line = f"next: fire-toolkit {command}{'' if current_workspace() or not arguments else f' {arguments}'}"
     say(line)
-    for name, meaning in MEANINGS.items():
+    for name, of in _named().items():
         if name in line.split():
-            say(f"      ({name}: {meaning})")
+            say(f"      ({name}: {of['is']})")
 
 
 def named(name: str, given: str | Iterable[str] | None, *, beside: Iterable[str] = ()) -> str:
@@ -131,9 +127,9 @@ def named(name: str, given: str | Iterable[str] | None, *, beside: Iterable[str]
     is nothing the name itself is returned; `say_next` says what it stands for.
     """
     files = [given] if isinstance(given, str) else [*(given or ())]
-    if not files and name in _USUAL:
+    if not files and "usual" in _named()[name]:
         folders = [Path(), *(Path(file).parent for file in beside)]
-        found = (folder / usual for folder in folders for usual in _USUAL[name])
+        found = (folder / usual for folder in folders for usual in _named()[name]["usual"])
         files = [str(path) for path in found if path.is_file()][:1]
     elif not files:
         there = sorted(Path("runs").glob("[!.]*"))

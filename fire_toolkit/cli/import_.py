@@ -30,7 +30,6 @@ from fire_toolkit.cli.here import (
     say_next,
     workspace_lock,
 )
-from fire_toolkit.cli.plain import named_columns
 from fire_toolkit.cli.pull import derive_judgments, not_read_yet, read_files
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
@@ -40,6 +39,7 @@ from fire_toolkit.elsewhere.rows import BY_SERVER, BY_TABLE, PEOPLE_KEY, new_row
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, hinting, read_submissions
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
+from fire_toolkit.formats.columns import named_columns
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.fire_release import ABOUT, is_fire_release, read_fire_release
 from fire_toolkit.formats.tables.table_files import has_columns

@@ -22,22 +22,31 @@ import click
 
 from fire_toolkit.cli.common import FireGroup, Range, format_option, json_option
 from fire_toolkit.cli.here import setting_or_default
-from fire_toolkit.commands.command import marked, refuse_apart
-from fire_toolkit.commands.types import Option
-from fire_toolkit.errors import UsageError
+from fire_toolkit.commands.command import marked, refuse_apart, tables_of
+from fire_toolkit.commands.types import Option, Table
+from fire_toolkit.matching.own_items import RULES
 
 
 @cache
-def plain_command(function: Callable[..., int | None]) -> click.Command:
-    """Return the command of a function."""
-    own = inspect.unwrap(function)
+def plain_command(
+    function: Callable[..., Any], act: Callable[..., int | None] | None = None, *more: click.Parameter
+) -> click.Command:
+    """Return the command of a function.
 
-    params, arguments = _parameters(own)
+    act: what the command does, given the values of all options and the function's plain arguments; by default
+    it calls the function. more: further options.
+    """
+    own = inspect.unwrap(function)
+    params, arguments = parameters_of(own)
+    params = sorted(
+        [*params, *more], key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1)
+    )
     spelled = {str(each.name): each.opts[0] for each in params}
 
     def run(**values: Any) -> None:
         refuse_apart(own, values, spelled)
-        if code := function(**arguments(values)):
+        called = arguments(values)
+        if code := act(values, called) if act else function(**called):
             click.get_current_context().exit(code)
 
     run.__module__ = own.__module__
@@ -69,19 +78,23 @@ def group_of(module: ModuleType, make: Callable[..., click.Command] = plain_comm
 _OF_THE_FRAME = {"as_json": json_option, "output_format": format_option}
 
 
-def _parameters(
+def parameters_of(
     own: Callable[..., Any],
 ) -> tuple[list[click.Parameter], Callable[[Mapping[str, Any]], dict[str, Any]]]:
-    """Return the options of a function's parameters, and what makes its arguments of their values."""
+    """Return the options of a function's parameters, first its tables, and what makes its plain arguments."""
     hints, helps = get_type_hints(own, include_extras=True), described(own)[1]
     options, makers = list[click.Parameter](), dict[str, Callable[[Mapping[str, Any]], Any]]()
+    for name, table in tables_of(own).items():
+        options += _options_of_table(name, table, helps[name])
     for name, each in inspect.signature(own).parameters.items():
+        if name in tables_of(own) or name == "tell":
+            continue
         hint = hints[name]
         if name in _OF_THE_FRAME:
             options.append(_OF_THE_FRAME[name])
             makers[name] = itemgetter(name)
         elif isinstance(hint, type) and is_dataclass(hint):
-            of_fields, fields = _parameters(hint)
+            of_fields, fields = parameters_of(hint)
             options += of_fields
             makers[name] = partial(lambda kind, fields, values: kind(**fields(values)), hint, fields)
         else:
@@ -95,6 +108,48 @@ def described(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     text, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
     found = re.findall(r"^    (\w+): ((?:.|\n     )+)", rest.partition("\n\n")[0], re.MULTILINE)
     return text, {name: " ".join(words.split()) for name, words in found}
+
+
+_NO_GUIDELINE = "Without it: the default's labels, or numbers as their own grades."
+_ALSO = {  # options that say how a table's files are read, see `Table.also`
+    "guideline": [("--guideline", "NAME", f"The guideline judged by. {_NO_GUIDELINE}")],
+    "exclude": [
+        ("--exclude", "NAME", "Leave out the judgments of an annotator (may be repeated); needs --reason."),
+        ("--reason reasons", "TEXT", "Why; kept in the manifest. One for all --exclude, or one for each."),
+    ],
+}
+
+
+def _only_one(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """Return the value given; a usage error for a second one, which would take the place of the first."""
+    if len(values) > 1:
+        raise click.BadParameter(
+            f"given {len(values)} times; `pool` all runs: one file has all their sources"
+        )
+    return values[0] if values else None
+
+
+def _options_of_table(name: str, table: Table, words: str) -> list[click.Parameter]:
+    """Return a table's option, and those that say how it is read."""
+    if table.is_told:
+        return []
+    also = [
+        click.Option(spelled.split(), multiple=each == "exclude", metavar=metavar, help=words)
+        for each in table.also
+        for spelled, metavar, words in _ALSO[each]
+    ]
+    if name == "runs" or table.is_argument:
+        is_one = name != "runs" and not table.is_several
+        metavar = table.metavar if table.is_argument else "RUN..."
+        is_needed = table.is_argument and metavar[0] != "["
+        return [click.Argument([name], nargs=1 if is_one else -1, metavar=metavar, required=is_needed), *also]
+    spelled = [table.option or f"--{name.replace('_', '-')}", name]
+    settings: dict[str, Any] = {"multiple": table.is_several, "metavar": table.metavar}
+    if name == "own_item":
+        settings = {"type": click.Choice(RULES)}
+    elif name == "pool_sources":
+        settings |= {"multiple": True, "callback": _only_one}
+    return [click.Option(spelled, help=words, **settings), *also]
 
 
 def option_of(parameter: inspect.Parameter, hint: Any, words: str) -> click.Parameter:
@@ -149,28 +204,4 @@ def _type_of(kind: Any, hint: Any) -> click.ParamType[Any]:
         found = range_of(bounds.least, bounds.most, min_open=bounds.is_above)
     else:
         found = click.Path(path_type=Path) if of is Path else click.types.convert_type(of)
-    return found
-
-
-_SAME = ({"query", "query_id"}, {"doc", "doc_id"}, {"annotator", "annotator_id"})
-
-
-def named_columns(texts: Sequence[str], roles: Sequence[str]) -> dict[str, str]:
-    """Return role → column of texts `ROLE=COLUMN,ROLE=COLUMN`; a column may hold commas and `=`.
-
-    `query` and `query_id` are one role, so are `doc` and `doc_id`, and `annotator` and `annotator_id`.
-
-    Examples:
-        >>> named_columns(["doc=file_name,text=caption_*"], ["doc_id", "query_id", "text"])
-        {'doc_id': 'file_name', 'text': 'caption_*'}
-    """
-    meant = {name: role for role in roles for name in next((same for same in _SAME if role in same), {role})}
-    found: dict[str, str] = {}
-    for text in texts:
-        for part in re.split(rf",(?=\s*(?:{'|'.join(meant)})=)", text):
-            name, equals, column = (each.strip() for each in part.partition("="))
-            if name not in meant or not equals or not column:
-                raise UsageError(f"--columns {part}: expected ROLE=NAME with one of {', '.join(roles)}")
-            if found.setdefault(meant[name], column) != column:
-                raise UsageError(f"--columns: {meant[name]} is named twice")
     return found

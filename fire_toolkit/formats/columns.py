@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
 
 QUERY = ("query_id", "query-id", "qid", "q_id", "queryid")
 _CAPTION = ("caption_id", "sentence_id", "sen_id", "sentid")
@@ -174,3 +174,27 @@ def line_of(roles: Mapping[str, str]) -> str:
         "--columns 'doc_id=clip,text=words *'"
     """
     return "--columns '" + ",".join(f"{role}={name}" for role, name in roles.items()) + "'"
+
+
+_SAME = ({"query", "query_id"}, {"doc", "doc_id"}, {"annotator", "annotator_id"})
+
+
+def named_columns(texts: Sequence[str], roles: Sequence[str]) -> dict[str, str]:
+    """Return role → column of texts `ROLE=COLUMN,ROLE=COLUMN`; a column may hold commas and `=`.
+
+    `query` and `query_id` are one role, so are `doc` and `doc_id`, and `annotator` and `annotator_id`.
+
+    Examples:
+        >>> named_columns(["doc=file_name,text=caption_*"], ["doc_id", "query_id", "text"])
+        {'doc_id': 'file_name', 'text': 'caption_*'}
+    """
+    meant = {name: role for role in roles for name in next((same for same in _SAME if role in same), {role})}
+    found: dict[str, str] = {}
+    for text in texts:
+        for part in re.split(rf",(?=\s*(?:{'|'.join(meant)})=)", text):
+            name, equals, column = (each.strip() for each in part.partition("="))
+            if name not in meant or not equals or not column:
+                raise UsageError(f"--columns {part}: expected ROLE=NAME with one of {', '.join(roles)}")
+            if found.setdefault(meant[name], column) != column:
+                raise UsageError(f"--columns: {meant[name]} is named twice")
+    return found
