@@ -12,19 +12,21 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.intervals import Resampling, interval_of
-from fire_toolkit.agreement.pages import alike, has_pages
+from fire_toolkit.agreement.pages import alike, has_pages, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes, refuse_unknown_columns
 from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, code_pairs
+from fire_toolkit.words import n_of
 
 UNITS = {"query_id": "captions", "doc_id": "items", "": "pairs"}  # what is drawn, by its column
 TOO_NARROW = "pairs are drawn one by one, and captions have {:.1f} each; --cluster query_id draws these whole"
 _NUMBERS = ("low", "high", "below_667", "below_800")
 _BESIDE = {**dict.fromkeys(_NUMBERS, "float64"), "n_resampled": "int64", "interval_note": "str"}
 KEYS = [*PAIR, "annotator_id"]
+_EFFECTS = ("mean place of positives", "neighbours both positive")
 LENGTHS = (5, 10, 15, 20)
 # What is one number for all rows stands in the words below the table.
 _SAID_BELOW = ("level", "n_units", "n_pairable", "n_annotators", "n_resampled")
@@ -268,3 +270,37 @@ def notes_of_rows(measured: pd.DataFrame) -> list[str]:
             of_rows = ", ".join(name.removeprefix("all ") for name in names)
             notes.append(str(note) if len(own) == len(measured) else f"{of_rows}: {note}")
     return notes
+
+
+def words_of_differing_votes(judgments: Judgments) -> list[str]:
+    """Return a note where no round says so, and last votes seem asked because the first differ."""
+    pairs = code_pairs(judgments)[0]
+    n_votes = np.bincount(pairs)
+    is_split = judgments["label"].groupby(pairs).nunique().to_numpy() > 1
+    is_most = n_votes == n_votes.max(initial=0)
+    n_most, fewer = int(is_most.sum()), is_split[~is_most & (n_votes > 1)]
+    if n_votes.max(initial=0) < 3 or n_most < 10 or not is_split[is_most].all() or not len(fewer):
+        return []
+    if fewer.mean() > 0.5:
+        return []
+    return [
+        f"all {n_of(n_most, 'pair')} with {n_votes.max()} votes have votes that differ, {fewer.mean():.0%} "
+        "of the others: if the last vote was asked because of it, this is not how far annotators agree; "
+        "say so in a column round, 1 for first answers"
+    ]
+
+
+def words_of_pages(judgments: Judgments, grades: Grades | None) -> list[str]:
+    """Return that answers of one page are not independent, and what order and neighbours did to them."""
+    effects = page_effects(judgments, grades=grades)
+    if effects.empty:
+        return []
+    numbers = zip(*(effects[name] for name in ("observed", "expected", "p_value")), strict=True)
+    words = [
+        f"{name} {observed:.3f}, {expected:.3f} by chance ({'p < .001' if p < 0.001 else f'p {p:.3f}'})"
+        for name, (observed, expected, p) in zip(_EFFECTS, numbers, strict=True)
+    ]
+    return [
+        f"several captions were judged on one page ({n_of(int(effects['n_pages'].iloc[0]), 'page')}); such "
+        f"answers are not independent, so intervals draw {UNITS[alike(judgments)]} whole; {'; '.join(words)}"
+    ]

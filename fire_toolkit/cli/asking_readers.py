@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,16 @@ from fire_toolkit.cli.pool_readers import answers_of_judge, no_grades
 from fire_toolkit.cli.readers import counted
 from fire_toolkit.commands.types import Asked
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.item_files import item_file_hashes
-from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.collections.qrels import known_labels_in
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.guideline_files import place_of, read_guideline
-from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats, read_query_design
+from fire_toolkit.formats.tables.guideline_files import judged_by, read_guideline
+from fire_toolkit.formats.tables.table_files import (
+    read_checked,
+    read_judgments_and_repeats,
+    read_query_design,
+)
 from fire_toolkit.guidelines.model import Grades, Guideline, choose_grades
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables import (
@@ -61,24 +65,8 @@ def judgments_from(path: Path) -> Judgments:
 
 
 def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
-    """Return the guideline that grades the labels found: the one named, else the judgments' own, else the
-    workspace's; None where there is none of these.
-
-    The judgments' own is known where all of them name one that comes with the toolkit, or whose folder is in
-    the workspace.
-    """
-    workspace = current_workspace()
-    name = guideline or (own_guideline() if workspace else None)
-    judged_by = sorted(judgments["guideline"].unique()) if "guideline" in judgments.columns else []
-    if len(judged_by) > 1:
-        names = ", ".join(judged_by)
-        say(f"note: judged by {len(judged_by)} guidelines ({names}); --by guideline tells them apart")
-    elif guideline is None and judged_by and (own := place_of(judged_by[0], workspace)):
-        return read_guideline(own)
-    rules = read_guideline(name) if name else None
-    if rules and len(judged_by) == 1 and judged_by != [rules.name]:
-        say(f"note: judged by guideline {judged_by[0]}, graded by {rules.name}")
-    return rules
+    """Return the guideline that grades the labels found, see `judged_by`."""
+    return judged_by(judgments, current_workspace(), guideline)
 
 
 def grades_of(judgments: Judgments, guideline: str | None, needed_in: object = None) -> Grades | None:
@@ -103,8 +91,19 @@ def level_of(judgments: Judgments, guideline: str | None) -> str:
     return rules.level if rules else "nominal"
 
 
+_DROPPED = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
 TABLES.update(
     pilot=File("pilot", judgments_from, "given"),
+    # What lies beside the judgments, the labels, and a pool that is a sample.
+    dropped_as_read=File("judgments", partial(read_delimited, required=_DROPPED), beside="dropped.csv"),
+    disputes_if_any=File("labels", partial(read_checked, check_disputes), beside="disputes.csv"),
+    machine_sample=File("pool", partial(read_checked, check_machine_sample), "exists", "machine_sample.csv"),
+    query_design=File("pool", read_query_design, "exists", "query_design.csv"),
+    undrawn=File("pool", partial(read_checked, check_undrawn), "exists", "undrawn.csv"),
+    # Pairs whose label is known.
+    controls_given=lambda given: (
+        known_labels_in(given.use(path), given.grades) if (path := given.values["controls"]) else None
+    ),
     # The guideline given, else the workspace's, else the default; the one that grades the judgments, if any.
     guideline=lambda given: read_guideline(own_guideline(given.values["guideline"])),
     judged_by=lambda given: rules_of(given.judgments, given.values.get("guideline")),
@@ -215,40 +214,10 @@ def next_number(given: Given) -> int:
 
 
 @reads
-def controls_given(given: Given) -> pd.DataFrame | None:
-    """Pairs whose label is known: a table with a column label, or TREC qrels by the labels' grades.
-
-    Pairs with a relevance below 0 are not known.
-    """
-    if not given.values["controls"]:
-        return None
-    grades_of_labels, path = given.grades, given.use(given.values["controls"])
-    header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
-    if {*PAIR, "label"} <= {name.strip() for name in header}:
-        return read_delimited(path, required=[*PAIR, "label"])[[*PAIR, "label"]]
-    qrels = read_qrels(path)
-    known = qrels[qrels["relevance"] >= 0]
-    spelled: dict[int, str] = {}
-    for relevance in sorted(set(known["relevance"])):
-        found = [label for label, grade in grades_of_labels.items() if grade == relevance]
-        if len(found) != 1:
-            labels = ", ".join(found) or "no label"
-            raise UsageError(
-                f"{path}: relevance {relevance} is the grade of {labels}; expected a column label"
-            )
-        spelled[int(relevance)] = found[0]
-    return known[PAIR].assign(label=known["relevance"].map(spelled).astype("str"))
-
-
-@reads
 def dropped(given: Given) -> pd.DataFrame | None:
     """The answers beside the judgments that are no votes, where controls tell how right they are."""
-    path = given.needed("judgments").with_name("dropped.csv") if given.values["controls"] else None
-    if path is None or not path.is_file():
-        return None
-    names = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
-    found = read_delimited(given.use(path), required=names)[names]
-    return found[~found["annotator_id"].isin(list(given.excluded))]
+    found = given.dropped_as_read if given.values["controls"] else None
+    return None if found is None else found[_DROPPED][~found["annotator_id"].isin(list(given.excluded))]
 
 
 # What `plan` and `audit` look at
@@ -280,10 +249,7 @@ def media_hashes(given: Given) -> pd.DataFrame | None:
         return None
     if items is None:
         raise UsageError("--media needs the items: name them with --items")
-    hashes = item_file_hashes(items, Path(folder))
-    if len(hashes) < len(items):
-        say(f"note: {len(items) - len(hashes):,} of {len(items):,} items have no file in {folder}")
-    return hashes
+    return item_file_hashes(items, Path(folder))
 
 
 @reads
@@ -308,26 +274,17 @@ def training_texts(given: Given) -> list[str] | None:
 @reads
 def asked_beside(given: Given) -> Asked:
     """What lies beside the labels and the pool."""
-    disputes, pool = given.needed("labels").with_name("disputes.csv"), given.path("pool", exists=True)
-
-    readers: dict[str, Callable[[Any], Any]] = {
-        "machine_sample": lambda path: check_machine_sample(read_delimited(path)),
-        "query_design": read_query_design,
-        "undrawn": lambda path: check_undrawn(read_delimited(path)),
-    }
-    paths = {name: pool.with_name(f"{name}.csv") for name in readers} if pool else {}
-    beside = {name: readers[name](given.use(path)) for name, path in paths.items() if path.is_file()}
-    sample, backbone = beside.get("machine_sample"), ""
+    sample, pool, backbone = given.machine_sample, given.path("pool", exists=True), ""
     if sample is not None:
         with suppress(FormatError):  # the sample is here, and the judge's table is not
             named = answers_of_judge(given, str(sample["judge_id"].iloc[0]))["backbone"].unique().tolist()
             backbone = str(named[0]) if len(named) == 1 else ""
     of_labels: Mapping[str, Any] = writer_of(given.needed("labels")).parameters.get("grades") or {}
     return Asked(
-        disputes=check_disputes(read_delimited(given.use(disputes))) if disputes.is_file() else None,
+        disputes=given.disputes_if_any,
         sources=given.sources_if_any if DESIGN[0] in given.labels_as_read else None,
-        query_design=beside.get("query_design"),
-        undrawn=beside.get("undrawn"),
+        query_design=given.query_design,
+        undrawn=given.undrawn,
         machine_sample=sample,
         settled=settled_by(pool) if pool else None,
         highest_grade=int(max(of_labels.values())) if of_labels else None,

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Literal
 
-import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.intervals import Resampling
-from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.table import (
     UNITS,
@@ -20,18 +18,18 @@ from fire_toolkit.agreement.table import (
     draw_agreement,
     join_columns,
     notes_of_rows,
+    words_of_differing_votes,
+    words_of_pages,
 )
-from fire_toolkit.commands.command import command, pairs_by_votes
+from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import GuidelineOf, Option, Table
 from fire_toolkit.guidelines.model import choose_grades, fitting_level
 from fire_toolkit.resolution.judgments import typed_judgments
-from fire_toolkit.resolution.votes import INCLUSION, Grades
+from fire_toolkit.resolution.votes import INCLUSION, Grades, pairs_by_votes
 from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.words import n_of
-
-_EFFECTS = ("mean place of positives", "neighbours both positive")
 
 
 @command
@@ -94,7 +92,7 @@ def agree(
     counted, notes, said = _first_answers(judgments, all_rounds=all_rounds)
     for table in joined:
         counted = typed_judgments(join_columns(counted, table, by=by), where="joined table")
-    notes += _words_of_pages(counted, grades)
+    notes += words_of_pages(counted, grades)
     if INCLUSION in counted.columns and counted[INCLUSION].notna().any():
         notes.append(f"pairs weigh the inverse of their {INCLUSION}")
     has_intervals, summary = intervals or cluster is not None, None
@@ -128,7 +126,7 @@ def _first_answers(judgments: Judgments, *, all_rounds: bool) -> tuple[Judgments
     first = first_round(judgments)
     n_later = n_of(len(judgments) - len(first), "answer")
     if len(first) == len(judgments):
-        return judgments, _asked_where_votes_differ(judgments), []
+        return judgments, words_of_differing_votes(judgments), []
     if all_rounds:
         warning = (
             f"warning: {n_later} of later rounds or unasked for count too; pairs are asked again because of "
@@ -137,40 +135,6 @@ def _first_answers(judgments: Judgments, *, all_rounds: bool) -> tuple[Judgments
         return judgments, [], [warning]
     note = f"only first answers to each pair count; {n_later} of later rounds or unasked for left out"
     return first, [f"{note} (--all-rounds counts them)"], []
-
-
-def _asked_where_votes_differ(judgments: Judgments) -> list[str]:
-    """Return a note where no round says so, and last votes seem asked because the first differ."""
-    pairs = code_pairs(judgments)[0]
-    n_votes = np.bincount(pairs)
-    is_split = judgments["label"].groupby(pairs).nunique().to_numpy() > 1
-    is_most = n_votes == n_votes.max(initial=0)
-    n_most, fewer = int(is_most.sum()), is_split[~is_most & (n_votes > 1)]
-    if n_votes.max(initial=0) < 3 or n_most < 10 or not is_split[is_most].all() or not len(fewer):
-        return []
-    if fewer.mean() > 0.5:
-        return []
-    return [
-        f"all {n_of(n_most, 'pair')} with {n_votes.max()} votes have votes that differ, {fewer.mean():.0%} "
-        "of the others: if the last vote was asked because of it, this is not how far annotators agree; "
-        "say so in a column round, 1 for first answers"
-    ]
-
-
-def _words_of_pages(judgments: Judgments, grades: Grades | None) -> list[str]:
-    """Return that answers of one page are not independent, and what order and neighbours did to them."""
-    effects = page_effects(judgments, grades=grades)
-    if effects.empty:
-        return []
-    numbers = zip(*(effects[name] for name in ("observed", "expected", "p_value")), strict=True)
-    words = [
-        f"{name} {observed:.3f}, {expected:.3f} by chance ({'p < .001' if p < 0.001 else f'p {p:.3f}'})"
-        for name, (observed, expected, p) in zip(_EFFECTS, numbers, strict=True)
-    ]
-    return [
-        f"several captions were judged on one page ({n_of(int(effects['n_pages'].iloc[0]), 'page')}); such "
-        f"answers are not independent, so intervals draw {UNITS[alike(judgments)]} whole; {'; '.join(words)}"
-    ]
 
 
 def _basis(

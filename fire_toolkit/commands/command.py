@@ -260,11 +260,3 @@ def queries_of_lists(runs: Run | Sequence[Run]) -> str:
     """Return how many queries ranked lists have, in words."""
     own = (listed(run["query_id"].cat.categories) for run in split_runs(runs).values())
     return n_of(len(set().union(*own)), "query")
-
-
-def pairs_by_votes(n_pairs: Sequence[int]) -> str:
-    """Return how many pairs have how many votes, in words; n_pairs: those with 0, 1, 2, … votes."""
-    parts = [f"{n:,} with {votes}" for votes, n in enumerate(n_pairs[:4]) if n]
-    more = sum(n_pairs[4:])
-    last = [f"{more:,} with 4 or more"] if more else []
-    return ", ".join([n_of(sum(n_pairs), "pair"), *parts, *last])

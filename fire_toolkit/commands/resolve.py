@@ -9,7 +9,7 @@ import pandas as pd
 
 from fire_toolkit.collections.sharing import mark_shared
 from fire_toolkit.collections.sharing import share_judgments as share_with_same_text
-from fire_toolkit.commands.command import pairs_by_votes, stage
+from fire_toolkit.commands.command import stage
 from fire_toolkit.commands.types import GradesOf, GuidelineOf, Option, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
@@ -18,7 +18,7 @@ from fire_toolkit.resolution.design import with_design
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.resolution.other_labels import label_queries, settle_disputes
 from fire_toolkit.resolution.plan import rejected_originals
-from fire_toolkit.resolution.resolve import Resolution, answers_to_controls, grades_or_usual
+from fire_toolkit.resolution.resolve import Resolution, answers_to_controls, grades_or_usual, words_of_model
 from fire_toolkit.resolution.resolve import resolve as resolve_by
 from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import FOURTH, Judgments, Qrels, Queries, asked_judgments
@@ -120,7 +120,7 @@ def resolve(
         every = Judgments(pd.concat([votes, fourth], ignore_index=True))
         both = with_design((shown, full.disputes), design, every, grades=known)
         files["labels.csv"], files["disputes.csv"] = both
-    said = [*_words_of_model(full)]
+    said = [*words_of_model(full)]
     if guideline and guideline.is_of_queries:
         how = {"guideline": guideline.name, "guideline_sha256": shown_sha256 or guideline.sha256}
         found, files["query_validity.csv"] = label_queries(labels, votes, **how)
@@ -184,36 +184,6 @@ def _parameters(
     named = guideline.grades.items() if guideline and guideline.level == "ordinal" else ()
     grades = {label: grade for label, grade in named if grade is not None} or None
     return {"disputes": settled, "adjudicators": sorted(adjudicators) or None, "grades": grades}
-
-
-def _words_of_model(full: Resolution) -> Iterator[str]:
-    """Yield how many votes a model of annotators had to learn from, and warnings; nothing of other rules.
-
-    These are where most pairs have one vote, and where many labels are not a majority's: the model may have
-    settled on a wrong fit.
-    """
-    if full.confusions is None:
-        return
-    n_pairs_by_votes, change = full.n_pairs_by_votes, full.against_majority
-    by_annotator = full.confusions.drop_duplicates("annotator_id")["n_votes"]
-    low, middle, high = (f"{by_annotator.quantile(share):,.0f}" for share in (0, 0.5, 1))
-    yield (
-        f"votes: {pairs_by_votes(n_pairs_by_votes)}; {n_of(len(by_annotator), 'annotator')} with "
-        f"{low} to {high} votes each, half of them up to {middle}"
-    )
-    n_pairs = sum(n_pairs_by_votes[1:])
-    if 2 * n_pairs_by_votes[1] > n_pairs:
-        yield (
-            f"warning: {n_pairs_by_votes[1]:,} of {n_of(n_pairs, 'pair')} have one vote. The model learns "
-            "who errs from pairs with several votes; its posterior of the others is a guess, and often far "
-            "too sure"
-        )
-    n_labelled = change["same"] + change["other"]
-    if 10 * change["other"] > n_labelled:
-        yield (
-            f"warning: {change['other']:,} of {n_labelled:,} labels are not a majority's; a model can settle "
-            "far from the truth: believe it only where it is the better one on --controls"
-        )
 
 
 def _words_of(counts: Mapping[str, Any], rule: str) -> Iterator[str]:

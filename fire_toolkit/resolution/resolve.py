@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,9 +15,18 @@ from fire_toolkit.guidelines.model import choose_grades
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.registry import RULES
-from fire_toolkit.resolution.votes import Grades, Model, Verdicts, Votes, code_votes, codes_among
+from fire_toolkit.resolution.votes import (
+    Grades,
+    Model,
+    Verdicts,
+    Votes,
+    code_votes,
+    codes_among,
+    pairs_by_votes,
+)
 from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, check_disputes, check_labels
 from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.words import n_of
 
 ESCALATED = "escalated"
 NO_MAJORITY = "no_majority"
@@ -233,3 +242,33 @@ def answers_to_controls(
         return pd.DataFrame()
     answers = dropped[(dropped["reason"] == "control") & dropped["label"].isin(list(grades))]
     return answers.drop(columns="reason").merge(controls[PAIR])
+
+
+def words_of_model(full: Resolution) -> Iterator[str]:
+    """Yield how many votes a model of annotators had to learn from, and warnings; nothing of other rules.
+
+    These are where most pairs have one vote, and where many labels are not a majority's: the model may have
+    settled on a wrong fit.
+    """
+    if full.confusions is None:
+        return
+    n_pairs_by_votes, change = full.n_pairs_by_votes, full.against_majority
+    by_annotator = full.confusions.drop_duplicates("annotator_id")["n_votes"]
+    low, middle, high = (f"{by_annotator.quantile(share):,.0f}" for share in (0, 0.5, 1))
+    yield (
+        f"votes: {pairs_by_votes(n_pairs_by_votes)}; {n_of(len(by_annotator), 'annotator')} with "
+        f"{low} to {high} votes each, half of them up to {middle}"
+    )
+    n_pairs = sum(n_pairs_by_votes[1:])
+    if 2 * n_pairs_by_votes[1] > n_pairs:
+        yield (
+            f"warning: {n_pairs_by_votes[1]:,} of {n_of(n_pairs, 'pair')} have one vote. The model learns "
+            "who errs from pairs with several votes; its posterior of the others is a guess, and often far "
+            "too sure"
+        )
+    n_labelled = change["same"] + change["other"]
+    if 10 * change["other"] > n_labelled:
+        yield (
+            f"warning: {change['other']:,} of {n_labelled:,} labels are not a majority's; a model can settle "
+            "far from the truth: believe it only where it is the better one on --controls"
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -16,6 +16,7 @@ from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.model import choose_grades, fitting_level, refuse_unknown_labels
 from fire_toolkit.tables import SUPPORT, Judgments
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
+from fire_toolkit.words import n_of
 
 Grades = Mapping[str, float | None]
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -267,3 +268,11 @@ def _known_labels(controls: pd.DataFrame, pairs: pd.DataFrame, known: Grades, la
     if controls[PAIR].duplicated().any():
         raise TableError("controls: query_id, doc_id given twice; expected one known label for each pair")
     return np.append(codes, -1)[pair_rows(pairs, controls)]
+
+
+def pairs_by_votes(n_pairs: Sequence[int]) -> str:
+    """Return how many pairs have how many votes, in words; n_pairs: those with 0, 1, 2, … votes."""
+    parts = [f"{n:,} with {votes}" for votes, n in enumerate(n_pairs[:4]) if n]
+    more = sum(n_pairs[4:])
+    last = [f"{more:,} with 4 or more"] if more else []
+    return ", ".join([n_of(sum(n_pairs), "pair"), *parts, *last])

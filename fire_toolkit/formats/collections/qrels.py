@@ -9,13 +9,15 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.layouts import LAYOUTS
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.columns import RELEVANCE, find_name, needed_column
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.tables import Qrels, check_qrels
 
 _MOST = 10**15
@@ -85,6 +87,34 @@ def read_qrels(path: str | Path) -> Qrels:
     else:
         table = read(source, None).positives if recognise(source) else None
     return read_trec_qrels(path) if table is None else check_qrels(table, where=str(path))
+
+
+def known_labels_in(path: Path, grades: Grades) -> pd.DataFrame:
+    """Return pairs whose label is known: a table with a column label, or qrels by the grades of labels.
+
+    Pairs with a relevance below 0 are not known.
+
+    Raises:
+        UsageError: a relevance that is the grade of no label, or of several.
+    """
+    header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
+    names = [*_COLUMNS[:2], "label"]
+    if {*names} <= {name.strip() for name in header}:
+        return read_delimited(path, required=names)[names]
+    qrels = read_qrels(path)
+    known = qrels[qrels["relevance"] >= 0]
+    labels = {
+        relevance: [label for label, grade in grades.items() if grade == relevance]
+        for relevance in sorted(set(known["relevance"]))
+    }
+    for relevance, found in labels.items():
+        if len(found) != 1:
+            named = ", ".join(found) or "no label"
+            raise UsageError(
+                f"{path}: relevance {relevance} is the grade of {named}; expected a column label"
+            )
+    own = known["relevance"].map({relevance: found[0] for relevance, found in labels.items()})
+    return known[names[:2]].assign(label=own.astype("str"))
 
 
 def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.errors import FileNote, FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.model import (
@@ -22,6 +23,7 @@ from fire_toolkit.guidelines.model import (
     disagreements,
 )
 from fire_toolkit.syntax import parse_toml
+from fire_toolkit.tables import Judgments
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import tasks_file
@@ -97,6 +99,28 @@ def guideline_name(workspace: Workspace, named: str | None = None, *, tasks: Pat
             "([tasks] guideline)"
         )
     return found or by_file
+
+
+def judged_by(
+    judgments: Judgments, workspace: Workspace | None, named: str | None = None
+) -> Guideline | None:
+    """Return the guideline that grades the labels of judgments; None where nothing tells it.
+
+    It is the one named, else the judgments' own, else the workspace's. Their own is known where all of them
+    name one that comes with the toolkit, or whose folder is in the workspace. A `FileNote` says where they
+    were judged by another one, or by several.
+    """
+    own = sorted(judgments["guideline"].unique()) if "guideline" in judgments.columns else []
+    if len(own) == 1 and named is None and (place := place_of(own[0], workspace)):
+        return read_guideline(place)
+    rules = read_guideline(named) if named else guideline_of(workspace) if workspace else None
+    words = f"judged by {len(own)} guidelines ({', '.join(own)}); --by guideline tells them apart"
+    if rules and len(own) == 1 and own != [rules.name]:
+        words = f"judged by guideline {own[0]}, graded by {rules.name}"
+    elif len(own) < 2:
+        return rules
+    warnings.warn(words, FileNote, stacklevel=2)
+    return rules
 
 
 def place_of(name: str, workspace: Workspace | None) -> str | None:

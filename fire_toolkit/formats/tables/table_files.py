@@ -141,6 +141,11 @@ read_machine_judgments = _reader(
 )
 
 
+def read_checked(check: Check[Table], path: str | Path) -> Table:
+    """Return the table in a file."""
+    return check(read_delimited(path), where=str(path))
+
+
 def has_columns(path: str | Path, *names: str) -> bool:
     """Whether the header of a CSV or TSV file names all these columns."""
     header = start_of(path)[0].removeprefix(BOM).partition(b"\n")[0].decode(errors="replace")
