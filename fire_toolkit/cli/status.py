@@ -21,6 +21,7 @@ from fire_toolkit.cli.campaigns import (
     carried_at,
     knows_server,
     record_design,
+    used_connection,
 )
 from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.given import Given, with_tables
@@ -94,7 +95,7 @@ def _say_progress() -> None:
     if Rounds(campaign.root, BY_SERVER):
         from fire_toolkit.labelstudio.doctor import glance  # heavy
 
-        for line in glance(campaign.root, campaign.campaign):
+        for line in glance(used_connection, campaign.root, campaign.campaign):
             say(line)
     if gone:
         say(f"warning: at the last pull {lost_words(gone)}")

@@ -6,7 +6,7 @@ each project is opened as its page does it, by the server's own way to storages 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urljoin
@@ -21,7 +21,7 @@ from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Browser
-from fire_toolkit.labelstudio.connection import Connection, read_connection
+from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, queue_sizes, remedy
 from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.media.links import answered, ask_link, open_links, reach_media
@@ -189,10 +189,13 @@ def examine(connection: Connection, begun: Begun | None = None) -> Iterator[Find
         yield Finding(name, BAD, str(error), fix, is_servers=True)
 
 
-def glance(root: Path, campaign: Campaign) -> Iterator[str]:
-    """Yield what is there twice on a workspace's server, which has little time, or that it was not asked."""
+def glance(connect: Callable[[], Connection], root: Path, campaign: Campaign) -> Iterator[str]:
+    """Yield what is there twice on the server, which has little time, or that it was not asked.
+
+    connect: says how to reach it.
+    """
     try:
-        with Api(read_connection(root), timeout_s=_GLANCE_S, attempts=1) as api:
+        with Api(connect(), timeout_s=_GLANCE_S, attempts=1) as api:
             listed = api.projects()
     except FireError as error:
         yield f"note: the server was not asked whether anything is there twice ({error})"
