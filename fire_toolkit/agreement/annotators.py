@@ -15,6 +15,7 @@ from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes
 from fire_toolkit.tables import Items, Judgments, first_round
+from fire_toolkit.words import n_of
 
 ONE_VALUE = "without this annotator every judgment on pairs with two judgments says the same"
 RESAMPLING = Resampling(n_resamples=2000)
@@ -161,6 +162,18 @@ class LiveQuality(NamedTuple):
     n_pairable: int
     people: pd.DataFrame
     alarms: pd.DataFrame
+
+    @property
+    def words(self) -> list[str]:
+        """What can be said of agreement so far, and whom to look into, a sentence each."""
+        alpha, said = self.alpha, [f"no alpha yet: {self.alpha.note}"]
+        if alpha.value == alpha.value:
+            interval = f" (95%: {alpha.low:.3f} to {alpha.high:.3f})" if alpha.low == alpha.low else ""
+            pairs = n_of(self.n_pairable, "pair")
+            said = [f"alpha so far {alpha.value:.3f}{interval}, of {pairs} judged twice"]
+            said += [f"note: {alpha.note}"] if alpha.note else []
+        alarms = zip(self.alarms["annotator_id"], self.alarms["words"], strict=True)
+        return [*said, *(f"look into {name}: {words}" for name, words in alarms)]
 
 
 def live_quality(

@@ -14,7 +14,7 @@ from fire_toolkit.agreement.annotators import LiveQuality, item_seconds, live_qu
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
 from fire_toolkit.campaign.views import record_to_judgments, reported_items
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, private_folder
-from fire_toolkit.cli.common import draw_rows, n_of, say
+from fire_toolkit.cli.common import draw_rows, say
 from fire_toolkit.cli.here import named_file, say_next, setting_or_default
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.labelstudio.accounts import read_register
@@ -65,16 +65,8 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     if states:
         click.echo()
         _show_accounts(states, as_json=False)
-    alpha = quality.alpha
-    if math.isnan(alpha.value):
-        say(f"no alpha yet: {alpha.note}")
-    else:
-        interval = "" if math.isnan(alpha.low) else f" (95%: {alpha.low:.3f} to {alpha.high:.3f})"
-        say(f"alpha so far {alpha.value:.3f}{interval}, of {n_of(quality.n_pairable, 'pair')} judged twice")
-        if alpha.note:
-            say(f"note: {alpha.note}")
-    for name, words in zip(quality.alarms["annotator_id"], quality.alarms["words"], strict=True):
-        say(f"look into {name}: {words}")
+    for line in quality.words:
+        say(line)
     for doc, _, n, by in reported.itertuples(index=False, name=None):
         say(f"look at item {doc}: skipped or reported {n:,} times, by {by}")
 
