@@ -30,7 +30,7 @@ from fire_toolkit.formats.collections.qrels import known_labels_in
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import judged_by, read_guideline
 from fire_toolkit.formats.tables.table_files import (
-    read_checked,
+    checked_table,
     read_judgments_and_repeats,
     read_query_design,
 )
@@ -96,10 +96,10 @@ TABLES.update(
     pilot=File("pilot", judgments_from, "given"),
     # What lies beside the judgments, the labels, and a pool that is a sample.
     dropped_as_read=File("judgments", partial(read_delimited, required=_DROPPED), beside="dropped.csv"),
-    disputes_if_any=File("labels", partial(read_checked, check_disputes), beside="disputes.csv"),
-    machine_sample=File("pool", partial(read_checked, check_machine_sample), "exists", "machine_sample.csv"),
+    disputes_if_any=File("labels", partial(checked_table, check_disputes), beside="disputes.csv"),
+    machine_sample=File("pool", partial(checked_table, check_machine_sample), "exists", "machine_sample.csv"),
     query_design=File("pool", read_query_design, "exists", "query_design.csv"),
-    undrawn=File("pool", partial(read_checked, check_undrawn), "exists", "undrawn.csv"),
+    undrawn=File("pool", partial(checked_table, check_undrawn), "exists", "undrawn.csv"),
     # Pairs whose label is known.
     controls_given=lambda given: (
         known_labels_in(given.use(path), given.grades) if (path := given.values["controls"]) else None

@@ -141,7 +141,7 @@ read_machine_judgments = _reader(
 )
 
 
-def read_checked(check: Check[Table], path: str | Path) -> Table:
+def checked_table(check: Check[Table], path: str | Path) -> Table:
     """Return the table in a file."""
     return check(read_delimited(path), where=str(path))
 
