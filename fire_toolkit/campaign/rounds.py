@@ -21,6 +21,7 @@ from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import left_pairs, seen_by_all, seen_pairs, waiting_pairs
 from fire_toolkit.errors import JoinError
+from fire_toolkit.resolution.plan import FOURTH_VOTE
 from fire_toolkit.tables import FOURTH, Qrels, Tasks, check_qrels
 from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 
@@ -80,7 +81,6 @@ def assign_next_round(
     *,
     number: int,
     retired: Collection[str] = (),
-    fourth: pd.DataFrame | None = None,
     unanswered: pd.DataFrame | None = None,
     kind: str = ADJUDICATION,
     n_captions: int = 1,
@@ -89,13 +89,13 @@ def assign_next_round(
     """Return the next round: each pair goes to somebody who has not seen it.
 
     Args:
-        pairs: query_id and doc_id of what is to be asked again; those that wait are left out.
+        pairs: query_id and doc_id of what is to be asked again; those that wait are left out. No label counts
+            answers on those of stratum `fourth_vote`.
         known: what the tasks show, of all these pairs.
         store: the record: what was given to whom, and answered.
         annotators: who can be asked; nobody gets a pair that she was given or has answered.
         number: of the round.
         retired: who will answer no more: pairs do not wait for them.
-        fourth: those of `pairs` whose answers are fourth votes, which no label counts.
         unanswered: those of `pairs` that nobody could answer: they go to somebody else first, and where
             everybody has seen them, to anybody again.
         kind: of its assignments.
@@ -121,7 +121,8 @@ def assign_next_round(
         again = _tasks_of(unanswered[by_all & (pair_rows(unanswered, numbered) >= 0)], numbered)["pair_id"]
         seen = seen[~seen["pair_id"].isin(again)]
     assigned = assign_round(numbered, annotators, seen=seen, **options)
-    if fourth is not None:
+    fourth = pairs[pairs["stratum"] == FOURTH_VOTE] if "stratum" in pairs else pairs[:0]
+    if len(fourth):
         is_fourth = are_in(assigned["pair_id"], _tasks_of(fourth, known)["pair_id"])
         assigned = check_assignments(assigned.assign(kind=assigned["kind"].mask(is_fourth, FOURTH)))
     return Round(number, numbered, assigned, _no_answers(), n_captions=n_captions)

@@ -43,7 +43,7 @@ from fire_toolkit.folder.sheets import labels_in_sheet, sheet_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_pool
 from fire_toolkit.inference.audit import draw_audit, labels_by_band
-from fire_toolkit.resolution.plan import FOURTH_VOTE, RoundPlan, plan_round
+from fire_toolkit.resolution.plan import RoundPlan, plan_round
 from fire_toolkit.tables import Labels, Tasks, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
@@ -157,7 +157,6 @@ class Again:
         begun, names = self.campaign, self._asked()
         if begun.is_by_hand:
             refuse_file_names(names)
-        is_fourth = pairs["stratum"] == FOURTH_VOTE if "stratum" in pairs else pd.Series(False, pairs.index)
         with begun.store() as store:  # what was asked shows what it showed, the rest what the collection has
             shown = tasks_of_pairs(store, pairs)
             others = check_pool(pairs.loc[pair_rows(pairs, shown) < 0, PAIR].drop_duplicates())
@@ -173,7 +172,6 @@ class Again:
                 number=self.number,
                 kind=kind,
                 seed=self.seed,
-                fourth=pairs[is_fourth] if is_fourth.any() else None,
                 unanswered=self.unanswered,
                 n_captions=[*begun.rounds.captions.values()][-1],
             )

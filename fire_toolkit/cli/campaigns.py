@@ -215,16 +215,16 @@ def used_connection() -> Connection:
 
 def stored_connection() -> Connection | None:
     """Return the connection to the workspace's own server, or None if it has none."""
-    workspace = current_workspace()
-    path = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
-    return read_connection_file(path) if path and path.exists() else None
+    return read_connection_file(private_folder() / CONNECTION_FILE) if _has_connection() else None
 
 
 def knows_server() -> bool:
     """Whether the environment names a Label Studio, or the workspace here has started one."""
-    workspace = current_workspace()
-    stored = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
-    return bool(os.environ.get(URL_VARIABLE)) or (stored is not None and stored.is_file())
+    return bool(os.environ.get(URL_VARIABLE)) or _has_connection()
+
+
+def _has_connection() -> bool:
+    return current_workspace() is not None and (private_folder() / CONNECTION_FILE).exists()
 
 
 def private_folder() -> Path:
@@ -239,8 +239,7 @@ def design(given: Given) -> pd.DataFrame | None:
     campaign = begun_here()
     if campaign is None or given.values.get("judgments") is not None:
         return named
-    recorded = campaign.root / FOLDER / DESIGN_FILE
-    known = read_design(recorded) if recorded.is_file() else None
+    known = _recorded_design(campaign.root)
     with campaign.store() as store:
         own = extended_design(known, first_asked(store), None, None)
     return own if named is None else pd.concat([named, own[pair_rows(own, named) < 0]], ignore_index=True)
@@ -255,14 +254,18 @@ def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd
     campaign = begun_here()
     if chosen is None or campaign is None:
         return None
-    path = root / FOLDER / DESIGN_FILE
-    known = read_design(path) if path.is_file() else None
+    known = _recorded_design(root)
     with campaign.store() as store:
         found = extended_design(known, first_asked(store), chosen, root, named_file("qrels"))
     if is_kept:
-        write_files({path: delimited_text(found[COLUMNS]).encode()})
+        write_files({root / FOLDER / DESIGN_FILE: delimited_text(found[COLUMNS]).encode()})
     if known is None:
         counts = found["design_class"].value_counts()
         named = ", ".join(f"{n:,} {name}" for name, n in counts.items())
         say(f"policy {chosen}: {n_of(len(found), 'pair')} by design ({named}), in {FOLDER}/{DESIGN_FILE}")
     return found
+
+
+def _recorded_design(root: Path) -> pd.DataFrame | None:
+    path = root / FOLDER / DESIGN_FILE
+    return read_design(path) if path.is_file() else None

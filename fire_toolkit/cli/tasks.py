@@ -22,6 +22,7 @@ from fire_toolkit.cli.campaigns import (
     handed_to,
     knows_server,
     loads_of,
+    names_of,
     record_design,
     refuse_retired,
 )
@@ -52,7 +53,7 @@ def tasks(
     overlap: Annotated[float, Range(0, 1), Option(setting=("tasks", "overlap"))] = 0.1,
     captions: Annotated[int, click.IntRange(1, MOST_CAPTIONS), Option(setting=("tasks", "captions"))] = 1,
     seed: Annotated[int, Option(setting=("tasks", "seed"))] = 0,
-    annotators: Annotated[Sequence[str], Option(("--annotator",), metavar="A,B,C=LOAD")] = (),
+    annotators: Annotated[Sequence[str], Option(("--annotator",), metavar="A,B,C=LOAD", parse=names_of)] = (),
     policy: Literal["verify-positives", "until-confirmed"] | None = None,
     out: _File = None,
     as_json: bool,
@@ -83,14 +84,13 @@ def tasks(
     """
     judged_by = guideline or str(setting_or_default(None, "tasks", "guideline"))  # not by earlier tasks
     named = {"pool": pool, "queries": queries, "items": items, "guideline": judged_by, "out": out}
-    people = [name.strip() for each in annotators for name in each.split(",") if name.strip()]
-    if policy and not (people and current_workspace()):
+    if policy and not (annotators and current_workspace()):
         raise click.UsageError(
             "--policy is for a campaign in a workspace: with --annotator, or `push --policy`"
         )
     options: dict[str, Any] = {"overlap": overlap, "n_captions": captions, "seed": seed}
     with workspace_lock():
-        _make(Given({**named, "as_json": as_json}), people, policy, options)
+        _make(Given({**named, "as_json": as_json}), annotators, policy, options)
 
 
 def _make(given: Given, people: Sequence[str], policy: str | None, options: dict[str, Any]) -> None:
