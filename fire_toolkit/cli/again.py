@@ -20,7 +20,7 @@ from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round, tasks_of_pairs
 from fire_toolkit.campaign.rounds import assign_next_round
 from fire_toolkit.campaign.task_files import waiting_in_files
-from fire_toolkit.campaign.tasks import make_tasks, split_pair_id
+from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begun_here, handed_to
 from fire_toolkit.cli.common import n_of, say
@@ -39,7 +39,7 @@ from fire_toolkit.collections.sharing import one_of_each
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.folder.carrier import refuse_file_names
-from fire_toolkit.folder.sheets import labels_in_sheet, sheet_of
+from fire_toolkit.folder.sheets import MARK, expert_votes, sheet_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_pool
 from fire_toolkit.inference.audit import draw_audit, labels_by_band
@@ -179,7 +179,6 @@ class Again:
 
 
 SHEET = "sheet.csv"
-MARK = "audit"  # the column of a sheet that says of which draw it is
 POSITIVES, NEGATIVES = 100, 200  # labels for each band of ranks
 
 
@@ -229,16 +228,10 @@ def import_experts(given: Given, sheets: Sequence[Path]) -> None:
     if sample is None:
         raise FormatError(f"{sheets[0]}: a sheet of an audit; {SAMPLE} is not in this workspace")
     mark = sha256(read_bytes(given.use(sample))).hexdigest()[:8]
-    for path in sheets:
-        if (read_delimited(path)[MARK].str.strip() != mark).any():
-            raise FormatError(f"{path}: a sheet of another draw than {sample}; import it where it was drawn")
-    filled = pd.concat([labels_in_sheet(given.use(path), given.guideline) for path in sheets])
-    filled["relevance"] = filled["label"].map(given.guideline.grades)
-    filled[PAIR] = [split_pair_id(key) for key in filled.pop("pair_id")]
-    voted = filled[filled["relevance"].notna()].astype({"relevance": "int64"})
+    voted = expert_votes(list(map(given.use, sheets)), given.guideline, mark=mark, drawn=sample)
     out = sample.with_name(Path(ANSWERS).name)
     key = ["annotator_id", *PAIR]
-    columns = [*key, "label", "relevance"]
+    columns = list(voted.columns)
     before = [read_delimited(given.use(out, goes_on=True), required=columns)] if out.is_file() else []
     both = pd.concat([*before, voted])[columns].astype({"relevance": "int64"})
     both = both.drop_duplicates(key, keep="last")

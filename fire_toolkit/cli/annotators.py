@@ -70,13 +70,12 @@ def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="P
         _print(rows, ("pseudonym", "state"))
     else:
         _refuse_strangers(campaign, names)
+    left: dict[str, int] = {}
     if campaign:
         gone = set(names) & campaign.people
         write_retired(campaign.root, gone)
         for carrier in sorted(carriers - {BY_HAND, BY_SERVER}):
             carrier_of(carrier, campaign.root).retire(gone)
-    left: dict[str, int] = {}
-    if campaign := begun_here():
         with campaign.store() as store:
             left = free_tasks(store, campaign.retired)
     if n_left := sum(left.get(name, 0) for name in names):

@@ -20,12 +20,12 @@ from fire_toolkit.cli.here import made_file, needed_workspace, relative_path, sa
 from fire_toolkit.cli.release_check import check, version_in
 from fire_toolkit.cli.report_readers import workspace_facts
 from fire_toolkit.commands.types import Option
-from fire_toolkit.errors import FireError, FormatError, StaleError, UsageError
+from fire_toolkit.errors import FireError, StaleError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import STAGE, parquet_files, release_version, scores_in, text_files
 from fire_toolkit.formats.tables.delimited import check_header, delimited_bytes, read_delimited
-from fire_toolkit.formats.tables.fire_release import ABOUT, PROVENANCE, fire_release_json
+from fire_toolkit.formats.tables.fire_release import ABOUT, PROVENANCE, fire_release_json, read_about
 from fire_toolkit.formats.tables.guideline_files import (
     guideline_files,
     guideline_name,
@@ -41,7 +41,6 @@ from fire_toolkit.release.changes import Version, compare_releases, labels_with_
 from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of, with_pseudonyms
 from fire_toolkit.release.published import Published, make_pseudonyms, publish, refuse_people
 from fire_toolkit.release.rankings import rankings_of
-from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import check_changes, check_disputes
 from fire_toolkit.tables.ids import BLANKS, with_own_ids
 from fire_toolkit.words import n_of
@@ -54,7 +53,6 @@ _NEEDED = ": a release is made from a workspace"
 _MADE = ("pool", "resolve", "augment", "score")
 _BROUGHT = ("import", "pull")  # judgments may be a file of somebody's own
 _KEY = "release.key"
-_LISTS = ("datasets", "whole_number_ids")  # of what FIRE's release says of itself
 _OF_FOLDERS = ("version", "date", "previous", "include_runs", "anonymous", "as_draft", "allow_name")
 _LOSS = "without it, another release of this version gives annotators other pseudonyms"
 
@@ -311,9 +309,7 @@ def _write_fire_release(workspace: Workspace, tables: Path | None, out: Path) ->
     folder = given.needed("labels").parent
     about, own, path = {}, workspace.settings["release"], folder / ABOUT
     if path.is_file():  # the labels are of a release that was read
-        about = parse_json(read_text(given.use(path)), str(path))
-        if not isinstance(about, dict) or not all(isinstance(about.get(k, []), list) for k in _LISTS):
-            raise FormatError(f"{path}: not what `import` writes; delete it, or import the release again")
+        about = read_about(given.use(path))
         say(f"{path}: fields of the release that was read are written again")
     licence = about.get("license", own["licence"])
     dataset = next(iter(about.get("datasets", [own["name"]])), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from fire_toolkit.tables import Tasks
 from fire_toolkit.words import FORMULAS, inert
 
 LABEL, PAIR = "label", "pair_id"
+MARK = "audit"  # the column of an audit's sheet that says of which draw it is
 _TEXT = "'"
 
 
@@ -56,16 +57,25 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
     ]
 
 
-def labels_in_sheet(path: Path, guideline: Guideline) -> pd.DataFrame:
-    """Return annotator_id (else the file's name), pair_id and label of each row with a label.
+def expert_votes(paths: Sequence[Path], guideline: Guideline, *, mark: str, drawn: Path) -> pd.DataFrame:
+    """Return annotator_id (else the file's name), query_id, doc_id, label and relevance of experts' votes.
 
-    Args, errors: as of `read_sheet`.
+    mark: of the draw whose sheets these are; drawn: its file.
+
+    Raises:
+        FormatError: a sheet of another draw; else as of `read_sheet`.
     """
-    rows = [
-        (name or path.stem, pair, record[LABEL])
-        for (name, pair), (_, record) in _labelled(path, guideline).items()
-    ]
-    return pd.DataFrame(rows, columns=["annotator_id", PAIR, LABEL], dtype="str")
+    rows = []
+    for path in paths:
+        if (read_delimited(path)[MARK].str.strip() != mark).any():
+            raise FormatError(f"{path}: a sheet of another draw than {drawn}; import it where it was drawn")
+        for (name, pair), (_, record) in _labelled(path, guideline).items():
+            rows.append(
+                (name or path.stem, *split_pair_id(pair), record[LABEL], guideline.grades[record[LABEL]])
+            )
+    columns = ["annotator_id", "query_id", "doc_id", LABEL, "relevance"]
+    found = pd.DataFrame(rows, columns=columns, dtype="object").dropna(subset="relevance")
+    return found.astype(dict.fromkeys(columns, "str") | {"relevance": "int64"})
 
 
 def _labelled(path: Path, guideline: Guideline) -> dict[tuple[str, str], tuple[int, dict[str, str]]]:

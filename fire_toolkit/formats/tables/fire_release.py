@@ -20,10 +20,11 @@ import pandas as pd
 
 from fire_toolkit.collections.duplicates import normal_text
 from fire_toolkit.errors import FormatError, JoinError
-from fire_toolkit.files import BOM
+from fire_toolkit.files import BOM, read_text
 from fire_toolkit.formats.collections.source import Entry, Source
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.resolution.judgments import latest_judgments
+from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import (
     Disputes,
     Items,
@@ -93,6 +94,19 @@ def is_fire_release(path: str | Path) -> bool:
     except FormatError:  # whoever reads the file as what it is says what is wrong with it
         return False
     return isinstance(found, dict) and {"annotations", "disagreements"} <= set(found)
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """Return the fields at the top of a release that was read, as `import` wrote them (`Release.about`).
+
+    Raises:
+        FormatError: it is something else.
+    """
+    about = parse_json(read_text(path), str(path))
+    lists = ("datasets", WHOLE_NUMBERS)
+    if not isinstance(about, dict) or not all(isinstance(about.get(name, []), list) for name in lists):
+        raise FormatError(f"{path}: not what `import` writes; delete it, or import the release again")
+    return about
 
 
 def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None = None) -> Release:
