@@ -71,8 +71,7 @@ class Again:
     def waiting(self) -> pd.DataFrame | None:
         """The pairs that wait for an answer: with somebody, or in files of tasks that were handed out."""
         if self.campaign is not None:
-            with self.campaign.store() as store:
-                return waiting_pairs(store, self.campaign.retired)
+            return waiting_pairs(self.campaign.store, self.campaign.retired)
         workspace = current_workspace()
         if workspace is None:
             return None
@@ -86,8 +85,8 @@ class Again:
     def unanswered(self) -> pd.DataFrame:
         """The pairs that were asked and have no judgment, and lie with nobody who could still give one."""
         if self.campaign is not None:
-            with self.campaign.store() as store:
-                left = unanswered_pairs(store, self.given.judgments, self.campaign.retired)
+            begun = self.campaign
+            left = unanswered_pairs(begun.store, self.given.judgments, begun.retired)
         else:
             left = self._without_vote
         unheard: pd.DataFrame = self.given.unheard
@@ -132,8 +131,7 @@ class Again:
         planned, begun = plan(waiting=self.waiting), self.campaign
         if begun is None:
             return planned
-        with begun.store() as store:
-            spent = seen_by_all(store, self._asked())
+        spent = seen_by_all(begun.store, self._asked())
         is_spent = (pair_rows(planned.pool, spent) >= 0) & (pair_rows(planned.pool, self.unanswered) < 0)
         if not is_spent.any() or (is_said and is_spent.all()):
             return planned
@@ -157,24 +155,24 @@ class Again:
         begun, names = self.campaign, self._asked()
         if begun.is_by_hand:
             refuse_file_names(names)
-        with begun.store() as store:  # what was asked shows what it showed, the rest what the collection has
-            shown = tasks_of_pairs(store, pairs)
-            others = check_pool(pairs.loc[pair_rows(pairs, shown) < 0, PAIR].drop_duplicates())
-            if len(others):
-                made = shown_tasks(self.given, others, begun.guideline, by_hand=begun.is_by_hand, overlap=0)
-                shown = Tasks(pd.concat([shown, made], ignore_index=True)) if len(shown) else made
-            entry = assign_next_round(
-                pairs,
-                shown,
-                store,
-                names,
-                retired=begun.retired,
-                number=self.number,
-                kind=kind,
-                seed=self.seed,
-                unanswered=self.unanswered,
-                n_captions=[*begun.rounds.captions.values()][-1],
-            )
+        # What was asked shows what it showed, the rest what the collection has.
+        shown = tasks_of_pairs(begun.store, pairs)
+        others = check_pool(pairs.loc[pair_rows(pairs, shown) < 0, PAIR].drop_duplicates())
+        if len(others):
+            made = shown_tasks(self.given, others, begun.guideline, by_hand=begun.is_by_hand, overlap=0)
+            shown = Tasks(pd.concat([shown, made], ignore_index=True)) if len(shown) else made
+        entry = assign_next_round(
+            pairs,
+            shown,
+            begun.store,
+            names,
+            retired=begun.retired,
+            number=self.number,
+            kind=kind,
+            seed=self.seed,
+            unanswered=self.unanswered,
+            n_captions=[*begun.rounds.captions.values()][-1],
+        )
         return replace(entry, carrier=begun.latest_carrier) if entry else None
 
 

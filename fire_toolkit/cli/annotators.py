@@ -76,8 +76,7 @@ def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="P
         write_retired(campaign.root, gone)
         for carrier in sorted(carriers - {BY_HAND, BY_SERVER}):
             carrier_of(carrier, campaign.root).retire(gone)
-        with campaign.store() as store:
-            left = free_tasks(store, campaign.retired)
+        left = free_tasks(campaign.store, campaign.retired)
     if n_left := sum(left.get(name, 0) for name in names):
         say(f"{n_of(n_left, 'task')} of {', '.join(names)} without an answer; what still comes back counts")
         say_next(f"annotators reassign {' '.join(name for name in names if left.get(name))} --to NAME")
@@ -121,9 +120,8 @@ def reassign(
     if BY_SERVER in campaign.carriers and (others := [name for name in wanted if name not in register]):
         raise UsageError(f"{others[0]} has no active account; fire-toolkit annotators add {others[0]}")
     seed, gone = int(setting_or_default(None, "tasks", "seed")), campaign.retired
-    with campaign.store() as store:
-        moved = moved_rounds(campaign.rounds, store, names, wanted, retired=gone, seed=seed)
-        n_free = sum(free_tasks(store, names).values())
+    moved = moved_rounds(campaign.rounds, campaign.store, names, wanted, retired=gone, seed=seed)
+    n_free = sum(free_tasks(campaign.store, names).values())
     counts = count_moved(moved, wanted)
     words = ", ".join(f"{name} {n:,}" for name, n in counts["to"].items())
     words = f"{n_of(counts['moved'], 'task')} moved: {words}"

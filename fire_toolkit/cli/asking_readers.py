@@ -201,7 +201,7 @@ def to_resolve(given: Given) -> Judgments:
     found: Judgments = given.judgments
     if given.values["judgments"] is None and (workspace := current_workspace()):
         check_record(workspace.root / STORE)
-        if begun_here() and (due := full_pull_due(workspace.root / STORE)):
+        if (campaign := begun_here()) and (due := full_pull_due(campaign.store)):
             say(f"note: {due}")
     return found
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -47,19 +46,15 @@ class Begun:
     campaign: Campaign
     rounds: Rounds
 
-    @contextmanager
-    def store(self) -> Iterator[Store]:
-        """Have the record open inside: one for a command, which so looks up once what counts."""
-        context = click.get_current_context(silent=True)
-        kept = context.find_root().meta if context else {}
-        name = f"{__name__}: {self.root}"
-        if name not in kept:
-            kept[name] = Store(self.root / STORE)
-            if context:
-                context.find_root().call_on_close(kept[name].close)
-        yield kept[name]
-        if not context:
-            kept[name].close()
+    @property
+    def store(self) -> Store:
+        """The record, open until the command ends: one for a command, which so looks up once what counts."""
+        command, name = click.get_current_context().find_root(), f"{__name__}: {self.root}"
+        if name not in command.meta:
+            command.meta[name] = Store(self.root / STORE)
+            command.call_on_close(command.meta[name].close)
+        found: Store = command.meta[name]
+        return found
 
     @cached_property
     def guideline(self) -> Guideline:
@@ -84,8 +79,7 @@ class Begun:
     @cached_property
     def people(self) -> set[str]:
         """Everybody who was ever given a task."""
-        with self.store() as store:
-            return people_asked(store)
+        return people_asked(self.store)
 
     @cached_property
     def retired(self) -> set[str]:
@@ -200,8 +194,7 @@ def handed_to(campaign: Begun) -> list[str]:
     """Return everybody whom the latest round's carrier, if it keeps no accounts, can ask again, sorted."""
     if campaign.latest_carrier == BY_SERVER:
         return []
-    with campaign.store() as store:
-        return sorted(people_of_carrier(store, campaign.latest_carrier) & campaign.askable)
+    return sorted(people_of_carrier(campaign.store, campaign.latest_carrier) & campaign.askable)
 
 
 ON_A_SERVER = "or on a server: fire-toolkit labelstudio start, then fire-toolkit push"
@@ -239,9 +232,7 @@ def design(given: Given) -> pd.DataFrame | None:
     campaign = begun_here()
     if campaign is None or given.values.get("judgments") is not None:
         return named
-    known = _recorded_design(campaign.root)
-    with campaign.store() as store:
-        own = extended_design(known, first_asked(store), None, None)
+    own = extended_design(_recorded_design(campaign.root), first_asked(campaign.store), None, None)
     return own if named is None else pd.concat([named, own[pair_rows(own, named) < 0]], ignore_index=True)
 
 
@@ -255,8 +246,7 @@ def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd
     if chosen is None or campaign is None:
         return None
     known = _recorded_design(root)
-    with campaign.store() as store:
-        found = extended_design(known, first_asked(store), chosen, root, named_file("qrels"))
+    found = extended_design(known, first_asked(campaign.store), chosen, root, named_file("qrels"))
     if is_kept:
         write_files({root / FOLDER / DESIGN_FILE: delimited_text(found[COLUMNS]).encode()})
     if known is None:

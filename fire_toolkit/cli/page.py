@@ -45,8 +45,7 @@ class _OnPage(NamedTuple):
         campaign = begun_here()
         if campaign is None or not (rounds := [*Rounds(campaign.root, BY_PAGE)]):
             raise UsageError("no round is on our own page; `push --carrier page --annotator A01` begins one")
-        with campaign.store() as store:
-            people = people_of_carrier(store, BY_PAGE) - read_retired(campaign.root)
+        people = people_of_carrier(campaign.store, BY_PAGE) - read_retired(campaign.root)
         return cls(campaign, rounds, people, read_text(consent).strip() if consent else CONSENT)
 
     def files(self) -> dict[str, Path]:

@@ -40,10 +40,9 @@ def progress(*, as_json: bool) -> None:
 
 def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     rules, level = campaign.guideline, str(setting_or_default(None, "agree", "level"))
-    with campaign.store() as store:
-        queues = measure_progress(store, guideline=rules)
-        judgments = record_to_judgments(store, guideline=rules).judgments
-        reported = reported_items(store)
+    queues = measure_progress(campaign.store, guideline=rules)
+    judgments = record_to_judgments(campaign.store, guideline=rules).judgments
+    reported = reported_items(campaign.store)
     items = named_file("items")
     quality = live_quality(
         judgments,

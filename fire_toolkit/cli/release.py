@@ -264,20 +264,18 @@ class _Release:
 
     def _contents(self, published: Published, facts: ReleaseFacts) -> dict[str, bytes]:
         """Return every file of the release but the manifest."""
-        tables, before = published.tables, self._previous
+        tables, before, changes, earlier = published.tables, self._previous, None, ""
         if facts.encoded == BLANKS:
             tables = {name: with_own_ids(table) for name, table in tables.items()}
         found = parquet_files(tables)
-        earlier = before / "CHANGELOG.md" if before else None
-        changes = None
         if before is not None:
             labels = labels_with_disputes(published.tables["labels"], published.tables["disputes"])
             now = Version(published.corrected, labels, tables["leaderboard"])
             changes = compare_releases(version_in(before), now)
             pairs = with_own_ids(changes.pairs) if facts.encoded == BLANKS else changes.pairs
             found["changed_pairs.csv"] = delimited_bytes(pairs)
-        text = read_text(earlier) if earlier and earlier.is_file() else ""
-        texts = documents(facts, found, changes=changes, earlier=text)
+            earlier = read_text(log) if (log := before / "CHANGELOG.md").is_file() else ""
+        texts = documents(facts, found, changes=changes, earlier=earlier)
         guideline = guideline_files(self._guideline(published))
         texts |= {f"guideline/{name}": text for name, text in guideline.items()}
         found |= text_files(tables, published.original, published.corrected)

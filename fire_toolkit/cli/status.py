@@ -40,7 +40,6 @@ from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
 from fire_toolkit.labelstudio.places import DROPPED, full_pull_due, lost_words, read_places
 from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.workspace.config import SETTINGS, Workspace
-from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign
 from fire_toolkit.workspace.stages import (
     GONE,
@@ -87,9 +86,7 @@ def _say_progress() -> None:
     if campaign is None:
         return
     places = Folder(campaign.root).where(carried_at(campaign.root, BY_HAND))
-    with campaign.store() as store:
-        queues = measure_progress(store, guideline=campaign.guideline)
-        gone = [place for place in read_places(store) if place.lost not in ("", DROPPED)]
+    queues = measure_progress(campaign.store, guideline=campaign.guideline)
     for line in progress_in_words(queues, places, campaign.retired):
         say(line)
     if Rounds(campaign.root, BY_SERVER):
@@ -97,9 +94,9 @@ def _say_progress() -> None:
 
         for line in glance(used_connection, campaign.root, campaign.campaign):
             say(line)
-    if gone:
+    if gone := [place for place in read_places(campaign.store) if place.lost not in ("", DROPPED)]:
         say(f"warning: at the last pull {lost_words(gone)}")
-    if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign.root / STORE)):
+    if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign.store)):
         say(due)
 
 
@@ -184,13 +181,12 @@ def standing_of(
     disputes = workspace.root / "labels" / "disputes.csv"
     begun, asking = begun_here(), None
     if begun is not None:
-        with begun.store() as store:
-            asking = Asking(
-                carriers=begun.rounds.carriers,
-                open=open_people(store, begun.retired),
-                has_unread=has_unread_page(store),
-                is_read=(workspace.root / "judgments" / "judgments.csv").is_file(),
-            )
+        asking = Asking(
+            carriers=begun.rounds.carriers,
+            open=open_people(begun.store, begun.retired),
+            has_unread=has_unread_page(begun.store),
+            is_read=(workspace.root / "judgments" / "judgments.csv").is_file(),
+        )
 
     def to_ask() -> Mapping[str, int]:
         """Return how many pairs `next-round` would ask of somebody, by stratum."""

@@ -289,12 +289,10 @@ def find_doubled(
     return found
 
 
-def full_pull_due(record: Path) -> str:
+def full_pull_due(store: Store) -> str:
     """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
-    with Store(record) as store:
-        seen_at = store.last_from_a_server()
-        whole_at = [place.whole_at for place in read_places(store) if not place.lost]
-    if seen_at <= min(whole_at, default=""):
+    whole_at = [place.whole_at for place in read_places(store) if not place.lost]
+    if store.last_from_a_server() <= min(whole_at, default=""):
         return ""
     return (
         "answers came in since the last `pull --full`; run one at the end of a round: an edit that the "

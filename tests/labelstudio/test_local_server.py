@@ -40,8 +40,9 @@ def any_free_port() -> int:
 
 
 @pytest.fixture(autouse=True)
-def first_port(monkeypatch: pytest.MonkeyPatch) -> int:
+def first_port(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> int:
     """The first port that a server here looks at: one that no other test has."""
+    monkeypatch.setattr(local_server, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(local_server, "FIRST_PORT", port := any_free_port())
     return port
 
@@ -167,7 +168,7 @@ def test_a_server_on_the_port_is_never_taken_for_ours(folder: Path, monkeypatch:
     other = folder.parents[2] / "other" / ".fire/private"
     monkeypatch.setattr(local_server, "is_free_port", lambda port: True)
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(local_server, "gettempdir", lambda: str(folder.parents[2]))
+        elsewhere.setattr(local_server, "gettempdir", lambda: str(other.parents[1]))
         start(other)
     try:
         with pytest.raises(ServerError, match="the server does not accept the token"):
