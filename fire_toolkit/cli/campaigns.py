@@ -59,7 +59,7 @@ class Begun:
     @cached_property
     def guideline(self) -> Guideline:
         """The guideline that is judged by."""
-        return guideline_of_campaign(self.campaign)
+        return guideline_here()
 
     @property
     def shown(self) -> Guideline:
@@ -101,15 +101,17 @@ class Begun:
         return self.latest_carrier == BY_HAND
 
 
-def guideline_of_campaign(campaign: Campaign | None, *, tasks: Path | None = None) -> Guideline:
+def guideline_here(*, tasks: Path | None = None) -> Guideline:
     """Return the guideline of the workspace's campaign; before one has begun, that of the tasks in a file."""
-    return guideline_of(needed_workspace(""), campaign.guideline if campaign else None, tasks=tasks)
+    workspace = needed_workspace()
+    campaign = Rounds(workspace.root).campaign
+    return guideline_of(workspace, campaign.guideline if campaign else None, tasks=tasks)
 
 
 def carried_at(root: Path, carrier: str | None = None) -> Carried:
     """Return what a carrier (None: any) has of a workspace's campaign."""
     rounds = Rounds(root, carrier)
-    return Carried(rounds.campaign, rounds, guideline_of_campaign(rounds.campaign), root / STORE)
+    return Carried(rounds.campaign, rounds, guideline_here(), root / STORE)
 
 
 def begun_here() -> Begun | None:

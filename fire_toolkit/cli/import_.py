@@ -13,13 +13,12 @@ import click
 
 from fire_toolkit.campaign.beginning import campaign_of
 from fire_toolkit.campaign.carrier import Fetched
-from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import Store, is_record, read_ledger
 from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.again import import_experts, is_expert_sheet
-from fire_toolkit.cli.campaigns import begun_here, guideline_of_campaign, private_folder
+from fire_toolkit.cli.campaigns import begun_here, guideline_here, private_folder
 from fire_toolkit.cli.common import n_of, numbers_of, say_notes, without_collection
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import (
@@ -208,7 +207,7 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
         raise UsageError("judgments made elsewhere go into a workspace: run it in one, without --out")
     if not asked.columns:
         raise UsageError("--columns says where the ids are, as in --columns query=caption_id,doc=video_id")
-    rules = guideline_of_campaign(read_campaign(workspace.root))
+    rules = guideline_here()
     if given.values["guideline"] and given.guideline.name != rules.name:
         raise UsageError(f"--guideline: the workspace judges by {rules.name}; leave it out")
     labels, exports = Labels(asked.mapping, _names_of(rules)), Given()

@@ -10,10 +10,10 @@ from typing import Annotated
 from fire_toolkit.campaign.carrier import CARRIERS, NOT_PUSHED, Carrier, Fetched
 from fire_toolkit.campaign.ledger import ANSWERED, STATES
 from fire_toolkit.campaign.merging import merge_record
-from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds, read_campaign
+from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds
 from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.views import record_to_judgments
-from fire_toolkit.cli.campaigns import carried_at, guideline_of_campaign, used_connection
+from fire_toolkit.cli.campaigns import carried_at, guideline_here, used_connection
 from fire_toolkit.cli.common import metered, numbers_of, say_notes
 from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.here import needed_workspace, relative_path, workspace_lock
@@ -66,7 +66,7 @@ def pull_once(
     """
     rounds = Rounds(root)
     names = sorted({*rounds.carriers.values()} - {BY_HAND}) if rounds else [BY_SERVER]
-    if read_campaign(root) is None or not names:
+    if rounds.campaign is None or not names:
         raise UsageError(NOT_PUSHED)
     found, failed = [], None
     for name in names:
@@ -135,7 +135,7 @@ def derive_judgments(
     inputs = Given({"as_json": as_json})
     inputs.hashes = _inputs_before(root) | (exports.hashes if exports else {})
     inputs.hashes |= {STORE: content_sha256(root / STORE)} if (root / STORE).is_file() else {}
-    rules = guideline_of_campaign(read_campaign(root))
+    rules = guideline_here()
     with Store(root / STORE) as store:
         found = record_to_judgments(store, guideline=rules)
     counts = found.counts

@@ -22,7 +22,6 @@ from fire_toolkit.campaign.records import (
     BY_SERVER,
     FOLDER,
     Round,
-    read_campaign,
     read_rounds,
     with_moves,
 )
@@ -32,7 +31,7 @@ from fire_toolkit.campaign.task_files import overlap_file, read_task_files, rene
 from fire_toolkit.cli.campaigns import (
     active_annotators,
     begun_here,
-    guideline_of_campaign,
+    guideline_here,
     handed_to,
     loads_of,
     names_of,
@@ -118,7 +117,7 @@ def push(
         raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
     if carrier != BY_SERVER:
         carrier_of(carrier, root)  # there is one of that name
-    rules = guideline_of_campaign(read_campaign(root), tasks=tasks)
+    rules = guideline_here(tasks=tasks)
     check_policy(root, policy)
     campaign = campaign_of(root, rules)
     rules = dataclasses.replace(rules, label_config=campaign.label_config)
