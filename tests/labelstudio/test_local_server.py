@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -59,11 +59,6 @@ def pid_of(folder: Path) -> int:
     return process.pid
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        time.sleep(0.02)
-
-
 # --- starting and finding again
 
 
@@ -94,7 +89,8 @@ def test_the_server_outlives_the_command_that_started_it(folder: Path, first_por
 def test_a_killed_server_is_started_again_with_its_secrets_port_and_public_address(folder: Path) -> None:
     first, pid = start(folder, public_url="https://labels.example.org"), pid_of(folder)
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not is_locked(folder / local_server.LOCK))
+    while is_locked(folder / local_server.LOCK):
+        time.sleep(0.02)
     assert start(folder) == first
     assert pid_of(folder) != pid
 
