@@ -21,7 +21,7 @@ Aggregate = Literal["mean", "median", "sum", "geometric mean"]
 Bounds = Literal["monotone", "recall", "share", "share_of_top", "none"]
 Cutoff = Literal["none", "optional", "required"]
 _NEGATIONS = {"smaller_is_better": "larger_is_better", "no_score": "is_score"}
-_CELLS = 1 << 22
+_CELLS = 1 << 22  # ranks of tied docs that are places at once
 _LEAST = 0.00001  # what a geometric mean takes a smaller value as, as trec_eval does
 
 
@@ -299,10 +299,7 @@ def values_of(
         queries: only these (ascending) are wanted, and become 0, 1, ...; None: all.
     """
     views: dict[tuple[int, bool], JudgedRanking] = {}
-    rows, parts = [], list[Ints]()
-    if rule == "expected":  # some tied queries at a time, as each rank of a score is a place
-        n_cells = ranking.tied_queries.size * ranking.worst_rank
-        parts = np.array_split(ranking.tied_queries, n_cells // _CELLS + 1)
+    rows = []
     for measure in measures:
         key = measure.level, measure.condensed
         if key not in views:
@@ -310,13 +307,16 @@ def values_of(
             view = view if queries is None else view.of(queries)
             is_settled = rule in SETTLING_RULES and ranking.tied_queries.size > 0
             views[key] = settled(view, str(rule)) if is_settled else view.in_order
-        values = measure.per_query(views[key])
-        if parts:  # queries without tied docs have the value of their one order
-            values = values.copy()
-            for part in parts:
-                values[part] = measure.per_query(measure.view(ranking.of(part)))
-        rows.append(values)
-    return np.stack(rows)
+        rows.append(measure.per_query(views[key]))
+    values = np.stack(rows)
+    if rule != "expected" or not ranking.tied_queries.size:
+        return values
+    tied = ranking.tied_queries
+    for part in np.array_split(tied, tied.size * ranking.worst_rank // _CELLS + 1):
+        of_part = ranking.of(part)  # queries without tied docs keep the value of their one order
+        for row, measure in zip(values, measures, strict=True):
+            row[part] = measure.per_query(measure.view(of_part))
+    return values
 
 
 def _arguments(pairs: Iterable[tuple[str, float]]) -> str:
