@@ -107,7 +107,7 @@ def alter(root: Path, statement: str, *values: object) -> None:
     """Change the record of a workspace as no command does; `answers` alone: forget all answers."""
     with contextlib.closing(sqlite3.connect(root / "campaign.sqlite")) as db, db:
         if statement == "answers":
-            db.executescript("delete from answers; delete from batches")
+            db.executescript("delete from versions; delete from batches")
         else:
             db.execute(statement, values)
 

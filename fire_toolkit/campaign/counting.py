@@ -14,33 +14,33 @@ from fire_toolkit.workspace.database import Database
 
 _TABLES = """
 create table if not exists {0}.counted (
-  number integer primary key, annotation, updated_at, pair_id, annotator_id, is_deleted, round, kind, owner,
-  kind_there, is_skipped, stands
+  number integer primary key, pair_id, annotator_id, is_deleted, round, kind, owner, kind_there, is_skipped,
+  stands
 );
 create table if not exists {0}.counted_up_to (answer integer, task integer);
 """
-_BY_PAIR = "create index if not exists counted_by_pair on counted (pair_id)"
+_BY_PAIR = "create index if not exists counted_by_pair on counted (pair_id) where kind <> 'elsewhere'"
 _BY_QUEUE = "create index if not exists given_by_queue on given (round, to_annotator_id)"
 _IS_THERE = (
     "select 1 from sqlite_master where name = 'counted_up_to' union all "
     "select 1 from sqlite_temp_master where name = 'counted_up_to'"
 )
 _UP_TO = "select coalesce(max(answer), 0), coalesce(max(task), 0) from counted_up_to"
-_LAST = "select coalesce((select max(number) from answers), 0), coalesce((select max(rowid) from given), 0)"
+_LAST = "select coalesce((select max(number) from versions), 0), coalesce((select max(rowid) from given), 0)"
 # Of answers with a row that came after some row: the one row that there is, or that which counts of several.
 _NEW = (
     "insert into stale select iif(count(*) = 1, max(number), (select number from answers other "
-    f"where other.annotation = own.annotation order by {BEST} limit 1)), count(*) > 1 from answers own where "
-    ":answer = 0 or annotation in (select annotation from answers where number > :answer) group by annotation"
+    f"where other.annotation = own.annotation order by {BEST} limit 1)), count(*) > 1 from versions own "
 )
+_AMONG = "where annotation in (select annotation from versions where number > :answer) "
 _REPLACED = (
-    "delete from counted where number in (select other.number from stale join answers own using (number) "
-    "join answers other using (annotation) where is_of_several)"
+    "delete from counted where number in (select other.number from stale join versions own using (number) "
+    "join versions other using (annotation) where is_of_several)"
 )
 _GIVEN = (
-    "insert or ignore into stale select number, (select count(*) > 1 from answers other "
-    "where other.annotation = counted.annotation) from counted where exists (select 1 from given "
-    "where given.pair_id = counted.pair_id and given.rowid > :task)"
+    "insert or ignore into stale select number, (select count(*) > 1 from versions own join versions other "
+    "using (annotation) where own.number = counted.number) from counted where kind <> 'elsewhere' "
+    "and pair_id in (select pair_id from given where given.rowid > :task)"
 )
 _COUNT = (
     "insert or replace into counted select * from counted_now",
@@ -82,7 +82,8 @@ def _count(db: sqlite3.Connection, place: str) -> None:
         db.execute("delete from counted")
         answer = task = 0
     up_to = {"answer": answer, "task": task}
-    for statement in (_NEW, _REPLACED, *[_GIVEN] * bool(answer and task < last_task)):
+    new = f"{_NEW}{_AMONG * bool(answer)}group by annotation"
+    for statement in (new, _REPLACED, *[_GIVEN] * bool(answer and task < last_task)):
         db.execute(statement, up_to)
     for statement in _COUNT:
         db.execute(statement)
@@ -96,7 +97,7 @@ def check_counted(database: Database) -> None:
     """
     count_answers(database)
     with database.aside() as db:
-        db.execute(_NEW, {"answer": 0})
+        db.execute(f"{_NEW}group by annotation")
         (is_wrong,) = db.execute(_MISCOUNTED).fetchone()
         db.execute("delete from stale")
     if is_wrong:

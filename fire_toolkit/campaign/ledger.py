@@ -32,16 +32,16 @@ EVENTS = (DELETED, RESTORED)
 # round and annotator that the project was made for, empty if unknown; annotator_id: the author, empty if the
 # account was gone; answer: the annotation as the server gave it, JSON.
 COLUMNS = (
-    "source",
-    "project",
     "annotation",
     "updated_at",
+    "task",
+    "source",
+    "project",
     "state",
     "seen_at",
-    "pair_id",
-    "task",
     "queue",
     "annotator_id",
+    "pair_id",
     "answer",
 )
 # What is kept of an annotation: all that says what was answered, by whom, when and how.

@@ -11,7 +11,7 @@ from fire_toolkit.campaign.ledger import COLUMNS
 from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.progress import has_unread_page
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
-from fire_toolkit.campaign.said import KEPT
+from fire_toolkit.campaign.schema import KEPT
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FormatError
 

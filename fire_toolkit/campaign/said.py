@@ -6,32 +6,37 @@ import hashlib
 import json
 import math
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from fire_toolkit.campaign.answer_types import ROW, UNDECODED, Row
 from fire_toolkit.campaign.answers import UNREAD, Fault, answer_columns
 from fire_toolkit.campaign.ledger import COLUMNS, EVENTS
-from fire_toolkit.campaign.schema import SAID_NAMES
+from fire_toolkit.campaign.schema import KEPT, NAMES, OWN, SAID_NAMES, SHARED
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.judgments import utc_time
-from fire_toolkit.workspace.database import Database, row_sha256
+from fire_toolkit.workspace.database import Database
 
-# A row of the record: the values of `COLUMNS`, and behind them what it says (`SAID`) where that was read.
+# A row of the record: the values of `COLUMNS`, and what it says (`SAID_NAMES`) where that was read.
 Kept = tuple[Any, ...]
-KEPT = (*COLUMNS, *SAID_NAMES)  # the columns between the answer's number and the hash
-_INSERT = f"insert into answers values (?, {'?, ' * len(KEPT)}?)"
-_JOINED = "\x1f".join(["%s"] * len(KEPT))
+_INSERT = (
+    "insert into versions values (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, ?3), nullif(?8, ?3), "
+    f"{', '.join(f'?{place}' for place in range(9, 11 + len(SHARED)))})"
+)
+_MARK = "\x1f"
+_JOINED = _MARK.join(["%s"] * (len(OWN) + len(SHARED)))
 _LAST = "select number, sha256 from batches order by number desc limit 1"
 _PLACES = ("source", "project", "seen_at", "pair_id", "answer", "updated_at", "state")
 _SOURCE, _PROJECT, _SEEN_AT, _PAIR, _ANSWER, _MOMENT, _STATE = map(COLUMNS.index, _PLACES)
+_ANSWER_OF_ITS_OWN = OWN.index("answer")
 _NO_SERVERS = ("file:", "page:")
 
 
 def row_as(row: Kept, moment: str, state: str) -> Kept:
     """Return a row with another time and state."""
-    return (*row[:_MOMENT], moment, state, *row[_STATE + 1 :])
+    return (*row[:_MOMENT], moment, *row[_MOMENT + 1 : _STATE], state, *row[_STATE + 1 :])
 
 
 class Version(NamedTuple):
@@ -95,11 +100,68 @@ def keep_rows(db: sqlite3.Connection, rows: Sequence[Kept]) -> None:
     unread = [row for row in rows if len(row) == len(COLUMNS)]
     said = read_said([row[_PAIR] for row in unread], [row[_ANSWER] for row in unread])
     kept = [(*row, *next(said)) if len(row) == len(COLUMNS) else row for row in rows] if unread else rows
-    hashes = [row_sha256([_JOINED % values]) for values in kept]
+    own, shared = _apart(kept)
+    distinct = [_Distinct(values) for values in shared]
+    hashes = _hashes(own, distinct)
     numbers = range(last + 1, last + 1 + len(rows))
-    db.executemany(_INSERT, ((n, *values, own) for n, values, own in zip(numbers, kept, hashes, strict=True)))
-    own = [numbers[-1], *_seen((row[_SEEN_AT], row[_SOURCE]) for row in rows), batch_sha256(before, hashes)]
-    db.execute("insert into batches values (?, ?, ?, ?)", own)
+    places = (each.of_rows(_numbers(db, table, each)) for table, each in zip(SHARED, distinct, strict=True))
+    db.executemany(_INSERT, zip(numbers, *own, *places, hashes, strict=True))
+    seen = _seen((row[_SEEN_AT], row[_SOURCE]) for row in rows)
+    batch = [numbers[-1], *seen, batch_sha256(before, hashes)]
+    db.execute("insert into batches values (?, ?, ?, ?)", batch)
+
+
+class _Distinct:
+    """The values of a column, each once, as values and as texts."""
+
+    def __init__(self, column: Sequence[Kept]) -> None:
+        places = {value: place for place, value in enumerate(dict.fromkeys(column))}
+        self.values, self._codes = list(places), list(map(places.__getitem__, column))
+        self.texts = [_MARK.join(map(str, value)) for value in self.values]
+
+    def of_rows(self, each: Sequence[Any]) -> Iterable[Any]:
+        """Return for each row what belongs to its value; each: what belongs to each value."""
+        return map(each.__getitem__, self._codes)
+
+
+def _apart(kept: Sequence[Kept]) -> tuple[list[Sequence[Any]], list[list[Kept]]]:
+    """Return what rows have of their own as columns, then what they share, for each table."""
+    columns = dict(zip(KEPT, zip(*kept, strict=True), strict=True))
+    answers = list(zip(columns["answer"], columns["is_elsewhere"], strict=True))
+    own: list[Sequence[Any]] = [columns[name] for name in OWN]
+    own[_ANSWER_OF_ITS_OWN] = [None if is_elsewhere else answer for answer, is_elsewhere in answers]
+    columns["answer"] = tuple(answer if is_elsewhere else None for answer, is_elsewhere in answers)
+    return own, [list(zip(*map(columns.__getitem__, names), strict=True)) for names in NAMES.values()]
+
+
+def _hashes(own: Sequence[Sequence[Any]], shared: Sequence[_Distinct]) -> list[bytes]:
+    texts = (each.of_rows(each.texts) for each in shared)
+    whole = (_JOINED % values for values in zip(*own, *texts, strict=True))
+    return [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in whole]
+
+
+def hashes_of(kept: Sequence[Kept]) -> list[bytes]:
+    """Return the hash of each row of a record."""
+    own, shared = _apart(kept)
+    return _hashes(own, list(map(_Distinct, shared)))
+
+
+def _numbers(db: sqlite3.Connection, table: str, column: _Distinct) -> list[int]:
+    """Return the number of each value in a table of what rows share; new ones are added to it."""
+    ((last,),) = db.execute(f"select ifnull(max(number), 0) from {table}").fetchall()
+    keys = [zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in column.texts]
+    there = db.execute(
+        f"select number, {', '.join(NAMES[table])} from json_each(?) as wanted cross join {table} "
+        "on crc = wanted.value",
+        [json.dumps(keys if last else [])],
+    )
+    known = {tuple(value): number for number, *value in there}
+    new = [each for each in zip(keys, column.values, strict=True) if each[1] not in known]
+    marks = ", ".join("?" * len(NAMES[table]))
+    added = ((number, key, *value) for number, (key, value) in enumerate(new, start=last + 1))
+    db.executemany(f"insert into {table} values (?, ?, {marks})", added)
+    known |= {value: number for number, (_, value) in enumerate(new, start=last + 1)}
+    return [known[value] for value in column.values]
 
 
 def _seen(rows: Iterable[tuple[str, str]]) -> tuple[str, str]:
@@ -125,11 +187,12 @@ def check_rows(database: Database) -> None:
     hashes: list[bytes] = []
     seen: list[tuple[str, str]] = []
     for rows in database.chunks("select * from answers order by number")[1]:
-        for number, *values, sha256 in rows:
-            if row_sha256([_JOINED % tuple(values)]) != sha256:
-                raise database.damaged(f"answer {number} is not the one that was kept")
+        kept = [row[1:-1] for row in rows]
+        for row, sha256 in zip(rows, hashes_of(kept), strict=True):
+            if row[-1] != sha256:
+                raise database.damaged(f"answer {row[0]} is not the one that was kept")
             hashes.append(sha256)
-            seen.append((values[_SEEN_AT], values[_SOURCE]))
+        seen += [(row[_SEEN_AT], row[_SOURCE]) for row in kept]
     if len(hashes) != n_written:
         raise database.damaged(f"{len(hashes)} of {n_written} answers can be read")
     first, before = 0, b""
@@ -158,15 +221,17 @@ def _said(pairs: Sequence[str], rows: Sequence[Row]) -> Iterable[tuple[Any, ...]
     ids = [known.get(pair) or split_pair_id(pair) for pair in pairs]
     columns = answer_columns([(pair, 1, None, row) for pair, row in zip(ids, rows, strict=True)])
     columns["duration_s"] = [None if math.isnan(seconds) else seconds for seconds in columns["duration_s"]]
-    names = ("query_id", "doc_id", "number", "label", "reason", "flags", "comment", "origin", "controls")
+    n_rows = len(rows)
     return zip(
-        *(columns[name] for name in (*names, "created_at", "changed_at", "duration_s")),
+        *(columns[name] for name in ("label", "reason", "flags", "comment", "origin", "controls")),
         [row.page for row in rows],
         [str(row.position) if row.page else "" for row in rows],
         [None if row.page_s is None else float(row.page_s) for row in rows],
         [row.round or 1 for row in rows],
         [int(row.elsewhere is not None) for row in rows],
-        [None] * len(rows),
+        [None] * n_rows,
+        *(columns[name] for name in ("number", "created_at", "changed_at", "duration_s")),
+        *(columns[name] for name in ("query_id", "doc_id")),
         strict=True,
     )
 
@@ -177,5 +242,5 @@ def _unread(answer: str, fault: str) -> tuple[Any, ...]:
     found = content.get("id") if isinstance(content, dict) else 0
     number = found if type(found) is int else 0
     changed_at = utc_time(str(content.get("updated_at"))) or "" if isinstance(content, dict) else ""
-    words = ("", UNREAD, *[""] * 5, changed_at)
-    return ("", "", number, *words, None, None, "", None, 1, 0, fault.removeprefix(": "))
+    meant = ("", UNREAD, *[""] * 4, None, "", None, 1, 0, fault.removeprefix(": "))
+    return (*meant, number, "", changed_at, None, "", "")

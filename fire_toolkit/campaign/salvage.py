@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.campaign.said import KEPT
-from fire_toolkit.workspace.database import row_sha256
+from fire_toolkit.campaign.said import hashes_of
+from fire_toolkit.campaign.schema import KEPT
 
 
 def salvage(path: Path) -> tuple[pd.DataFrame, int]:
@@ -24,16 +24,15 @@ def salvage(path: Path) -> tuple[pd.DataFrame, int]:
     db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     query = f"select {', '.join(KEPT)}, sha256 from answers where number = ?"
     try:
-        ((most,),) = db.execute("select max(number) from answers").fetchall()
+        ((most,),) = db.execute("select max(number) from versions").fetchall()
     except sqlite3.DatabaseError:
-        most = path.stat().st_size // 200  # a row is longer
+        most = path.stat().st_size // 50  # a row is longer
     for number in range(1, (most or 0) + 1):
         try:
-            *values, sha256 = db.execute(query, [number]).fetchone() or ["", b""]
-            is_sound = row_sha256(map(str, values)) == sha256
-        except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError, TypeError):
-            is_sound = False
-        kept += [values] if is_sound else []
-        n_lost += not is_sound
+            rows = [row for row in db.execute(query, [number]) if hashes_of([row[:-1]]) == [row[-1]]]
+        except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError):
+            rows = []
+        kept += [row[:-1] for row in rows]
+        n_lost += not rows
     db.close()
     return pd.DataFrame(kept, columns=KEPT, dtype="object"), n_lost

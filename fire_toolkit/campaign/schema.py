@@ -1,6 +1,6 @@
 """The tables and views of a campaign's record, in SQL."""
 
-from fire_toolkit.campaign.ledger import COLUMNS, EVENTS, STATES
+from fire_toolkit.campaign.ledger import COLUMNS, EVENTS
 
 # Kept by those who fill them. A place is a project that this workspace ever made or read on a server, and up
 # to where it was read; a row of `machine` is a request to a machine judge, or what became of it.
@@ -15,27 +15,56 @@ create table machine (
 );
 create index machine_by_judge on machine (judge)
 """
-VERSION = 7
-# What an answer says (`said.py`); fault: why it cannot be read.
-SAID = (
-    "query_id text, doc_id text, id integer, label text, no_vote text, flags text, comment text, "
-    "origin text, controls text, created_at text, changed_at text, duration_s real, page text, "
-    "page_position text, page_s real, round_said integer, is_elsewhere integer, fault text"
+VERSION = 8
+# What many versions share stands once, in a table of its own, and a version has its number there. fault: why
+# an answer cannot be read; answer: as it was given, where that is elsewhere.
+SHARED = {
+    "origins": "source text, project text, state text, seen_at text, queue text",
+    "people": "annotator_id text",
+    "pairs": "pair_id text, query_id text, doc_id text",
+    "meanings": "answer text, label text, no_vote text, flags text, comment text, origin text, "
+    "controls text, page text, page_position text, page_s real, round_said integer, is_elsewhere integer, "
+    "fault text",
+}
+# What each version has of its own. Most are made and changed at the time of their version: null.
+_OWN = (
+    "annotation text not null, updated_at text not null, task text not null, answer text, id integer, "
+    "created_at text, changed_at text, duration_s real"
 )
-BY_ANNOTATION = "create index answers_by_annotation on answers (annotation)"
-# batches: answers that came in at once, up to that number: the hash of all up to there, when they were seen,
-#   and when on a server.
+
+
+def _names(columns: str) -> tuple[str, ...]:
+    return tuple(column.split()[0] for column in columns.split(", "))
+
+
+OWN = _names(_OWN)
+NAMES = {table: _names(columns) for table, columns in SHARED.items()}
+BY_ANNOTATION = "create index versions_by_annotation on versions (annotation)"
+_MADE_OF = {"answer": "ifnull(versions.answer, meanings.answer)"} | {
+    name: f"ifnull(versions.{name}, updated_at)" for name in ("created_at", "changed_at")
+}
+# What an answer says (`said.py`).
+SAID_NAMES = (*NAMES["meanings"][1:], *OWN[4:], *NAMES["pairs"][1:])
+KEPT = (*COLUMNS, *SAID_NAMES)
+# crc: of a value's text, by which it is found.
+_SHARED = "".join(
+    f"create table {table} (number integer primary key, crc integer not null, {columns});\n"
+    f"create index {table}_by_crc on {table} (crc);\n"
+    for table, columns in SHARED.items()
+)
+# answers: every version with all that it says. batches: answers that came in at once, up to that number: the
+#   hash of all up to there, when they were seen, and when on a server.
 SCHEMA = f"""
-create table answers (
-  number integer primary key,
-  {", ".join(f"{name} text not null" for name in COLUMNS)},
-  {SAID},
-  sha256 blob not null,
-  check (state in {STATES})
+{_SHARED}
+create table versions (
+  number integer primary key, {_OWN}, {", ".join(f"{table} integer not null" for table in SHARED)},
+  sha256 blob not null
 );
 {BY_ANNOTATION};
-create index answers_by_task on answers (project, task, source) where project <> '';
-create index answers_on_pages on answers (page) where page <> '';
+create index versions_by_task on versions (task) where task <> '';
+create view answers as select versions.number,
+  {", ".join(f"{_MADE_OF[name]} as {name}" if name in _MADE_OF else name for name in KEPT)}, sha256
+from versions {" ".join(f"left join {table} on {table}.number = versions.{table}" for table in SHARED)};
 create table batches (
   number integer primary key, seen_at text not null, seen_on_server text not null, sha256 blob not null
 );
@@ -58,7 +87,6 @@ create index taken_away on given (round, annotator_id, pair_id) where annotator_
 create table retired (annotator_id text primary key) without rowid;
 {_OF_CARRIERS}
 """
-SAID_NAMES = tuple(column.split()[0] for column in SAID.split(", "))
 BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
 # said: what each answer says. latest: the version of each answer that counts, and its author.
 # counted_now: what each row of answers in `stale` was asked for: the round, its kind, and the
@@ -72,7 +100,7 @@ BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
 # reported: the docs that several people skipped or reported.
 # open_tasks: those that somebody has and has not answered.
 VIEWS = f"""
-create temp view said as select number, {", ".join(SAID_NAMES)} from answers;
+create temp view said as select number, annotation, updated_at, {", ".join(SAID_NAMES)} from answers;
 create temp table stale (number integer primary key, is_of_several integer);
 create temp view latest as
 select number, source, project, annotation, updated_at,
@@ -96,8 +124,8 @@ create temp view queues as
 select round, annotator_id, pair_id, kind, batch, position from hands where is_there;
 create temp view counted_now as
 with own as materialized (
-  select number, own.annotation, updated_at, pair_id, page, no_vote, is_elsewhere, round_said,
-    queue = '' as is_free,
+  select number, pair_id, page, no_vote, round_said, queue = '' as is_free,
+    queue = '' and is_elsewhere as is_outside,
     case when queue glob '[0-9]*/?*' then cast(queue as integer) else 0 end as in_round,
     substr(queue, instr(queue, '/') + 1) as in_hands,
     case when not is_of_several then state = 'deleted' else 'deleted' = (
@@ -112,40 +140,44 @@ asked as materialized (
   select own.*,
     case when in_round > 0 then (select kind from given where given.pair_id = own.pair_id
       and given.round = in_round and to_annotator_id = in_hands) end as kind_there,
-    case when is_free then not exists (select 1 from given
+    case when is_free and not is_outside then not exists (select 1 from given
       where given.pair_id = own.pair_id and to_annotator_id <> '') else 0 end as is_unasked,
-    case when in_round = 0 then (select given.rowid from given where given.pair_id = own.pair_id
-      and to_annotator_id = own.annotator_id and own.annotator_id <> '' order by round desc limit 1) end
-      as given_last
+    case when in_round = 0 and not is_outside then (select given.rowid from given
+      where given.pair_id = own.pair_id and to_annotator_id = own.annotator_id and own.annotator_id <> ''
+      order by round desc limit 1) end as given_last
   from own)
-select number, annotation, updated_at, asked.pair_id, asked.annotator_id, is_deleted,
-  case when is_unasked or is_free and is_elsewhere then round_said when in_round > 0 then in_round
+select number, asked.pair_id, asked.annotator_id, is_deleted,
+  case when is_unasked or is_outside then round_said when in_round > 0 then in_round
     else coalesce(given.round, round_said) end as round,
-  case when is_free and is_elsewhere then 'elsewhere' when is_unasked then ''
+  case when is_outside then 'elsewhere' when is_unasked then ''
     when in_round = 0 then coalesce(given.kind, 'unassigned') when kind_there is null then 'unassigned'
     when kind_there not in ('training', 'control') and asked.annotator_id not in ('', in_hands)
     then 'unassigned' else kind_there end as kind,
-  iif(in_round > 0, in_hands, asked.annotator_id) as owner,
+  case when in_round > 0 then in_hands when not is_outside then asked.annotator_id end as owner,
   iif(in_round > 0, kind_there, given.kind) as kind_there,
   no_vote in ('skipped', 'unread') as is_skipped,
-  not is_deleted and asked.pair_id <> '' and not (is_free and is_elsewhere)
+  not is_deleted and asked.pair_id <> '' and not is_outside
     and (page is null or no_vote in ('', 'skipped')) as stands
 from asked left join given on given.rowid = given_last;
 create temp view standing as
-select round, owner as annotator_id, own.pair_id, query_id, doc_id, iif(no_vote = '', label, '') as label,
-  is_skipped, duration_s as seconds, case when not exists (select 1 from given later
+select round, owner as annotator_id, own.pair_id, said.query_id, said.doc_id,
+  iif(no_vote = '', label, '') as label, is_skipped, duration_s as seconds,
+  case when not exists (select 1 from given later
       where later.annotator_id <> '' and later.annotator_id = own.owner and later.round = own.round
       and later.pair_id = own.pair_id) or exists (select 1 from queues where queues.pair_id = own.pair_id
       and queues.round = own.round and queues.annotator_id = own.owner) then kind_there end as kind
-from counted own join said using (number) where stands and not exists (select 1 from counted other
-  where other.pair_id = own.pair_id and other.round = own.round and other.owner = own.owner and other.stands
-  and (other.is_skipped, own.updated_at, own.annotation)
-    < (own.is_skipped, other.updated_at, other.annotation));
+from counted own join said using (number) where stands and not exists (
+  select 1 from counted other join versions using (number)
+  where other.pair_id = own.pair_id and other.kind <> 'elsewhere' and other.number <> own.number
+  and other.round = own.round and other.owner = own.owner and other.stands
+  and (other.is_skipped, said.updated_at, said.annotation)
+    < (own.is_skipped, versions.updated_at, versions.annotation));
 create temp view reported as
 select doc_id, count(*) as n_people, sum(n) as n_reports, group_concat(annotator_id, ', ') as people
 from (select doc_id, annotator_id, count(*) as n from standing where is_skipped group by 1, 2 order by 2)
 group by doc_id having n_people > 1 order by n_reports desc, doc_id;
 create temp view open_tasks as
 select * from queues where not exists (select 1 from counted where counted.pair_id = queues.pair_id
-  and counted.round = queues.round and counted.owner = queues.annotator_id and stands);
+  and counted.kind <> 'elsewhere' and counted.round = queues.round
+  and counted.owner = queues.annotator_id and stands);
 """

@@ -53,6 +53,7 @@ _REMEDY = (
 )
 _AT_ONCE = 20_000
 _values = itemgetter(*COLUMNS)
+_key_of, _state_of = (itemgetter(COLUMNS.index(name)) for name in ("annotation", "state"))
 _PLACES = ("source", "project", "annotation", "updated_at", "state", "seen_at")
 _SOURCE, _PROJECT, _KEY, _MOMENT, _STATE, _SEEN_AT = map(COLUMNS.index, _PLACES)
 
@@ -162,12 +163,12 @@ class Store:
         since, until: as of `missing`.
         """
         self.count()
-        place = f"instr(counted.annotation, '{BESIDE}')"
-        whole = f"iif({place}, substr(counted.annotation, 1, {place}), null)"
+        place = f"instr(annotation, '{BESIDE}')"
+        whole = f"iif({place}, substr(annotation, 1, {place}), null)"
         query = (
             f"select count(iif({place}, null, 1)) + count(distinct {whole}) from answers join counted "
             "using (number) where source = ? and project = ? and project <> '' and not is_deleted "
-            "and counted.updated_at >= ? and counted.updated_at < ?"
+            "and updated_at >= ? and updated_at < ?"
         )
         ((n,),) = self.database.select(query, [source, project, since, until])
         return int(n)
@@ -193,7 +194,7 @@ class Store:
                 number of a deleted project again.
         """
         numbers = None if tasks is None else json.dumps([task for task, _ in tasks])
-        of_tasks = "json_each(?) as looked_at cross join answers on task = looked_at.value"
+        of_tasks = "json_each(?) as looked_at cross join answers on task = looked_at.value and task <> ''"
         found = self.database.select(
             f"select distinct annotation, task, pair_id from {of_tasks if numbers else 'answers'} "
             "where project = ? and project <> '' and source = ?",
@@ -336,10 +337,12 @@ class Store:
             was_empty = not self.has_answers()  # then all that is there was seen here
             is_indexed_last = was_empty and len(chunk) == _AT_ONCE  # sorted once, not row by row
             if is_indexed_last:
-                db.execute("drop index answers_by_annotation")
+                db.execute("drop index versions_by_annotation")
             while chunk:
-                names = Counter(row[_KEY] for row in chunk)
-                known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
+                keys = list(map(_key_of, chunk))
+                names = set(keys)
+                several = Counter(keys).items() if len(names) < len(keys) else ()
+                known: dict[str, list[Version]] = {name: [] for name, n in several if n > 1}
                 again = seen.intersection(names) if was_empty else names
                 if again and is_indexed_last:
                     db.execute(BY_ANNOTATION)
@@ -353,7 +356,7 @@ class Store:
                         new.append(found)
                         if versions is not None:
                             insort(versions, version_of(found, next(numbers)))
-                counts.update(row[_STATE] for row in new)
+                counts.update(map(_state_of, new))
                 if unknown := sorted(counts.keys() - set(STATES)):
                     raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
                 keep_rows(db, new)
@@ -371,9 +374,8 @@ def _typed(parts: Sequence[Any]) -> Any:
         is_whole = len(kinds) == len(parts) and all(map(pa.types.is_integer, kinds))
         kind = pa.int64() if is_whole else pa.float64()
         return pa.chunked_array(part.cast(kind) for part in parts).to_numpy()
-    return pd.array(
-        pa.chunked_array([part.cast(pa.large_string()) for part in parts], pa.large_string()), dtype="str"
-    )
+    texts = pa.chunked_array([part.cast(pa.large_string()) for part in parts], pa.large_string())
+    return pd.array(texts.combine_chunks(), dtype="str")
 
 
 def is_record(path: Path) -> bool:

@@ -9,7 +9,6 @@ import pandas as pd
 
 from fire_toolkit.campaign.answers import Answers
 from fire_toolkit.campaign.ledger import DELETED, EVENTS
-from fire_toolkit.campaign.packed import packed_table
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
@@ -29,7 +28,6 @@ EDITED = "edited"
 NO_PAIR = "no_pair"
 _NO_VOTES = (TRAINING, CONTROL)
 _COUNTED = "counted join said using (number)"
-_SAID = "query_id, doc_id, id as number, label, flags, comment, origin, created_at, changed_at, duration_s"
 _IS_KNOWN = f"is_deleted or kind in {_NO_VOTES}"
 _AUTHOR = f"iif(annotator_id <> '' or {_IS_KNOWN}, annotator_id, '{NOBODY}' || id) as annotator_id"
 _WHY = f"iif(is_deleted, '{DELETED}', iif(kind in {_NO_VOTES}, kind, no_vote))"
@@ -98,9 +96,9 @@ def unanswered_pairs(store: Store, judged: pd.DataFrame, retired: Collection[str
     """
     store.count()
     query = (
-        "select pair_id from given own where to_annotator_id <> '' and kind not in (?, ?) and not exists "
-        "(select 1 from counted join said using (number) where counted.pair_id = own.pair_id "
-        "and no_vote = '' and not is_deleted and kind not in (?, ?)) "
+        "select pair_id from given own where to_annotator_id <> '' and kind not in (?, ?) and pair_id not in "
+        "(select counted.pair_id from counted join said using (number) "
+        "where no_vote = '' and not is_deleted and kind not in (?, ?)) "
         "and not exists (select 1 from open_tasks where open_tasks.pair_id = own.pair_id "
         "and kind not in (?, ?) and annotator_id not in (select value from json_each(?))) "
         "group by pair_id order by min(rowid)"
@@ -178,8 +176,8 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     """
     store.count()
     store.refuse_unread()
-    query = f"select {_SAID}, {_AUTHOR}, round, kind, controls, {_WHY} as reason from {_COUNTED}"
-    found = _answers(store, f"{query} where pair_id <> ''")
+    counted = "join counted using (number) where pair_id <> ''"
+    found = _answers(store, f"{_AUTHOR}, round, kind, {_WHY} as reason", counted)
     is_vote = found["reason"] == ""
     votes, others = Answers(found if is_vote.all() else found[is_vote]), Answers(found[~is_vote])
     del found
@@ -192,11 +190,26 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     return ImportResult(judgments, dropped, notes)
 
 
-def _answers(store: Store, query: str) -> Answers:
-    found = packed_table(store.database, query)
-    found = store.table(query) if found is None else found
+_SHOWN = {"pairs": PAIR, "meanings": ["label", "flags", "comment", "origin", "controls"]}
+_OF_EACH = "pairs, meanings, id as number, updated_at, created_at, changed_at, duration_s"
+
+
+def _answers(store: Store, columns: str, which: str) -> Answers:
+    """Return what versions of answers say, with further columns; which: what stands after `from versions`.
+
+    What they share is read once.
+    """
+    no_votes = "(select number as meaning, no_vote from meanings) on meaning = meanings"
+    found = store.table(f"select {_OF_EACH}, {columns} from versions join {no_votes} {which}")
+    for table, names in _SHOWN.items():
+        shared = store.table(f"select number, {', '.join(names)} from {table}")
+        places = pd.Index(shared["number"]).get_indexer(found.pop(table))
+        found = found.assign(**{name: shared[name].array.take(places) for name in names})
+    moment = found.pop("updated_at")
+    times = {name: found[name].astype("str").fillna(moment) for name in ("created_at", "changed_at")}
     numbers = {"number": "int64", "duration_s": "float64", "round": "int64"}
-    return Answers(found.astype({name: kind for name, kind in numbers.items() if name in found}))
+    kinds = {name: kind for name, kind in numbers.items() if name in found}
+    return Answers(found.assign(**times).astype(kinds))
 
 
 def _of_no_pair(store: Store) -> Dropped:
@@ -211,19 +224,21 @@ def _of_no_pair(store: Store) -> Dropped:
 
 def _earlier_versions(store: Store) -> Dropped:
     """Return the versions of answers that a later one has replaced, each once."""
-    query = (
-        f"select {_SAID}, annotator_id, controls, '{EDITED}' as reason, min(own.number) from answers own "
-        f"where pair_id <> '' and state not in {EVENTS} and annotation "
-        "in (select annotation from answers group by annotation having count(*) > 1) and exists "
-        "(select 1 from answers later where later.annotation = own.annotation "
-        "and later.updated_at > own.updated_at) group by annotation, updated_at"
+    which = (
+        "join (select number, annotator_id, pair_id, state from answers) using (number) where "
+        "(select count(*) from versions) > (select count(*) from counted) and annotation in "
+        "(select annotation from versions group by annotation having count(*) > 1) "
+        f"and pair_id <> '' and state not in {EVENTS} and exists (select 1 from versions later where "
+        "later.annotation = versions.annotation and later.updated_at > versions.updated_at) "
+        "group by annotation, updated_at"
     )
-    return dropped_answers(_answers(store, query))
+    columns = f"annotator_id, '{EDITED}' as reason, min(versions.number)"
+    return dropped_answers(_answers(store, columns, which))
 
 
 def _with_pages(judgments: pd.DataFrame, store: Store) -> pd.DataFrame:
     """Return judgments with the pages of several captions that they were given on, where there are any."""
-    if not store.database.select("select 1 from said where page <> '' limit 1"):
+    if not store.database.select("select 1 from meanings where page <> '' limit 1"):
         return judgments
     in_order = store.table(
         "select annotator_id, query_id, doc_id, page, page_position, duration_s as share_s, page_s "

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.campaign.ledger import ANSWERED, answer_text
-from fire_toolkit.campaign.said import KEPT, Kept, Version, read_said, row_as
+from fire_toolkit.campaign.said import Kept, Version, read_said, row_as
+from fire_toolkit.campaign.schema import KEPT, SAID_NAMES
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.campaign.votes import DELETED
@@ -175,9 +176,9 @@ def _said(labels: Labels, tool: str, values: Values, why: str, comment: str) -> 
     result = [{"from_name": RELEVANCE, "origin": "manual", "value": {"choices": list(meant)}}]
     beside = [{"from_name": COMMENT, "value": {"text": [words]}}] if words else []
     content = {"id": 0, "result": [*([] if is_skip or not meant else result), *beside]}
-    ((_, _, _, *columns, fault),) = read_said([""], [answer_text(content | {"was_cancelled": is_skip})])
+    (columns,) = read_said([""], [answer_text(content | {"was_cancelled": is_skip})])
     given = {"given": values, WHERE: tool} | ({COMMENT: words} if words else {})
-    return [answer_text(given), *columns[:6], fault]
+    return [answer_text(given), *columns[:6], columns[SAID_NAMES.index("fault")]]
 
 
 def _is_other(row: Kept, versions: Sequence[Version], *, is_round_known: bool) -> bool:

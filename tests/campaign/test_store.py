@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -23,10 +24,9 @@ from records import day, latest_answers, record_of, rows_of
 from examples import examples, some
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RESTORED
 from fire_toolkit.campaign.merging import merge_record
-from fire_toolkit.campaign.packed import packed_table
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store, read_ledger
-from fire_toolkit.campaign.views import _COUNTED, _SAID, _answers, record_to_judgments, seen_by_all
+from fire_toolkit.campaign.views import record_to_judgments, seen_by_all
 from fire_toolkit.campaign.votes import ImportResult
 from fire_toolkit.errors import FireError, FormatError, TableError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -106,17 +106,32 @@ def test_another_content_at_the_same_time_is_a_version_that_counts(path: Path, s
 def test_what_an_answer_says_is_read_whatever_characters_are_in_it(path: Path) -> None:
     add(path, row("a1", label="x\x1fy"), row("a2", pair_id="q|d2"))
     with Store(path) as store:
-        store.count()
-        assert _answers(store, f"select {_SAID} from {_COUNTED}")["label"].tolist() == ["x\x1fy", "relevant"]
-        assert packed_table(store.database, "values ('x\x1fy'), (null)") is None
+        assert store.table("select label from said")["label"].tolist() == ["x\x1fy", "relevant"]
+
+
+@pytest.mark.parametrize("crc32", [zlib.crc32, lambda text: 7], ids=["crc", "one number for all"])
+def test_what_versions_share_stands_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch, crc32: Callable[[bytes], int]
+) -> None:
+    monkeypatch.setattr("fire_toolkit.campaign.said.zlib.crc32", crc32)
+    rows = [row(f"a{n}", pair_id=f"q|d{n % 3}", label=("relevant", "irrelevant")[n % 2]) for n in range(12)]
+    for start in range(0, 12, 4):
+        add(path, *rows[start : start + 4])
+    assert read_ledger(path)[list(COLUMNS)].to_dict("records") == rows
+    with Store(path) as store:
+        counts = [
+            store.database.select(f"select count(*) from {table}")[0][0]
+            for table in ("origins", "people", "pairs", "meanings")
+        ]
+    assert counts == [1, 1, 3, 2]
 
 
 def test_many_answers_at_once_into_a_new_record_are_found_by_their_key_and_told_apart(path: Path) -> None:
     many = [row(f"a{number}") for number in range(20_001)]
     assert add(path, *many, many[3], row("a7", updated_at=day(2))) == ({ANSWERED: 20_001, EDITED: 1}, [])
     with Store(path) as store:
-        plan = store.table("explain query plan select * from answers where annotation = 'a7'")["detail"]
-        assert "answers_by_annotation" in plan.item()
+        plan = store.table("explain query plan select number from answers where annotation = 'a7'")["detail"]
+        assert "versions_by_annotation" in plan.item()
         assert [each.state for each in store.versions(["a7"])["a7"]] == [ANSWERED, EDITED]
 
 
@@ -227,7 +242,7 @@ def changed(path: Path, statement: str) -> None:
 
 def test_a_record_of_another_schema_or_of_something_else_is_refused(path: Path) -> None:
     changed(path, "create table films (title)")
-    refused("written in schema 0, expected 7", read_ledger, path)
+    refused("written in schema 0, expected 8", read_ledger, path)
 
 
 def test_what_was_done_on_the_page_is_kept_in_its_order_and_damage_named(path: Path) -> None:
@@ -331,8 +346,11 @@ def test_where_the_disk_is_full_what_counts_is_counted_in_memory(path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("update answers set label = 'irrelevant' where number = 1", "answer 1 is not the one that was kept"),
-        ("update answers set round_said = 2 where number = 1", "answer 1 is not the one that was kept"),
+        (
+            "update meanings set label = 'irrelevant' where number = 1",
+            "answer 1 is not the one that was kept",
+        ),
+        ("update versions set pairs = 2 where number = 1", "answer 1 is not the one that was kept"),
         ("update counted set stands = 0", "other answers are kept as those that count"),
         ("delete from counted where number = 2", "other answers are kept as those that count"),
     ],
