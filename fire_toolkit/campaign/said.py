@@ -92,8 +92,14 @@ def _given(answer: str) -> Any:
     return given, bool(content.get("was_cancelled"))
 
 
-def keep_rows(db: sqlite3.Connection, rows: Sequence[Kept]) -> None:
-    """Add rows behind all that are there, with what each says, which is read where a row has it not."""
+Numbers = dict[str, dict[Kept, int]]  # of a table of what rows share: of each value
+
+
+def keep_rows(db: sqlite3.Connection, rows: Sequence[Kept], known: Numbers | None = None) -> None:
+    """Add rows behind all that are there, with what each says, which is read where a row has it not.
+
+    known: all that rows share so far, where that is known; what is new is added to it.
+    """
     if not rows:
         return
     last, before = db.execute(_LAST).fetchone() or (0, b"")
@@ -104,9 +110,12 @@ def keep_rows(db: sqlite3.Connection, rows: Sequence[Kept]) -> None:
     distinct = [_Distinct(values) for values in shared]
     hashes = _hashes(own, distinct)
     numbers = range(last + 1, last + 1 + len(rows))
-    places = (each.of_rows(_numbers(db, table, each)) for table, each in zip(SHARED, distinct, strict=True))
+    places = (
+        each.of_rows(_numbers(db, table, each, known)) for table, each in zip(SHARED, distinct, strict=True)
+    )
     db.executemany(_INSERT, zip(numbers, *own, *places, hashes, strict=True))
-    seen = _seen((row[_SEEN_AT], row[_SOURCE]) for row in rows)
+    origins = (dict(zip(NAMES["origins"], value, strict=True)) for value in distinct[0].values)
+    seen = _seen((origin["seen_at"], origin["source"]) for origin in origins)
     batch = [numbers[-1], *seen, batch_sha256(before, hashes)]
     db.execute("insert into batches values (?, ?, ?, ?)", batch)
 
@@ -146,22 +155,28 @@ def hashes_of(kept: Sequence[Kept]) -> list[bytes]:
     return _hashes(own, list(map(_Distinct, shared)))
 
 
-def _numbers(db: sqlite3.Connection, table: str, column: _Distinct) -> list[int]:
+def _numbers(db: sqlite3.Connection, table: str, column: _Distinct, whole: Numbers | None) -> list[int]:
     """Return the number of each value in a table of what rows share; new ones are added to it."""
+    texts = zip(column.values, column.texts, strict=True)
+    keys = {value: zlib.crc32(text.encode("utf-8", "surrogatepass")) for value, text in texts}
+    if whole is None:
+        there = db.execute(
+            f"select {', '.join(NAMES[table])}, number from json_each(?) as wanted cross join {table} "
+            "on crc = wanted.value",
+            [json.dumps(list(keys.values()))],
+        )
+        known = {tuple(value): number for *value, number in there}
+    else:
+        known = whole.setdefault(table, {})
     ((last,),) = db.execute(f"select ifnull(max(number), 0) from {table}").fetchall()
-    keys = [zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in column.texts]
-    there = db.execute(
-        f"select number, {', '.join(NAMES[table])} from json_each(?) as wanted cross join {table} "
-        "on crc = wanted.value",
-        [json.dumps(keys if last else [])],
-    )
-    known = {tuple(value): number for number, *value in there}
-    new = [each for each in zip(keys, column.values, strict=True) if each[1] not in known]
+    new = {
+        value: last + n for n, value in enumerate((value for value in keys if value not in known), start=1)
+    }
     marks = ", ".join("?" * len(NAMES[table]))
-    added = ((number, key, *value) for number, (key, value) in enumerate(new, start=last + 1))
+    added = ((number, keys[value], *value) for value, number in new.items())
     db.executemany(f"insert into {table} values (?, ?, {marks})", added)
-    known |= {value: number for number, (_, value) in enumerate(new, start=last + 1)}
-    return [known[value] for value in column.values]
+    known.update(new)
+    return [known[value] for value in keys]
 
 
 def _seen(rows: Iterable[tuple[str, str]]) -> tuple[str, str]:

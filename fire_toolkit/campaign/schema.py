@@ -39,7 +39,10 @@ def _names(columns: str) -> tuple[str, ...]:
 
 OWN = _names(_OWN)
 NAMES = {table: _names(columns) for table, columns in SHARED.items()}
-BY_ANNOTATION = "create index versions_by_annotation on versions (annotation)"
+# Indexes that are sorted at once where very many answers are the first.
+LATE = {"versions_by_annotation": "create index versions_by_annotation on versions (annotation)"} | {
+    f"{table}_by_crc": f"create index {table}_by_crc on {table} (crc)" for table in SHARED
+}
 _MADE_OF = {"answer": "ifnull(versions.answer, meanings.answer)"} | {
     name: f"ifnull(versions.{name}, updated_at)" for name in ("created_at", "changed_at")
 }
@@ -49,7 +52,6 @@ KEPT = (*COLUMNS, *SAID_NAMES)
 # crc: of a value's text, by which it is found.
 _SHARED = "".join(
     f"create table {table} (number integer primary key, crc integer not null, {columns});\n"
-    f"create index {table}_by_crc on {table} (crc);\n"
     for table, columns in SHARED.items()
 )
 # answers: every version with all that it says. batches: answers that came in at once, up to that number: the
@@ -60,7 +62,7 @@ create table versions (
   number integer primary key, {_OWN}, {", ".join(f"{table} integer not null" for table in SHARED)},
   sha256 blob not null
 );
-{BY_ANNOTATION};
+{"; ".join(LATE.values())};
 create index versions_by_task on versions (task) where task <> '';
 create view answers as select versions.number,
   {", ".join(f"{_MADE_OF[name]} as {name}" if name in _MADE_OF else name for name in KEPT)}, sha256

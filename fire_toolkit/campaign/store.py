@@ -10,6 +10,7 @@ wrong. A row of `page` is what somebody did on our own page, kept before the pag
 from __future__ import annotations
 
 import json
+import sqlite3
 from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,8 +35,8 @@ from fire_toolkit.campaign.ledger import (
     after,
 )
 from fire_toolkit.campaign.page_json import BESIDE
-from fire_toolkit.campaign.said import Kept, Version, check_rows, keep_rows, row_as, version_of
-from fire_toolkit.campaign.schema import BY_ANNOTATION, SCHEMA, VERSION, VIEWS
+from fire_toolkit.campaign.said import Kept, Numbers, Version, check_rows, keep_rows, row_as, version_of
+from fire_toolkit.campaign.schema import LATE, SCHEMA, VERSION, VIEWS
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
 from fire_toolkit.resolution.judgments import just_after
@@ -335,9 +336,11 @@ class Store:
         counts, seen, numbers = Counter[str](), set[str](), count(1 << 40)
         with self.database.transaction() as db:
             was_empty = not self.has_answers()  # then all that is there was seen here
+            shared: Numbers | None = {} if was_empty else None
             is_indexed_last = was_empty and len(chunk) == _AT_ONCE  # sorted once, not row by row
             if is_indexed_last:
-                db.execute("drop index versions_by_annotation")
+                for name in LATE:
+                    db.execute(f"drop index {name}")
             while chunk:
                 keys = list(map(_key_of, chunk))
                 names = set(keys)
@@ -345,7 +348,7 @@ class Store:
                 known: dict[str, list[Version]] = {name: [] for name, n in several if n > 1}
                 again = seen.intersection(names) if was_empty else names
                 if again and is_indexed_last:
-                    db.execute(BY_ANNOTATION)
+                    _make_indexes(db)
                     is_indexed_last = False
                 known |= self.versions(again) if again else {}
                 seen.update(names if was_empty else ())
@@ -359,12 +362,17 @@ class Store:
                 counts.update(map(_state_of, new))
                 if unknown := sorted(counts.keys() - set(STATES)):
                     raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
-                keep_rows(db, new)
+                keep_rows(db, new, shared)
                 chunk = list(islice(rows, _AT_ONCE))
             if is_indexed_last:
-                db.execute(BY_ANNOTATION)
+                _make_indexes(db)
         for state, n in counts.items():
             self.counts[state] += n
+
+
+def _make_indexes(db: sqlite3.Connection) -> None:
+    for statement in LATE.values():
+        db.execute(statement)
 
 
 def _typed(parts: Sequence[Any]) -> Any:
