@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from fire_toolkit.campaign.answer_types import ROW, UNDECODED, Row
 from fire_toolkit.campaign.answers import UNREAD, Fault, answer_columns
 from fire_toolkit.campaign.ledger import COLUMNS, EVENTS
-from fire_toolkit.campaign.schema import KEPT, NAMES, OWN, SAID_NAMES, SHARED
+from fire_toolkit.campaign.schema import KEPT, LATE, NAMES, OWN, SAID_NAMES, SHARED
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.judgments import utc_time
@@ -84,6 +84,20 @@ def version_of(row: Kept, number: int) -> Version:
     return Version(row[_MOMENT], row[_STATE] in EVENTS, row[_SEEN_AT], number, *own, *told)
 
 
+def versions_of(database: Database, annotations: Iterable[str]) -> dict[str, list[Version]]:
+    """Return what is there of answers, of each the last word last."""
+    found: dict[str, list[Version]] = {}
+    rows = database.select(
+        f"select annotation, updated_at, state in {EVENTS}, seen_at, {', '.join(Version._fields[3:])} "
+        "from json_each(?) as wanted cross join answers on annotation = wanted.value "
+        "order by 1, 2, 3, 4, 5",
+        [json.dumps(list(set(annotations)))],
+    )
+    for annotation, *version in rows:
+        found.setdefault(annotation, []).append(Version(*version))
+    return found
+
+
 def _given(answer: str) -> Any:
     content = json.loads(answer)
     result = content.get("result")
@@ -118,6 +132,18 @@ def keep_rows(db: sqlite3.Connection, rows: Sequence[Kept], known: Numbers | Non
     seen = _seen((origin["seen_at"], origin["source"]) for origin in origins)
     batch = [numbers[-1], *seen, batch_sha256(before, hashes)]
     db.execute("insert into batches values (?, ?, ?, ?)", batch)
+
+
+def drop_indexes(db: sqlite3.Connection) -> None:
+    """Take away the indexes that are sorted at once behind very many rows."""
+    for name in LATE:
+        db.execute(f"drop index {name}")
+
+
+def make_indexes(db: sqlite3.Connection) -> None:
+    """Make the indexes that `drop_indexes` took away."""
+    for statement in LATE.values():
+        db.execute(statement)
 
 
 class _Distinct:

@@ -10,7 +10,6 @@ wrong. A row of `page` is what somebody did on our own page, kept before the pag
 from __future__ import annotations
 
 import json
-import sqlite3
 from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,8 +34,19 @@ from fire_toolkit.campaign.ledger import (
     after,
 )
 from fire_toolkit.campaign.page_json import BESIDE
-from fire_toolkit.campaign.said import Kept, Numbers, Version, check_rows, keep_rows, row_as, version_of
-from fire_toolkit.campaign.schema import LATE, SCHEMA, VERSION, VIEWS
+from fire_toolkit.campaign.said import (
+    Kept,
+    Numbers,
+    Version,
+    check_rows,
+    drop_indexes,
+    keep_rows,
+    make_indexes,
+    row_as,
+    version_of,
+    versions_of,
+)
+from fire_toolkit.campaign.schema import SCHEMA, VERSION, VIEWS
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
 from fire_toolkit.resolution.judgments import just_after
@@ -147,16 +157,7 @@ class Store:
 
     def versions(self, annotations: Iterable[str]) -> dict[str, list[Version]]:
         """Return what is there of answers, of each the last word last."""
-        found: dict[str, list[Version]] = {}
-        rows = self.database.select(
-            f"select annotation, updated_at, state in {EVENTS}, seen_at, {', '.join(Version._fields[3:])} "
-            "from json_each(?) as wanted cross join answers on annotation = wanted.value "
-            "order by 1, 2, 3, 4, 5",
-            [json.dumps(list(set(annotations)))],
-        )
-        for annotation, *version in rows:
-            found.setdefault(annotation, []).append(Version(*version))
-        return found
+        return versions_of(self.database, annotations)
 
     def n_there(self, source: str, project: str, *, since: str = "", until: str = "~") -> int:
         """Return how many answers of a project, skips too, are there; of a page of several captions one.
@@ -339,16 +340,13 @@ class Store:
             shared: Numbers | None = {} if was_empty else None
             is_indexed_last = was_empty and len(chunk) == _AT_ONCE  # sorted once, not row by row
             if is_indexed_last:
-                for name in LATE:
-                    db.execute(f"drop index {name}")
+                drop_indexes(db)
             while chunk:
-                keys = list(map(_key_of, chunk))
-                names = set(keys)
-                several = Counter(keys).items() if len(names) < len(keys) else ()
-                known: dict[str, list[Version]] = {name: [] for name, n in several if n > 1}
+                names = Counter(map(_key_of, chunk))
+                known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
                 again = seen.intersection(names) if was_empty else names
                 if again and is_indexed_last:
-                    _make_indexes(db)
+                    make_indexes(db)
                     is_indexed_last = False
                 known |= self.versions(again) if again else {}
                 seen.update(names if was_empty else ())
@@ -365,14 +363,8 @@ class Store:
                 keep_rows(db, new, shared)
                 chunk = list(islice(rows, _AT_ONCE))
             if is_indexed_last:
-                _make_indexes(db)
-        for state, n in counts.items():
-            self.counts[state] += n
-
-
-def _make_indexes(db: sqlite3.Connection) -> None:
-    for statement in LATE.values():
-        db.execute(statement)
+                make_indexes(db)
+        self.counts = {state: n + counts[state] for state, n in self.counts.items()}
 
 
 def _typed(parts: Sequence[Any]) -> Any:
