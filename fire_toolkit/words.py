@@ -1,7 +1,7 @@
 """Words for numbers of things, in notes, messages and texts; and the texts that come with the package."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -35,26 +35,3 @@ def numbers_of(counts: Mapping[str, int]) -> str:
         '3 new, 1,200 rejected'
     """
     return ", ".join(f"{n:,} {what}" for what, n in counts.items())
-
-
-def first_three(words: Sequence[str]) -> str:
-    """Return the first three texts, and a sign where there are more.
-
-    Examples:
-        >>> first_three(["a", "b"]), first_three(["a", "b", "c", "d"])
-        ('a; b', 'a; b; c; …')
-    """
-    return "; ".join([*words[:3], *(["…"] if len(words) > 3 else [])])
-
-
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of a formula
-
-
-def inert(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: behind an apostrophe where one would.
-
-    Examples:
-        >>> inert("=cmd|' /C calc'!A0"), inert("no dog")
-        ("'=cmd|' /C calc'!A0", 'no dog')
-    """
-    return f"'{text}" if text.startswith(FORMULAS) else text

@@ -25,11 +25,11 @@ from fire_toolkit.resolution.judgments import latest_judgments, latest_round
 from fire_toolkit.results import Result
 from fire_toolkit.tables import ALONE, DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
 from fire_toolkit.tables.columns import codes_of, listed, packed_codes
-from fire_toolkit.words import inert
 
 DUPLICATE = "duplicate"
 _MOST_WITHOUT_LABEL = 0.1
 _ANSWERED = "answered: "
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of a formula
 
 DELETED = "deleted-"
 DROPPED_ORDER = ("query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail")
@@ -241,3 +241,13 @@ def notes_of_votes(judgments: pd.DataFrame, dropped: pd.DataFrame, guideline: Gu
             "project's page was made by hand, export it with that name, or read it with --columns and --label"
         )
     return tuple(found)
+
+
+def inert(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula: behind an apostrophe where one would.
+
+    Examples:
+        >>> inert("=cmd|' /C calc'!A0"), inert("no dog")
+        ("'=cmd|' /C calc'!A0", 'no dog')
+    """
+    return f"'{text}" if text.startswith(FORMULAS) else text

@@ -60,11 +60,10 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.doctor import UNSEEN, reach_items, refuse_hidden, refuse_unshowable
-from fire_toolkit.labelstudio.push import Plan, counts_of
+from fire_toolkit.labelstudio.push import Plan, counts_of, first_three
 from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import Tasks, check_pool, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
-from fire_toolkit.words import first_three
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of
 from fire_toolkit.workspace.rounds import given_by_round, handed_out, tasks_file

@@ -10,12 +10,12 @@ import pandas as pd
 
 from fire_toolkit.campaign.ledger import ANSWERED, answer_text
 from fire_toolkit.campaign.tasks import REFERENCE_URL, pair_id, split_pair_id
+from fire_toolkit.campaign.votes import FORMULAS, inert
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
 from fire_toolkit.guidelines.model import CAPTION, COMMENT, FLAGS, REFERENCE, RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables import Tasks
-from fire_toolkit.words import FORMULAS, inert
 
 LABEL, PAIR = "label", "pair_id"
 MARK = "audit"  # the column of an audit's sheet that says of which draw it is

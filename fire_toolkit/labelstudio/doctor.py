@@ -23,10 +23,10 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Browser
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, queue_sizes, remedy
-from fire_toolkit.labelstudio.push import Plan
+from fire_toolkit.labelstudio.push import Plan, first_three
 from fire_toolkit.media.links import answered, ask_link, open_links, reach_media
 from fire_toolkit.media.places import is_address, is_showable
-from fire_toolkit.words import first_three, n_of
+from fire_toolkit.words import n_of
 from fire_toolkit.workspace.database import STORE
 
 UNSEEN = "annotators would see nothing (push with --check-media 0 where they can see more than this machine)"

@@ -16,7 +16,7 @@ from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
 from fire_toolkit.labelstudio.places import GUARDED, Place, check_config, own_projects, project_settings
-from fire_toolkit.words import first_three, n_of
+from fire_toolkit.words import n_of
 
 BATCH_SIZE = 1000
 _MANY = 50_000  # tasks in a project: the server walks through them at each import
@@ -346,3 +346,13 @@ class Push:
             report(len(batch))
         times = Counter(map(key_of, self._api.tasks_with_keys(plan.project, list(doubtful))))
         return {key: n for key, n in times.items() if n > 1}
+
+
+def first_three(words: Sequence[str]) -> str:
+    """Return the first three texts, and a sign where there are more.
+
+    Examples:
+        >>> first_three(["a", "b"]), first_three(["a", "b", "c", "d"])
+        ('a; b', 'a; b; c; …')
+    """
+    return "; ".join([*words[:3], *(["…"] if len(words) > 3 else [])])
