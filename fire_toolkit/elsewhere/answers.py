@@ -36,6 +36,7 @@ from fire_toolkit.elsewhere.values import (
     author_of,
     chosen_texts,
     controls_in,
+    distinct_rows,
     find_columns,
     joined,
     kind_of,
@@ -46,7 +47,6 @@ from fire_toolkit.elsewhere.values import (
     time_of,
 )
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.tables.columns import first_of_each, packed_codes
 from fire_toolkit.tables.ids import is_id, spelling_of
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
@@ -274,7 +274,7 @@ class _Rows:
             return Column(np.zeros(len(self._table), dtype=np.int64), [read(value)])
         names, combine = self._at[role]
         columns = [self._table[name] for name in names]
-        codes, rows = first_of_each(packed_codes(list(map(_codes, columns))))
+        codes, rows = distinct_rows(list(map(_codes, columns)))
         found, parts = [], zip(*(values.iloc[rows].tolist() for values in columns), strict=True)
         for row, values in zip(rows.tolist(), parts, strict=True):
             try:

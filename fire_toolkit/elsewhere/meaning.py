@@ -11,8 +11,9 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, SKIP, TOOLS, FoundFile
+from fire_toolkit.elsewhere.values import distinct_rows
 from fire_toolkit.errors import UsageError
-from fire_toolkit.tables.columns import PAIR, codes_of, first_of_each, packed_codes
+from fire_toolkit.tables.columns import PAIR, codes_of
 
 _SHOWN = 5
 NO_VOTE = "no vote"
@@ -116,7 +117,7 @@ def understand(
     answers = pd.concat(parts, ignore_index=True)
     by_label, unmapped, used, is_vote = _meant(answers, labels)
     people = answers["worker"].where(answers["worker"] != "", "#" + answers["path"] + "#" + answers["key"])
-    pair, first = first_of_each(packed_codes([codes_of(answers[name]) for name in PAIR]))
+    pair, first = distinct_rows([codes_of(answers[name]) for name in PAIR])
     votes = pd.DataFrame({"pair": pair, "person": codes_of(people)})[is_vote].drop_duplicates()
     n_votes = np.bincount(votes["pair"], minlength=len(first))
     is_odd = {role: ~answers[f"{role}_id"].isin(ids) for role, ids in known.items() if ids is not None}
@@ -160,7 +161,7 @@ def _meant(
 ) -> tuple[dict[str, Counter[str]], Counter[str], set[str], Bools]:
     """Return label → what was said → answers; values without a label; all values; what is a vote."""
     names = ["values", "tool", "why"]
-    code, first = first_of_each(packed_codes([codes_of(answers[name]) for name in names]))
+    code, first = distinct_rows([codes_of(answers[name]) for name in names])
     counts = np.bincount(code, minlength=len(first)).tolist()
     distinct = list(answers[names].iloc[first].itertuples(index=False, name=None))
     is_vote, by_label = np.zeros(len(first), dtype=bool), dict[str, Counter[str]]()

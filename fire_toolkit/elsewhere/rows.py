@@ -20,9 +20,10 @@ from fire_toolkit.campaign.votes import DELETED
 from fire_toolkit.elsewhere.answers import BY_FILE
 from fire_toolkit.elsewhere.meaning import Labels, Values
 from fire_toolkit.elsewhere.tables import SKIP, FoundFile
+from fire_toolkit.elsewhere.values import distinct_rows
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
-from fire_toolkit.tables.columns import PAIR, codes_of, first_of_each, listed, packed_codes
+from fire_toolkit.tables.columns import PAIR, codes_of, listed, packed_codes
 
 PEOPLE_KEY = "people.key"  # of pseudonyms, in a workspace's private folder
 SOURCES = BY_TABLE, BY_SERVER = ("table", "labelstudio")  # whose people are told apart, where nobody names it
@@ -110,7 +111,7 @@ def _columns(
     source = f"{file.tool} of one person" if file.roles.get("annotator") == BY_FILE else Path(file.path).name
     names, pairs, keys = _keys(answers, name_of)
     codes = [codes_of(answers[name]) for name in ("values", "why", "comment")]
-    code, first = first_of_each(packed_codes(codes))
+    code, first = distinct_rows(codes)
     distinct = answers[["values", "why", "comment"]].iloc[first]
     said = [_said(labels, file.tool, *each) for each in distinct.itertuples(index=False, name=None)]
     answer, label, no_vote, flags, comment, origin, controls, fault = (
@@ -156,7 +157,7 @@ def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[st
     names = np.fromiter((who and name_of(who) for who in workers), dtype=object, count=len(workers))[person]
     is_nobody = (answers["worker"] == "").to_numpy()
     names[is_nobody] = [f"{DELETED}{number}" for number in answers["number"][is_nobody]]
-    pair, first = first_of_each(packed_codes([codes_of(answers[name]) for name in PAIR]))
+    pair, first = distinct_rows([codes_of(answers[name]) for name in PAIR])
     distinct = listed(pair_ids(*(answers[name].iloc[first] for name in PAIR)))
     pairs = np.fromiter(distinct, dtype=object, count=len(distinct))[pair].tolist()
     given = pd.Series(packed_codes([codes_of(pd.Series(names)), pair]))

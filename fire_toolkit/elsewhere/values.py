@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from fire_toolkit.arrays import Bools, Ints
 from fire_toolkit.errors import FormatError
 from fire_toolkit.resolution.judgments import describe_bad_time, utc_time
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.tables.columns import first_of_each, packed_codes
+from fire_toolkit.tables.columns import packed_codes
 
 _VALUES = ("choices", "rating", "number", "text", "taxonomy", "datetime")  # of Label Studio's controls
 _NOTHING = ("", "false", "0", "none", "null", "nan")
@@ -50,9 +51,20 @@ class Column(NamedTuple):
         return int(np.array([bool(is_so(each)) for each in self.distinct], dtype=bool)[self.codes].sum())
 
 
+def distinct_rows(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Return a number from 0 for each row by its keys, in the order of appearance, and where each is first.
+
+    Examples:
+        >>> distinct_rows([np.array([7, 2, 7]), np.array([0, 0, 0])])
+        (array([0, 1, 0]), array([0, 1]))
+    """
+    numbers = pd.factorize(packed_codes(keys))[0]
+    return numbers, np.flatnonzero(~pd.Series(numbers).duplicated().to_numpy())
+
+
 def joined(make: Callable[..., Any], *columns: Column) -> Column:
     """Return what is made of the values of columns, of equal ones once."""
-    codes, rows = first_of_each(packed_codes([column.codes for column in columns]))
+    codes, rows = distinct_rows([column.codes for column in columns])
     values = ([column.distinct[code] for code in column.codes[rows].tolist()] for column in columns)
     return Column(codes, list(map(make, *values)))
 

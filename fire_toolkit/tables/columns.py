@@ -73,17 +73,6 @@ def packed_codes(keys: Sequence[npt.NDArray[Any]]) -> Ints:
     return packed
 
 
-def first_of_each(codes: Ints) -> tuple[Ints, Ints]:
-    """Return a number from 0 for each code, in the order of appearance, and where each number stands first.
-
-    Examples:
-        >>> first_of_each(np.array([7, 2, 7]))
-        (array([0, 1, 0]), array([0, 1]))
-    """
-    places = pd.factorize(codes)[0]
-    return places, np.flatnonzero(~pd.Series(places).duplicated().to_numpy())
-
-
 def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
     """Return for each row of `pairs` the row of `among` with the same query_id and doc_id, -1 where none is.
 

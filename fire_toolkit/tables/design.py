@@ -22,7 +22,6 @@ OPEN = -1
 DEPTHS = (1, 5, 10)  # the k of the C@k that `until-confirmed` is to settle
 RRF = 60  # the constant of reciprocal rank fusion, as published
 
-
 # The votes that make a label by each class; the last of them is the label.
 _MAKING = {SINGLE: "[01]", DOUBLED: "00|11|[01]{3}", VERIFY: "0|11|10[01]", RECHECK: "(?!)", "": "(?!)"}
 
@@ -80,7 +79,6 @@ def labels_by_design(table: pd.DataFrame) -> Ints:
 
 def kinds_of_votes(table: pd.DataFrame) -> tuple[Ints, list[tuple[str, str]]]:
     """Return the code of each row's class and votes, and the class and votes of each code."""
-    both = table["design_class"].fillna("") + ":" + table["design_votes"].fillna("")
-    codes, kinds = pd.factorize(both)
-    parts = (kind.partition(":") for kind in kinds)
-    return np.asarray(codes, dtype=np.int64), [(name, votes) for name, _, votes in parts]
+    codes, kinds = pd.factorize(table["design_class"].fillna("") + ":" + table["design_votes"].fillna(""))
+    parts = (kind.split(":", 1) for kind in kinds)
+    return np.asarray(codes, dtype=np.int64), [(name, votes) for name, votes in parts]
