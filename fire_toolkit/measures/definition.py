@@ -62,7 +62,7 @@ class Definition(Shown):
         per_query: from a JudgedRanking, and `k` and the parameters by name, to a float64 for each query.
         cutoff: whether the name takes `@k`.
         is_linear: whether `per_query` also takes a ranking with ties, and then gives its mean over all
-            orders of tied docs, see `reading`.
+            orders of tied docs: it weighs each of `ranking.found` by its weight, see `Places`.
         variant: what stands after `/` in the name.
         unit: `share` lies in [0, 1] and is printed times 100; `rank` is 1-based; `gain` is a sum of grades;
             `count` is a number of docs.

@@ -46,7 +46,7 @@ def qrels() -> Qrels:
     random = np.random.default_rng(2)
     pairs = [
         (q, d, int(random.integers(-1, 3)))
-        for q in [*QUERIES[:-1], "q9"]
+        for q in [*QUERIES[1:-1], "q9"]  # extra queries stand in the first part and the last
         for d in random.choice(DOCS, 6, False)
     ]
     return check_qrels(pd.DataFrame(pairs, columns=["query_id", "doc_id", "relevance"]))
