@@ -258,7 +258,7 @@ def texts() -> list[Target]:
 
     from fire_toolkit.formats.runs.axis_ids import read_ids
     from fire_toolkit.formats.runs.reader import read_mask
-    from fire_toolkit.formats.tables.fire_release import read_fire_release
+    from fire_toolkit.formats.tables.fire_release import read_about, read_fire_release
     from fire_toolkit.formats.tables.tifa import read_answers, read_questions
     from fire_toolkit.tables import check_queries
 
@@ -278,6 +278,7 @@ def texts() -> list[Target]:
         of("answers.json", json.dumps(answers), read_answers),
         of("answers.csv", "query_id,doc_id,question,answer\nq,d,is it?,yes\n", read_answers),
         of("release.json", release, read_fire_release, known),
+        of("about.json", '{"version": "1", "datasets": []}', read_about),
         *(of(f"ids {n}", content, read_ids, "query_id", path="ids") for n, content in enumerate(ids)),
         of("mask", MASK, read_mask),
     ]

@@ -200,10 +200,12 @@ def _answers(store: Store, columns: str, which: str) -> Answers:
     What they share is read once.
     """
     no_votes = "(select number as meaning, no_vote from meanings) on meaning = meanings"
-    found = store.table(f"select {_OF_EACH}, {columns} from versions join {no_votes} {which}")
+    found = store.table(f"select {_OF_EACH}, {columns} from versions left join {no_votes} {which}")
     for table, names in _SHOWN.items():
         shared = store.table(f"select number, {', '.join(names)} from {table}")
         places = pd.Index(shared["number"]).get_indexer(found.pop(table))
+        if (places < 0).any():
+            raise store.database.damaged(f"{table} of answers are gone")
         found = found.assign(**{name: shared[name].array.take(places) for name in names})
     moment = found.pop("updated_at")
     times = {name: found[name].astype("str").fillna(moment) for name in ("created_at", "changed_at")}

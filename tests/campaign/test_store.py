@@ -364,6 +364,16 @@ def test_what_is_said_and_counts_cannot_change_alone(path: Path, change: str, wo
         store.check()
 
 
+@pytest.mark.parametrize("table", ["pairs", "meanings"])
+def test_no_judgment_is_made_where_what_answers_share_is_gone(path: Path, table: str) -> None:
+    add(path, row("a1"), row("a2"))
+    with Store(path) as store:
+        store.count()
+    changed(path, f"delete from {table} where number = 1")
+    with Store(path) as store, pytest.raises(FormatError, match=f"damaged: {table} of answers are gone"):
+        record_to_judgments(store, guideline=GUIDELINE)
+
+
 def test_an_unknown_state_is_refused(path: Path) -> None:
     with Store(path) as store, pytest.raises(TableError, match="state lost, expected answered"):
         store.add_rows([row("a1"), row("a2", state="lost")])
