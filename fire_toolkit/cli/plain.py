@@ -1,9 +1,9 @@
 """A function as a command: its parameters as options, as its signature and its docstring say.
 
-`plain_command` is of a function that serves, sends or manages accounts, `group_of` of a module of such
-functions; `frame` makes commands of functions that take and return tables. A parameter `as_json` is
-`--format text|json`, `output_format` the format of a table; one whose type is a dataclass stands for an
-option for each of its fields. The number that the function returns is the exit code.
+`plain_command` makes the command of any function, `group_of` that of a module of functions; where one takes
+and returns tables, `frame` says what becomes of the result. A parameter `as_json` is `--format text|json`,
+`output_format` the format of a table; one whose type is a dataclass stands for an option for each of its
+fields. The number that the function returns is the exit code.
 """
 
 from __future__ import annotations
