@@ -166,6 +166,7 @@ def numbers_of(texts: Any, kind: Literal["int", "float"]) -> tuple[npt.NDArray[A
         kind: whether they are to be whole numbers.
     """
     texts = compute.ascii_trim_whitespace(texts)
+    texts = compute.if_else(compute.not_equal(texts, ""), texts, None)
     try:
         numbers = texts.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -180,5 +181,4 @@ def numbers_of(texts: Any, kind: Literal["int", "float"]) -> tuple[npt.NDArray[A
 
 def _as_text(value: Any) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
-    text = str(int(plain) if isinstance(plain, bool) else plain)
-    return text.encode(errors="replace").decode()
+    return str(int(plain) if isinstance(plain, bool) else plain).encode(errors="replace").decode()
