@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -48,10 +49,22 @@ def rows_of(rows: Iterable[Mapping[str, str]] = ()) -> pd.DataFrame:
     return pd.DataFrame(list(rows), columns=list(COLUMNS), dtype="str")
 
 
-def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) -> Store:
-    """Return a new record that holds rounds, and rows of answers as they are."""
+def _new_folder() -> Path:
     root = Path(_FOLDER.name) / str(next(_numbers))
     root.mkdir()
+    return root
+
+
+def copy_of(record: Path) -> Path:
+    """Return a new workspace with a copy of a closed record."""
+    root = _new_folder()
+    shutil.copy(record, root / STORE)
+    return root
+
+
+def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) -> Store:
+    """Return a new record that holds rounds, and rows of answers as they are."""
+    root = _new_folder()
     for entry in rounds:
         write_round(root, entry)
     store = Store(root / STORE)

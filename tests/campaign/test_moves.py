@@ -1,5 +1,7 @@
 """Tasks that change hands: none is lost, nobody has one twice, and no control stands out."""
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -7,12 +9,12 @@ import pytest
 from campaigns import round_of, tasks_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from records import moved_round, record_of
+from records import copy_of, moved_round, record_of
 
 from examples import examples, seeds
 from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING, Assignments, check_assignments
-from fire_toolkit.campaign.records import add_moves, read_rounds
+from fire_toolkit.campaign.records import Round, add_moves, read_rounds
 
 ENTRY = round_of(
     tasks_of(20, overlap=0.3),
@@ -77,6 +79,15 @@ def test_who_is_new_begins_with_the_training_and_has_the_usual_share_of_controls
     assert loads.max() - loads.min() <= 1
 
 
+@cache
+def drawn_among(n_people: int) -> tuple[Round, Path]:
+    """Return a round of so many people, and a record that holds it."""
+    tasks = tasks_of(15, overlap=0.0 if n_people == 1 else 0.4)
+    entry = round_of(tasks, tuple("abcde"[:n_people]), controls=tasks_of(3, prefix="c"))
+    with record_of([entry]) as store:
+        return entry, store.database.path
+
+
 @pytest.mark.slow
 @given(
     st.lists(
@@ -94,11 +105,8 @@ def test_who_is_new_begins_with_the_training_and_has_the_usual_share_of_controls
 def test_whatever_changes_hands_no_vote_is_lost_and_nobody_is_given_a_pair_twice(
     steps: list[tuple[set[str], set[str], int]], n_people: int, seed: int
 ) -> None:
-    overlap = 0.0 if n_people == 1 else 0.4
-    people = tuple("abcde"[:n_people])
-    entry = round_of(tasks_of(15, overlap=overlap), people, controls=tasks_of(3, prefix="c"))
-    with record_of([entry]) as store:
-        root = store.database.path.parent
+    entry, record = drawn_among(n_people)
+    root = copy_of(record)
     now, every = entry.assignments, set(keys(entry.assignments))
     expected, answered = votes(now), set[Key]()
     for batch, (sources, targets, n_answered) in enumerate(steps, start=1):

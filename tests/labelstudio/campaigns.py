@@ -1,6 +1,7 @@
 """A small campaign for tests: tasks, queues, a server in this process."""
 
 from collections.abc import Callable
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def make_api(server: FakeServer) -> Api:
     return PatientApi(Connection(URL, TOKEN, transport=server.transport()))
 
 
+@cache
 def tasks_of(n_pairs: int, *, overlap: float = 0.0, prefix: str = "") -> Tasks:
     ids = [f"{prefix}{number}" for number in range(n_pairs)]
     pool = check_pool(pd.DataFrame({"query_id": [f"q{i}" for i in ids], "doc_id": [f"v{i}" for i in ids]}))
