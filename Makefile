@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Commands, servers and workers find their bytecode, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
 # Each process begins with a run of neighbours, which share what their file makes once, and then helps the others.
-# It computes on one core, as threads of small matrices wait more than they work, and the commands that it starts
-# find their bytecode, whatever the shell says.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+# It computes on one core, as threads of small matrices wait more than they work.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 DEMO ?= fire-demo
 # Python compiles what is imported; pip would compile all that is installed, twice as much as is ever used.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
