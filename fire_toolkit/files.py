@@ -23,7 +23,7 @@ DAMAGED = "damaged gzip file ({}); copy it again from its source"
 _GZIP_BYTES = 256 << 20
 _GZIP_RATIO = 200
 _SETTLED_S = 2  # after a change, from where on the next one shows in a file's times
-_HASHES: dict[tuple[int, ...], str] = {}  # of files as they were found
+_HASHES: dict[str, str] = {}  # of files as they were found, by their state
 BOM = b"\xef\xbb\xbf"  # the byte order mark that UTF-8 may begin with
 _ADDRESS = re.compile(r"(s3|gs|hf|https?):/+")  # of which a Path keeps one stroke
 
@@ -137,18 +137,25 @@ def text_sha256(text: str) -> str:
 def sha256_of(path: str | Path) -> str:
     """Return the sha256 of a file's bytes as they lie on disk, in hex.
 
-    A file that lies as it lay is read once by a process. Whether it does is told by its times, and so never
-    of one that has just changed.
+    A file that lies as it lay is read once by a process.
     """
     with opened(path) as stream:
-        now = os.fstat(stream.fileno())
-        state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-        if state not in _HASHES:
-            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
-            if time.time() - max(now.st_mtime, now.st_ctime) < _SETTLED_S:
-                return sha256
-            _HASHES[state] = sha256
-        return _HASHES[state]
+        state = state_of(stream)
+        sha256 = _HASHES.get(state) or hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+    if state:
+        _HASHES[state] = sha256
+    return sha256
+
+
+def state_of(stream: BinaryIO) -> str:
+    """Return in what state an open file lies: another one after each change, which its times tell.
+
+    Empty where it has just changed: the next change might not show in them.
+    """
+    found = os.fstat(stream.fileno())
+    if time.time() - max(found.st_mtime, found.st_ctime) < _SETTLED_S:
+        return ""
+    return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
 
 
 def stem_of(path: str | Path) -> str:

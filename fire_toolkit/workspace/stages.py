@@ -6,14 +6,15 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
 from fire_toolkit.errors import FireError, StaleError
 from fire_toolkit.files import stem_of
 from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
-from fire_toolkit.workspace.database import STORE, content_sha256
+from fire_toolkit.workspace.database import STORE
+from fire_toolkit.workspace.hashes import kept_hashes
 from fire_toolkit.workspace.manifests import Manifest, manifest_at, manifest_of, manifest_path, verify
 from fire_toolkit.workspace.rounds import (
     campaign_rounds,
@@ -123,8 +124,9 @@ def stage_states(
         alone = replace(STAGES[1], needs=("collection.queries",), optional=())
         kept = [stage for stage in stages if stage.name not in _OF_PAIRS]
         stages = [alone if stage.name == "tasks" else stage for stage in kept]
-    look = _Look(workspace, cache(content_sha256))  # each file is read once
-    return [look.state(stage) for stage in stages if only is None or stage.name in only]
+    with kept_hashes(workspace.root) as hash_of:
+        look = _Look(workspace, hash_of)
+        return [look.state(stage) for stage in stages if only is None or stage.name in only]
 
 
 def out_of_date(workspace: Workspace, used: Iterable[Path]) -> list[StageState]:

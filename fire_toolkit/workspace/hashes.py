@@ -1,0 +1,70 @@
+"""The sha256 of a workspace's files, kept so that a look at its stages reads again only what has changed.
+
+They lie in `.fire/hashes`: a line with the sha256 of what follows, then JSON. It may be deleted at any time,
+and is as good as none where it is damaged or cannot be written. What is computed with is hashed anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fire_toolkit.files import opened, state_of, text_sha256
+from fire_toolkit.workspace.database import STORE, content_sha256
+
+KEPT = ".fire/hashes"
+
+
+@contextmanager
+def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
+    """Give a function that returns what `content_sha256` does, and reads a file that lies as it lay once.
+
+    A hash of an earlier time stands where the file's size, times and place on the disk are those of then,
+    and it had not just changed when it was hashed.
+
+    Args:
+        root: the folder of the workspace.
+    """
+    kept, looked = _read(root / KEPT), dict[Path, str]()
+    known = dict(kept)
+
+    def hash_of(path: Path) -> str:
+        if path not in looked:
+            name = os.path.relpath(path, root)
+            with opened(path) as stream:
+                state = state_of(stream)
+            if path.name == STORE or not state or known.get(name, ("",))[0] != state:
+                looked[path] = content_sha256(path)
+            else:
+                looked[path] = known[name][1]
+            known[name] = (state, looked[path])
+        return looked[path]
+
+    yield hash_of
+    found = {name: each for name, each in known.items() if each[0] and (root / name).is_file()}
+    if found != kept:
+        _write(root / KEPT, found)
+
+
+def _read(path: Path) -> dict[str, tuple[str, str]]:
+    """Return name → state and sha256; nothing where they are absent or damaged."""
+    with suppress(OSError, ValueError, AttributeError):
+        seal, _, content = path.read_text(encoding="utf-8").partition("\n")
+        if seal == text_sha256(content):
+            return {name: (state, sha256) for name, (state, sha256) in json.loads(content).items()}
+    return {}
+
+
+def _write(path: Path, known: dict[str, tuple[str, str]]) -> None:
+    content = json.dumps(known)
+    new = path.with_name(f"{path.name}-{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        try:
+            new.write_text(f"{text_sha256(content)}\n{content}", encoding="utf-8")
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
