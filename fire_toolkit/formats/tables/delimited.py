@@ -14,6 +14,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import islice, tee
 from pathlib import Path
 from typing import Any, Literal
@@ -36,6 +37,7 @@ _NO_ROW = re.compile(rb"[\r\n]*\Z")
 _OPENING = re.compile(rb'(?:\A|[\t\r\n])"')
 _QUOTE, _LINE_ENDS = ord('"'), (ord("\r"), ord("\n"))
 _LONGEST_FIELD = 1 << 17
+_NOT_EXACT = 2.0**53  # from where on a float skips whole numbers
 _BLOCK_BYTES = (1 << 31) - 1  # a column of one block need not be put together
 _ROWS_WRITTEN_AT_ONCE, _ROWS_JOINED_AT_ONCE = 1 << 20, 1 << 16
 _FIELD = r'(?:"[^"]*(?:""[^"]*)*"|[^"\t\r\n]*)'
@@ -49,6 +51,7 @@ def read_delimited(
     *,
     required: Sequence[str] = (),
     only: Collection[str] | None = None,
+    numbers: Collection[str] = (),
     numbers_repeats: bool = False,
 ) -> pd.DataFrame:
     """Return a CSV or TSV file as a frame of text; the header line decides how fields are separated.
@@ -58,6 +61,8 @@ def read_delimited(
         required: columns that the header must name; others are kept. Where a pair is among them (query_id,
             doc_id), ids with blanks are percent-encoded (`tables.ids`).
         only: the columns to return if the file has them; by default all.
+        numbers: the columns to return as floats, NaN where a field is empty, if all of their fields are
+            numbers that a float holds exactly or as near as it can; else they are text as the others.
         numbers_repeats: a name that several columns have is no error; they are `name (1)`, `name (2)` …
 
     Raises:
@@ -83,12 +88,14 @@ def read_delimited(
         names = [own if names.count(name) > 1 else name for name, own in zip(names, seen, strict=True)]
     check_header(names, required, path)
     body = memoryview(raw)[start:]
-    kept = [name for name in names if only is None or name in only]
+    kept = [name for name in names if only is None or name in only] or names[:1]
     is_odd = is_quoted and not _is_well_quoted(body, mark)
-    columns = None if is_odd else _columns(body, names, kept or names[:1], mark, is_quoted=is_quoted)
+    read = partial(_columns, body, names, kept, mark, is_quoted=is_quoted)
+    columns = None if is_odd else (read(numbers) if numbers else None) or read()
     if columns is not None:
-        is_odd = (
-            max(compute.max(compute.binary_length(each)).as_py() or 0 for each in columns) >= _LONGEST_FIELD
+        texts = [each for each in columns if each.type == pa.large_string()]
+        is_odd = any(
+            (compute.max(compute.binary_length(each)).as_py() or 0) >= _LONGEST_FIELD for each in texts
         )
         if is_quoted and mark == "\t":  # may be rows of plain text
             n_ends = raw.count(b"\n", start) + raw.count(b"\r", start) - raw.count(b"\r\n", start)
@@ -99,17 +106,19 @@ def read_delimited(
                 raise FormatError(
                     f"{path}:{line}: {len(fields)} fields, expected {len(names)} ({','.join(names)})"
                 )
-        columns = columns or _columns(body, names, kept or names[:1], mark, is_quoted=is_quoted)
+        columns = columns or read()
     if columns is None:
         raise FormatError(f"{path}: expected CSV or TSV with a header line; save it again as such")
-    texts = [pd.array(column, dtype="str") for column in columns]
-    found = pd.DataFrame(dict(zip(kept or names[:1], texts, strict=True)), copy=False)
+    arrays = [
+        each.to_numpy(False) if each.type == pa.float64() else pd.array(each, dtype="str") for each in columns
+    ]
+    found = pd.DataFrame(dict(zip(kept, arrays, strict=True)), copy=False)
     ids = [column for name, column in zip(kept, columns, strict=False) if name in PAIR]
     if {*PAIR} <= {*required} and any(
         compute.any(compute.match_substring(each, " ")).as_py() for each in ids
     ):
         found = with_encoded_ids(found, str(path))
-    return found if kept else found[[]]
+    return found if only is None else found[[name for name in kept if name in only]]
 
 
 def delimiter_of(header: str) -> str:
@@ -129,13 +138,24 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def _columns(
-    body: memoryview, names: Sequence[str], kept: Sequence[str], mark: str, *, is_quoted: bool
+    body: memoryview,
+    names: Sequence[str],
+    kept: Sequence[str],
+    mark: str,
+    numbers: Collection[str] = (),
+    *,
+    is_quoted: bool,
 ) -> list[Any] | None:
-    """Return the columns `kept` of rows as large strings; None where Arrow refuses the rows."""
+    """Return the columns `kept` of rows as large strings; None where Arrow refuses the rows.
+
+    numbers: those of them to return as floats, missing where a field is empty; None where one of them has
+    something else, or a number that a float may not hold to the last digit.
+    """
     from pyarrow import csv
 
+    types = {name: pa.float64() if name in numbers else pa.large_string() for name in kept}
     if _NO_ROW.match(body):
-        return [pa.array([], pa.large_string()) for _ in kept]
+        return [pa.array([], kind) for kind in types.values()]
     try:
         table = csv.read_csv(
             pa.BufferReader(body),
@@ -146,15 +166,18 @@ def _columns(
                 delimiter=mark, quote_char='"' if is_quoted else False, newlines_in_values=is_quoted
             ),
             csv.ConvertOptions(
-                column_types=dict.fromkeys(kept, pa.large_string()),
+                column_types=types,
                 include_columns=list(kept),
-                null_values=[],
+                null_values=[""] if numbers else [],
                 check_utf8=False,
             ),
         )
     except pa.ArrowInvalid:
         return None
-    return [column.combine_chunks() for column in table.columns]
+    columns = [column.combine_chunks() for column in table.columns]
+    floats = (each for each in columns if each.type == pa.float64())
+    are_exact = (compute.all(compute.less(compute.abs(each), _NOT_EXACT)).as_py() for each in floats)
+    return None if False in are_exact else columns
 
 
 def _is_well_quoted(body: memoryview, delimiter: str) -> bool:
@@ -277,8 +300,7 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
         columns = [field_texts(values, nan=nan, marked=marked) for _, values in rows.items()]
         if quotes_all:
             columns = [changed(field_texts(values, nan=nan), quoted) for _, values in rows.items()]
-        parts = [part for column in columns for part in (delimiter, column)]
-        written.writelines(joined_lines(parts[1:]))
+        written.writelines(joined_lines(columns, between=delimiter))
     return written.getvalue()
 
 
@@ -321,20 +343,23 @@ def changed(texts: Texts, change: Callable[[str], str]) -> Texts:
     return pa.array(map(change, coded.dictionary.to_pylist()), pa.large_string()).take(coded.indices)
 
 
-def joined_lines(parts: Sequence[Texts | str]) -> list[bytes]:
+def joined_lines(parts: Sequence[Texts | str], *, between: str = "") -> list[bytes]:
     """Return blocks of rows: the parts of each row, one after the other, and a line end.
 
     Args:
         parts: columns of equal length, at least one, and texts that every row has.
+        between: the text between two parts.
     """
     n_rows = max(len(part) for part in parts if not isinstance(part, str))
-    *parts, nothing = (
-        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in (*parts, "\n", "")
+    *parts, mark, end, nothing = (
+        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part
+        for part in (*parts, between, "\n", "")
     )
     blocks = []
     for start in range(0, n_rows, _ROWS_JOINED_AT_ONCE):
         block = [
             part if isinstance(part, pa.Scalar) else part.slice(start, _ROWS_JOINED_AT_ONCE) for part in parts
         ]
-        blocks.append(bytes_of(compute.binary_join_element_wise(*block, nothing)))
+        rows = compute.binary_join_element_wise(*block, mark)
+        blocks.append(bytes_of(compute.binary_join_element_wise(rows, nothing, end)))
     return blocks

@@ -8,14 +8,15 @@ elsewhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FileNote, FormatError, TableError
 from fire_toolkit.evidence.facts import Evidence, Facts, check_evidence
 from fire_toolkit.files import BOM
 from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, needed_column
@@ -46,6 +47,7 @@ from fire_toolkit.tables.ids import are_ids
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.settled import settled_by
 
+NUMBERS = ("int", "float", "probability")  # kinds of columns
 SUFFIXES = CSV, PARQUET = (".csv", ".parquet")
 NEEDED = check_evidence.spec.needed
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
@@ -76,11 +78,12 @@ def _reader(
 
     def read(path: str | Path) -> Table:
         file = Path(path) / spec.file if spec.file and Path(path).is_dir() else path
-        table = read_delimited(file, required=() if instead else spec.needed)
-        if instead:
-            if instead in table.columns and set(spec.needed) - set(table.columns) == {spec.needed[-1]}:
-                table = table.assign(**{spec.needed[-1]: ""})
-            check_header(list(table.columns), spec.needed, file)
+        if not instead:
+            return checked_table(check, file, required=spec.needed)
+        table = read_delimited(file)
+        if instead in table.columns and set(spec.needed) - set(table.columns) == {spec.needed[-1]}:
+            table = table.assign(**{spec.needed[-1]: ""})
+        check_header(list(table.columns), spec.needed, file)
         return check(table, where=str(file))
 
     name = spec.name.replace(" ", "_")
@@ -141,9 +144,18 @@ read_machine_judgments = _reader(
 )
 
 
-def checked_table(check: Check[Table], path: str | Path) -> Table:
-    """Return the table in a file."""
-    return check(read_delimited(path), where=str(path))
+def checked_table(check: Check[Table], path: str | Path, *, required: Sequence[str] = ()) -> Table:
+    """Return the table in a file; see `read_delimited`.
+
+    Its numbers are read as such, and as text again where something is wrong, to tell it as it is written.
+    """
+    numbers = [column.name for column in check.spec.columns if column.kind in NUMBERS]
+    try:
+        return check(read_delimited(path, required=required, numbers=numbers), where=str(path))
+    except TableError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FileNote)  # which was told
+            return check(read_delimited(path, required=required), where=str(path))
 
 
 def has_columns(path: str | Path, *names: str) -> bool:
@@ -175,9 +187,9 @@ def read_evidence(path: str | Path) -> Evidence:
     """
     path = Path(path)
     file = evidence_beside(path) or path
-    is_parquet = file.suffix == PARQUET
-    found = whole_table(file).to_pandas() if is_parquet else read_delimited(file, required=NEEDED)
-    return Evidence(check_evidence(found, where=str(file)), facts_of(file))
+    if file.suffix == PARQUET:
+        return Evidence(check_evidence(whole_table(file).to_pandas(), where=str(file)), facts_of(file))
+    return Evidence(checked_table(check_evidence, file, required=NEEDED), facts_of(file))
 
 
 def facts_of(path: Path) -> Facts:
