@@ -147,7 +147,8 @@ def _account(
     """
     kinds, is_lower = change_counts(changes), changes["label_relevance"] < changes["original_relevance"]
     had, has = (
-        set(changes.loc[changes[name] >= 1, "query_id"]) for name in ("original_relevance", "relevance")
+        set(changes.loc[(changes[name] >= 1).to_numpy(dtype=bool, na_value=False), "query_id"].unique())
+        for name in ("original_relevance", "relevance")
     )
     n_lowered, lost = int((is_lower & (changes["source"] == "confirmed")).sum()), sorted(had - has)
     counts = {"policy": policy, **kinds, "lowered": n_lowered, "queries_without_positive": lost}

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.evidence.facts import TAKEN_OUT, UNJUDGED, check_evidence
+from fire_toolkit.evidence.qrels import texts_at
 from fire_toolkit.tables import Changes, Disputes, Labels, Pool, Qrels, QueryDesign, QueryLabels
-from fire_toolkit.tables.columns import PAIR, code_pairs
+from fire_toolkit.tables.columns import PAIR, arrow_text, code_pairs
 from fire_toolkit.tables.design import DESIGN, kinds_of_votes, split_votes
 from fire_toolkit.tables.further import SAMPLE
 
 _OF_LABELS = ("label", "method", "n_judgments", "n_agree")
-_KINDS = {"is_disputed": False, "is_drawn": False, "is_usable": True}
 
 
 def make_evidence(
@@ -48,15 +49,15 @@ def make_evidence(
     empty = pd.DataFrame({name: pd.Series(dtype="str") for name in PAIR})
     given = [changes, augmented, original, labels, disputes, pool, machine_sample]
     tables = [empty if each is None else each[PAIR] for each in given]
-    codes, pairs = code_pairs(pd.concat(tables, ignore_index=True))
-    rows = np.split(codes, np.cumsum([len(each) for each in tables])[:-1])
+    codes, table = code_pairs(pd.concat(tables, ignore_index=True))
+    ends = np.cumsum([len(each) for each in tables])[:-1]
+    rows = [_rows_of(own, len(table)) for own in np.split(codes, ends)]
     of_changes, of_augmented, of_original, of_labels, of_disputes, of_pool, of_sample = rows
-    table = pairs.assign(is_disputed=False)
     _put(table, "relevance", of_augmented, augmented["relevance"])
     _put(table, "original_relevance", of_original, original["relevance"])
     _put(table, "label_relevance", of_labels, labels["relevance"])
     _put(table, "source", of_changes, changes["source"], default=UNJUDGED)
-    _put(table, "is_disputed", of_disputes, True)
+    table["is_disputed"] = of_disputes >= 0
     for name in _OF_LABELS:
         if name in labels:
             _put(table, name, of_labels, labels[name])
@@ -68,12 +69,12 @@ def make_evidence(
         for name in (*SAMPLE, "best_rank", "judge_id"):
             _put(table, name, of_sample, machine_sample[name])
         _put(table, "machine_score", of_sample, machine_sample["score"])
-        _put(table, "is_drawn", of_sample, machine_sample["is_drawn"].to_numpy(dtype=bool))
+        table["is_drawn"] = np.append(machine_sample["is_drawn"].to_numpy(dtype=bool), False)[of_sample]
     elif "stratum" in augmented:
         _put_strata(table, (of_pool, pool), (of_original, original), (of_augmented, augmented))
     if pool is not None:
-        is_found = pool["best_rank"].notna().to_numpy()
-        _put(table, "best_rank", of_pool[is_found], pool.loc[is_found, "best_rank"])
+        is_found = np.append(pool["best_rank"].notna(), False)[of_pool]
+        _put(table, "best_rank", np.where(is_found, of_pool, -1), pool["best_rank"])
     if query_design is not None or validity is not None:
         _put_queries(table, query_design, validity)
     if takes_out:
@@ -82,20 +83,24 @@ def make_evidence(
     return check_evidence(table)
 
 
-def _put(table: pd.DataFrame, name: str, rows: Ints, values: Any, *, default: object = "") -> None:
-    """Set a column where `rows` are; elsewhere it stays as it is, at first missing or the default."""
-    is_text = isinstance(values, pd.Series) and not pd.api.types.is_numeric_dtype(values.dtype)
-    if name in table:
-        column = table[name].to_numpy(copy=True)
-    elif name in _KINDS:
-        column = np.full(len(table), _KINDS[name])
+def _rows_of(codes: Ints, n_pairs: int) -> Ints:
+    """Return for each pair the row of a table that holds it, -1 where none does."""
+    rows = np.full(n_pairs, -1, dtype=np.int64)
+    rows[codes] = np.arange(len(codes))
+    return rows
+
+
+def _put(table: pd.DataFrame, name: str, rows: Ints, values: pd.Series, *, default: str = "") -> None:
+    """Set a column to the values in `rows`; elsewhere it stays, at first missing or the default."""
+    found: Any
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        found = np.append(values.to_numpy(dtype=np.float64, na_value=np.nan), np.nan)[rows]
     else:
-        column = np.full(len(table), default if is_text else np.nan, dtype=object if is_text else None)
-    if isinstance(values, pd.Series):
-        is_number = column.dtype.kind == "f"
-        values = values.astype("float64").to_numpy() if is_number else values.fillna("").to_numpy()
-    column[rows] = values
-    table[name] = pd.array(column, dtype="str") if column.dtype.kind == "O" else column
+        texts = arrow_text(values.array).fill_null("")
+        found = texts_at(pa.concat_arrays([texts, pa.array([default], texts.type)]), rows % (len(texts) + 1))
+    if name in table:
+        found = pd.Series(found).where(rows >= 0, table[name]).array
+    table[name] = found
 
 
 def _votes(table: pd.DataFrame) -> dict[str, pd.Series]:
@@ -103,7 +108,7 @@ def _votes(table: pd.DataFrame) -> dict[str, pd.Series]:
     codes, kinds = kinds_of_votes(table)
     split = [(name, *split_votes(name, votes)) for name, votes in kinds]
     parts = zip((*DESIGN, "later_votes"), zip(*[*split, ("", "", "")], strict=True), strict=True)
-    return {name: pd.Series(np.array(each, dtype=object)[codes]) for name, each in parts}
+    return {name: pd.Series(texts_at(each, codes % len(each))) for name, each in parts}
 
 
 def _put_strata(table: pd.DataFrame, *given: tuple[Ints, pd.DataFrame | None]) -> None:
@@ -114,7 +119,7 @@ def _put_strata(table: pd.DataFrame, *given: tuple[Ints, pd.DataFrame | None]) -
                 _put(table, name, rows, own[name])
     of_pool, pool = given[0]
     if pool is not None and SAMPLE[0] in pool:
-        _put(table, "is_drawn", of_pool, True)
+        table["is_drawn"] = of_pool >= 0
 
 
 def _put_queries(table: pd.DataFrame, query_design: QueryDesign | None, validity: QueryLabels | None) -> None:

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.results import Result
 from fire_toolkit.tables import ALONE, Changes, Labels, Pool, Qrels, check_changes, check_qrels
@@ -105,25 +107,27 @@ def augment_qrels(
     _refuse_alone(labels["doc_id"], "labels")
     original, grade = originals_beside(original, labels, grade=original_grade)
     rows = pair_rows(labels, original)
-    rest = np.setdiff1d(np.arange(len(original)), rows)  # the pairs of the qrels without a label
+    is_labelled = np.zeros(len(original), dtype=bool)
+    is_labelled[rows[rows >= 0]] = True
+    rest = np.flatnonzero(~is_labelled)
     before = np.append(original["relevance"].to_numpy(dtype=np.float64), np.nan)[np.append(rows, rest)]
     labelled = np.append(labels["relevance"].to_numpy(dtype=np.float64), np.full(len(rest), np.nan))
     was_positive, is_positive = before >= 1, labelled >= 1
-    source = np.select(
-        [np.isnan(labelled), was_positive & is_positive, was_positive, is_positive],
-        ["original", "confirmed", "rejected", "new"],
-        default="irrelevant",
-    ).astype(object)
+    kinds = [np.isnan(labelled), was_positive & is_positive, was_positive, is_positive]
+    source = np.select(kinds, range(len(kinds)), default=len(kinds))
     if "shared_from" in labels:
         is_shared = np.append(labels["shared_from"].fillna("").ne("").to_numpy(), np.full(len(rest), False))
-        source[is_shared & np.isin(source, ["new", "irrelevant"])] = SHARED
+        source[is_shared & ~was_positive & ~np.isnan(labelled)] = len(SOURCES)
     relevance = np.fmax(before, labelled)
     if policy == "override":
         relevance = np.where(np.isnan(labelled), before, labelled)
     elif policy == "drop":
-        relevance[source == "rejected"] = np.nan
+        relevance[source == SOURCES.index("rejected")] = np.nan
     pairs = pd.concat([labels[PAIR], original[PAIR].iloc[rest]], ignore_index=True).assign(
-        original_relevance=before, label_relevance=labelled, relevance=relevance, source=source
+        original_relevance=before,
+        label_relevance=labelled,
+        relevance=relevance,
+        source=texts_at([*SOURCES, SHARED], source),
     )
     changes = check_changes(pairs)
     kept = changes[changes["relevance"].notna()][["query_id", "doc_id", "relevance", "source"]]
@@ -134,6 +138,11 @@ def augment_qrels(
     augmented = Augmented(check_qrels(kept), changes)
     augmented.original_grade = grade
     return augmented
+
+
+def texts_at(distinct: Any, codes: Ints) -> Any:
+    """Return the text of each code as an array of a column; distinct: texts, a sequence or `arrow_text`."""
+    return pd.array(pa.array(distinct, pa.large_string()).take(pa.array(codes)), dtype="str")
 
 
 def _refuse_alone(doc_ids: pd.Series, what: str) -> None:

@@ -123,18 +123,16 @@ class Background:
 
     original: the original qrels as they count beside labels; augmented: None where there are none. labels,
     with design_class and design_votes where votes were asked by design; disputes: judged pairs without a
-    label, with the same columns; best_ranks: query_id, doc_id and best_rank of the pairs that runs pooled.
-    design: by which the judged pairs were chosen; audit: what experts say of the labels; is_settled: whether
-    what was asked hung on the answers before; policy: on rejected originals; unusable: queries that nobody
-    can answer; original_grade: at which original positives count, None for the one they have; highest_grade:
-    of the guideline; counts: of `augment`; notes: on labels that nobody gave.
+    label, with the same columns. design: by which the judged pairs were chosen; audit: what experts say of
+    the labels; is_settled: whether what was asked hung on the answers before; policy: on rejected originals;
+    unusable: queries that nobody can answer; original_grade: at which original positives count, None for the
+    one they have; highest_grade: of the guideline; counts: of `augment`; notes: on labels that nobody gave.
     """
 
     original: Qrels | None = None
     augmented: Qrels | None = None
     labels: Labels | None = None
     disputes: pd.DataFrame | None = None
-    best_ranks: pd.DataFrame | None = None
     design: Design | None = None
     audit: AuditedLabels | None = None
     is_settled: bool = False
@@ -191,7 +189,8 @@ def known_of(evidence: Evidence) -> Background:
     """
     pairs, facts = evidence
     unusable = _unusable_of(pairs, facts)
-    pairs = pairs[(pairs["source"] != TAKEN_OUT).to_numpy()]
+    if (is_out := (pairs["source"] == TAKEN_OUT).to_numpy()).any():
+        pairs = pairs[~is_out]
     design = _design_of(pairs, facts)
     original, augmented = (_qrels(pairs, name) for name in ("original_relevance", "relevance"))
     if design is None and "stratum" in pairs:  # the strata of qrels that came with some
@@ -200,16 +199,13 @@ def known_of(evidence: Evidence) -> Background:
         augmented = Qrels(augmented.assign(stratum=_where(pairs, "relevance")["stratum"].array))
     votes = _votes_of(pairs)
     judged, is_disputed = pairs.assign(**votes), pairs["is_disputed"].to_numpy(dtype=bool)
-    labels, best = _labels_of(judged, list(votes)), None
-    if "best_rank" in pairs:
-        best = _where(pairs, "best_rank")[[*PAIR, "best_rank"]].astype({"best_rank": "float64"})
-    audit, notes = _audit_of(labels, original, best, facts)
+    labels = _labels_of(judged, list(votes))
+    audit, notes = _audit_of(labels, original, pairs, facts)
     return Background(
         original=original,
         augmented=augmented,
         labels=labels,
         disputes=judged.loc[is_disputed, [*PAIR, *votes]].reset_index(drop=True),
-        best_ranks=best,
         design=design,
         audit=audit,
         is_settled=facts.settled is not None,
@@ -234,13 +230,15 @@ def _unusable_of(pairs: pd.DataFrame, facts: Facts) -> Unusable | None:
 
 
 def _audit_of(
-    labels: Labels, original: Qrels, best: pd.DataFrame | None, facts: Facts
+    labels: Labels, original: Qrels, pairs: pd.DataFrame, facts: Facts
 ) -> tuple[AuditedLabels | None, list[str]]:
     """Return what experts say of the labels; a note where they do not suffice."""
     if facts.experts is None:
         return None, []
     sample, answers = facts.experts
-    ranks = sample[PAIR].assign(best_rank=np.nan) if best is None else best
+    ranks = sample[PAIR].assign(best_rank=np.nan)
+    if "best_rank" in pairs:
+        ranks = _where(pairs[[*PAIR, "best_rank"]], "best_rank").astype({"best_rank": "float64"})
     try:
         return with_answers(labels_by_band(labels, original, Pool(ranks)), sample, answers), []
     except FireError as error:
@@ -249,15 +247,14 @@ def _audit_of(
 
 def _where(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the pairs that have a number in a column."""
-    return pairs[pairs[name].notna().to_numpy()].reset_index(drop=True)
+    is_there = pairs[name].notna().to_numpy()
+    return pd.DataFrame({name: values.array[is_there] for name, values in pairs.items()}, copy=False)
 
 
 def _qrels(pairs: pd.DataFrame, name: str) -> Qrels:
-    found = _where(pairs, name)
+    found = _where(pairs[[*PAIR, name, "source"]], name).rename(columns={name: "relevance"})
     source = found["source"] if name == "relevance" else "original"
-    return Qrels(
-        found[PAIR].assign(relevance=found[name].astype("int64"), source=source).astype({"source": "str"})
-    )
+    return Qrels(found.assign(source=source).astype({"relevance": "int64", "source": "str"}))
 
 
 def _votes_of(pairs: pd.DataFrame) -> dict[str, pd.Series]:
@@ -270,8 +267,8 @@ def _votes_of(pairs: pd.DataFrame) -> dict[str, pd.Series]:
 
 def _labels_of(pairs: pd.DataFrame, design: list[str]) -> Labels:
     """Return the labels; those that are another pair's have a mark in shared_from."""
-    found = _where(pairs, "label_relevance")
-    names = [name for name in ("label", "method", "n_judgments", "n_agree") if name in found]
+    names = [name for name in ("label", "method", "n_judgments", "n_agree") if name in pairs]
+    found = _where(pairs[[*PAIR, *names, *design, "label_relevance", "source"]], "label_relevance")
     labels = found[[*PAIR, *names, *design]].assign(relevance=found["label_relevance"].astype("int64"))
     is_shared = found["source"] == "shared"
     return Labels(labels.assign(shared_from=np.where(is_shared, "*", "")) if is_shared.any() else labels)

@@ -113,10 +113,10 @@ def distinct_codes(codes: Ints) -> tuple[Ints, Ints]:
         >>> distinct_codes(np.array([7, 2, 7]))
         (array([2, 7]), array([1, 0, 1]))
     """
-    if not len(codes) or codes.min() < 0 or codes.max() >= 4 * len(codes):
+    if not len(codes) or codes.min() < 0 or codes.max() >= 16 * len(codes):
         return np.unique(codes, return_inverse=True)
     is_there = are_among(codes, int(codes.max()) + 1)
-    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[codes]
+    return np.flatnonzero(is_there), np.cumsum(is_there, dtype=np.int32)[codes].astype(np.int64) - 1
 
 
 def bytes_of(texts: Any) -> bytes:
