@@ -41,7 +41,7 @@ from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import BOM, text_of
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
-from fire_toolkit.resolution.judgments import utc_time
+from fire_toolkit.resolution.judgments import utc_times
 from fire_toolkit.tables.ids import are_ids, is_id
 
 API = "api"
@@ -140,7 +140,15 @@ def _of_tasks(tasks: Sequence[Task], *, has_pages: bool = False) -> list[_Given]
         raise Fault(": a page of several captions")
     if not are_ids([value for pair in known.values() for value in pair]):
         known = {}
-    return [entry for task in tasks for entry in _entries(task, known)]
+    found: list[_Given] = []
+    for task in tasks:
+        pair = _checked_pair(task, known)
+        asked = round_of(task.meta) if task.meta else 1
+        found += [(pair, asked, task.project, entry) for entry in task.annotations or ()]
+        if task.drafts:
+            drafts = [Draft(id=draft) if isinstance(draft, int) else draft for draft in task.drafts]
+            found += [(pair, asked, None, draft) for draft in drafts]
+    return found
 
 
 def _given_by(task: object, place: str) -> list[_Given]:
@@ -172,23 +180,19 @@ def _parts(task: Any) -> Iterator[tuple[str, object]]:
             yield f", {name[:-1]} {row}", {**bare, name: [entry]}
 
 
-def _entries(task: Task, known: Mapping[str, tuple[str, str]]) -> list[_Given]:
-    """Return a task's annotations, then its drafts, with what the task says of them."""
-    number, content, project = task.id, task.data, task.project
+def _checked_pair(task: Task, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    """Return the pair of a task that may be one of an export."""
+    number, content = task.id, task.data
     if type(number) is int and not LEAST <= number < MAX_ID:
         raise Fault(TOO_LONG)
     if task.annotations is UNSET:
         words = ": no annotations: these are tasks to be judged, not an export of answers"
         other = f": neither data nor annotations; if this is a JSON_MIN export: {LOST}"
-        raise Fault(other if task.data is UNSET else words)
+        raise Fault(other if content is UNSET else words)
     if type(content) is not Data:
         raise Fault(": data is nothing, expected an object")
     pair = known.get(content.pair_id) if content.query_id is UNSET and type(content.pair_id) is str else None
-    pair = pair or _pair(content)
-    asked = round_of(task.meta) if task.meta else 1
-    given: list[_Given] = [(pair, asked, project, entry) for entry in task.annotations or ()]
-    drafts = [Draft(id=draft) if isinstance(draft, int) else draft for draft in task.drafts or ()]
-    return given + [(pair, asked, None, draft) for draft in drafts] if drafts else given
+    return pair or _pair(content)
 
 
 def _pair(content: Data) -> tuple[str, str]:
@@ -220,24 +224,22 @@ def _table(given: Sequence[_Given]) -> Answers:
 
 def _columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
     return answer_columns(given) | {
-        "annotator_id": [_author(entry) for *_, entry in given],
         "unique_id": [_sound(entry.unique_id or "") for *_, entry in given],
         "project": [_project(own, entry) for *_, own, entry in given],
     }
 
 
 def answer_columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
-    """Return annotations and drafts as the columns of Answers, but for whose they are and from where."""
+    """Return annotations and drafts as the columns of Answers, but for where they are from."""
     pairs, rounds, _, entries = zip(*given, strict=True) if given else ((), (), (), ())
-    said = ("label", "reason", "flags", "comment", "origin", "controls")
-    answered = dict(zip(said, map(list, zip(*map(_answered, entries), strict=True)), strict=bool(given)))
-    created = _times([entry.created_at for entry in entries], "created_at")
-    changed = _times([entry.updated_at for entry in entries], "updated_at")
+    authors = list(map(_author, entries))
+    created = _times([entry.created_at or "" for entry in entries], "created_at")
+    changed = _times([entry.updated_at or "" for entry in entries], "updated_at")
     return {
         "query_id": [query_id for query_id, _ in pairs],
         "doc_id": [doc_id for _, doc_id in pairs],
         "number": [_number(entry.id, "id") for entry in entries],
-        **{name: answered.get(name, []) for name in said},
+        **_answered(entries, authors),
         "created_at": created,
         "changed_at": [last or made for last, made in zip(changed, created, strict=True)],
         "duration_s": [
@@ -245,6 +247,7 @@ def answer_columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
             for entry in entries
         ],
         "round": list(rounds),
+        "annotator_id": authors,
     }
 
 
@@ -261,29 +264,40 @@ def _project(own: object, entry: Annotation | Draft) -> str:
     return "" if found is None else _spelled(_number(found, "project"))
 
 
-def _answered(entry: Annotation | Draft) -> tuple[str, str, str, str, str, str]:
+def _answered(entries: Sequence[Annotation | Draft], authors: Sequence[str]) -> dict[str, list[str]]:
+    """Return what answers say as columns; what several say in the same words is read once."""
+    results: list[Any] = [entry.result or () for entry in entries]
+    try:
+        texts: list[Any] = list(map(msgspec.json.encode, results))
+    except (UnicodeError, OverflowError, RecursionError):  # half characters, numbers beyond 64 bits
+        texts = list(map(repr, results))
+    whys = [DRAFT if type(entry) is Draft else SKIPPED * bool(entry.was_cancelled) for entry in entries]
+    editors = (_user(entry.updated_by) for entry in entries)
+    # Whether an answer was last changed by another account than its annotator's.
+    are_edited = [bool(own and last and own != last) for own, last in zip(authors, editors, strict=True)]
+    known: dict[Any, tuple[str, ...]] = {}
+    for key, result in zip(keys := list(zip(texts, whys, are_edited, strict=True)), results, strict=True):
+        if key not in known:
+            known[key] = _said(result, *key[1:])
+    columns = zip(*map(known.__getitem__, keys), strict=True)
+    names = ("label", "reason", "flags", "comment", "origin", "controls")
+    return {name: [] for name in names} | dict(zip(names, map(list, columns), strict=bool(keys)))
+
+
+def _said(results: Sequence[Result], reason: str, is_edited: bool) -> tuple[str, ...]:
     """Return label, why it is no vote, flags, comment, origin, and the names of all controls."""
     named: dict[Any, list[Result]] = {}
-    for result in entry.result or ():
+    for result in results:
         named.setdefault(result.from_name, []).append(result)
     labels = _chosen(named.get(RELEVANCE, ()), "choices")
-    reason = DRAFT if type(entry) is Draft else SKIPPED if entry.was_cancelled else ""
     reason = reason or ("" if len(labels) == 1 else SEVERAL_LABELS if labels else NO_LABEL)
     label = _sound(labels[0]) if len(labels) == 1 else ";".join(map(one_line, labels))
     origin = origin_of(_text(named[RELEVANCE][0].origin, "origin") if RELEVANCE in named else "")
     flags = [one_line(flag).replace(";", ",") for flag in _chosen(named.get(FLAGS, ()), "choices")]
-    flags += [EDITED_BY_OTHER] if entry.updated_by is not None and _is_edited(entry) else []
+    flags += [EDITED_BY_OTHER] * is_edited
     comment = one_line(*_chosen(named.get(COMMENT, ()), "text"))
     controls = dict.fromkeys(name or "" for name in named if name is not UNSET)
     return label, reason, ";".join(flags), comment, origin, ", ".join(map(_sound, controls))
-
-
-def _is_edited(entry: Annotation | Draft) -> bool:
-    """Whether an answer was last changed by another account than its annotator's."""
-    if isinstance(entry, Annotation) and entry.updated_by == entry.completed_by:
-        return False
-    editor, author = _user(entry.updated_by), _author(entry)
-    return bool(editor and author and author != editor)
 
 
 def _chosen(results: Sequence[Result], key: str) -> tuple[str, ...]:
@@ -328,10 +342,10 @@ _one_line = lru_cache(1 << 8)(one_line)
 _spelled = lru_cache(1 << 12)(str)
 
 
-def _times(texts: Sequence[str | None], key: str) -> list[str]:
-    found = [utc_time(text) if text else "" for text in texts]
+def _times(texts: Sequence[str], key: str) -> list[str]:
+    found = utc_times(texts)
     if None in found:
-        text = texts[found.index(None)] or ""
+        text = texts[found.index(None)]
         raise Fault(f": {key} is {text[:40]!r}, expected a time as in ISO 8601")
     return found  # type: ignore[return-value]
 

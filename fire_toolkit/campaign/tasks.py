@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from hashlib import sha256
 from typing import Any
@@ -139,9 +138,13 @@ def split_pair_ids(tokens: Iterable[str]) -> dict[str, tuple[str, str]]:
     Keys of one length are read at once.
     """
     by_length: dict[int, list[str]] = {}
-    for token in filter(_KEY.fullmatch, dict.fromkeys(tokens)):
+    for token in dict.fromkeys(tokens):
         by_length.setdefault(len(token), []).append(token)
-    return {token: ids for same in by_length.values() for token, ids in _split_of_length(same)}
+    found: dict[str, tuple[str, str]] = {}
+    for same in by_length.values():
+        whole = "".join(same)
+        found |= _split_of_length(same if _KEY.fullmatch(whole) else list(filter(_KEY.fullmatch, same)))
+    return found
 
 
 def task_links(rows: pd.DataFrame, page_url: str) -> dict[tuple[str, str], str]:
@@ -161,12 +164,13 @@ def task_links(rows: pd.DataFrame, page_url: str) -> dict[tuple[str, str], str]:
     }
 
 
-def _split_of_length(tokens: Sequence[str]) -> Iterator[tuple[str, tuple[str, str]]]:
-    n_bytes, pad = len(tokens[0]) * 3 // 4, "A" * (-len(tokens[0]) % 4)
+def _split_of_length(tokens: Sequence[str]) -> dict[str, tuple[str, str]]:
+    n_letters = len(tokens[0]) if tokens else 0
+    n_bytes, pad = n_letters * 3 // 4, "A" * (-n_letters % 4)
     length = n_bytes - _CHECK_BYTES
     if length < 1 or len(pad) == 3:
-        return
-    raw = base64.urlsafe_b64decode("".join([token + pad for token in tokens]))
+        return {}
+    raw = base64.urlsafe_b64decode(pad.join(tokens) + pad)
     width = len(raw) // len(tokens)
     mixed = np.frombuffer(raw, dtype=np.uint8).reshape(len(tokens), width)
     checks = [raw[start : start + _CHECK_BYTES] for start in range(0, len(raw), width)]
@@ -175,11 +179,17 @@ def _split_of_length(tokens: Sequence[str]) -> Iterator[tuple[str, tuple[str, st
     payloads = [joined[start : start + length] for start in range(0, len(joined), length)]
     is_made = (mixed[:, n_bytes:] == 0).all(axis=1) & (is_between.sum(axis=1) == 1)
     is_made &= ~is_between[:, 0] & ~is_between[:, -1]
-    for token, check, payload, is_sound in zip(tokens, checks, payloads, is_made.tolist(), strict=True):
-        if is_sound and sha256(payload).digest()[:_CHECK_BYTES] == check:
-            with suppress(UnicodeDecodeError):
+    digests = np.frombuffer(b"".join([sha256(each).digest() for each in payloads]), dtype=np.uint8)
+    is_made &= (digests.reshape(len(tokens), -1)[:, :_CHECK_BYTES] == mixed[:, :_CHECK_BYTES]).all(axis=1)
+    found = {}
+    for token, payload, is_sound in zip(tokens, payloads, is_made.tolist(), strict=True):
+        try:
+            if is_sound:
                 query_id, doc_id = payload.decode().split(_SEPARATOR)
-                yield token, (query_id, doc_id)
+                found[token] = (query_id, doc_id)
+        except UnicodeDecodeError:
+            continue
+    return found
 
 
 def make_tasks(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped
@@ -17,7 +21,8 @@ from fire_toolkit.tables.specs import Column, TableSpec
 _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
 
-_IN_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
+_FORM = r"[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z"
+_IN_FORM = re.compile(f"[0-9]{_FORM}")
 _ROUND = re.compile("[1-9][0-9]*")
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b")
 SUPERSEDED = "superseded"
@@ -107,6 +112,21 @@ def utc_time(text: str) -> str | None:
     except (ValueError, OverflowError):
         return None
     return _in_form(moment)
+
+
+def utc_times(texts: Sequence[str]) -> list[str | None]:
+    """Return what `utc_time` does of each text; an empty one stays. Those in its form are read at once.
+
+    Examples:
+        >>> utc_times(["2026-03-28T23:30:00+01:00", "", "now"])
+        ['2026-03-28T22:30:00.000000Z', '', None]
+    """
+    with suppress(pa.ArrowInvalid, UnicodeError):
+        given = pa.array(list(filter(None, texts)), pa.large_string())
+        if compute.all(compute.match_substring_regex(given, f"^[1-9]{_FORM}$")).as_py() is not False:
+            given.cast(pa.timestamp("us", "UTC"))  # refuses what is no day or hour
+            return list(texts)
+    return [utc_time(text) if text else "" for text in texts]
 
 
 def just_after(moment: str) -> str:
