@@ -143,6 +143,11 @@ def test_optimistic_is_no_worse_than_average_than_pessimistic(scores, relevances
     assert (own >= worst - 1e-12).all()
 
 
+def each_order(docs: dict[str, int]) -> dict[str, dict[str, float]]:
+    """Return every order of docs that ties leave open, as the scores of a query of its own."""
+    return {f"q{n}": {d: -float(i) for i, d in enumerate(order)} for n, order in enumerate(orders_of(docs))}
+
+
 few_docs = st.dictionaries(st.sampled_from([f"d{n}" for n in range(5)]), st.integers(0, 1), min_size=1)
 
 
@@ -156,8 +161,10 @@ few_docs = st.dictionaries(st.sampled_from([f"d{n}" for n in range(5)]), st.inte
 @settings(max_examples=examples(80))
 def test_the_ends_are_the_best_and_the_worst_of_all_orders(docs, relevance, name, modifier) -> None:
     run, qrels = make_run({"q": docs}), make_qrels({"q": relevance})
-    runs = [make_run({"q": {d: -i for i, d in enumerate(order)}}) for order in orders_of(docs)]
-    found = [per_query(run, qrels, name + modifier, "doc-desc")[0] for run in runs]
+    each = each_order(docs)
+    judged = make_qrels(dict.fromkeys(each, relevance))
+    found = per_query(make_run(each), judged, name + modifier, "doc-desc")
+    assert len(found) == len(each)
     ends = ("pessimistic", "optimistic") if name != "MnR" else ("optimistic", "pessimistic")
     low, high = (per_query(run, qrels, name + modifier, rule)[0] for rule in ends)
     assert (min(found), max(found)) == pytest.approx((low, high))
@@ -265,9 +272,8 @@ def test_of_two_ties_with_positives_of_several_grades_is_the_mean_over_all_order
 
 
 def is_the_mean_over_all_orders(docs: dict[str, int], relevance: dict[str, int], modifier: str) -> None:
-    each = {f"q{n}": order for n, order in enumerate(orders_of(docs))}
-    run = make_run({q: {d: -float(i) for i, d in enumerate(order)} for q, order in each.items()})
-    ranking = judge_run(run, code_qrels(make_qrels(dict.fromkeys(each, relevance))))
+    each = each_order(docs)
+    ranking = judge_run(make_run(each), code_qrels(make_qrels(dict.fromkeys(each, relevance))))
     coded = code_qrels(make_qrels({"q": relevance}))
     tied = HeldRun("m", make_run({"q": docs})).rank_pairs(coded, with_ties=True).under(coded, with_ties=True)
     for name in NAMES:
