@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -201,11 +202,14 @@ def test_a_run_outside_loses_more_by_settled_labels_than_by_a_whole_pool(coco_ec
 
 def hits_of(file: Path, positives: Pairs, k: int) -> list[bool]:
     """Whether each query of a TREC file has a positive in its top k."""
+    return [any((query, doc) in positives for doc in docs[:k]) for query, docs in lists_in(file).items()]
+
+
+@cache
+def lists_in(file: Path) -> dict[str, list[str]]:
+    """Return the first ten docs of each query of a TREC file."""
     lists: dict[str, list[tuple[float, str]]] = {}
     for line in gzip.decompress(file.read_bytes()).decode().splitlines():
         query, _, doc, _, score, _ = line.split()
         lists.setdefault(query, []).append((float(score), doc))
-    return [
-        any((query, doc) in positives for _, doc in sorted(docs, reverse=True)[:k])
-        for query, docs in lists.items()
-    ]
+    return {query: [doc for _, doc in sorted(docs, reverse=True)[:10]] for query, docs in lists.items()}
