@@ -276,12 +276,13 @@ def words_of_differing_votes(judgments: Judgments) -> list[str]:
     """Return a note where no round says so, and last votes seem asked because the first differ."""
     pairs = code_pairs(judgments)[0]
     n_votes = np.bincount(pairs)
-    is_split = judgments["label"].groupby(pairs).nunique().to_numpy() > 1
     is_most = n_votes == n_votes.max(initial=0)
-    n_most, fewer = int(is_most.sum()), is_split[~is_most & (n_votes > 1)]
-    if n_votes.max(initial=0) < 3 or n_most < 10 or not is_split[is_most].all() or not len(fewer):
+    n_most = int(is_most.sum())
+    if n_votes.max(initial=0) < 3 or n_most < 10:
         return []
-    if fewer.mean() > 0.5:
+    is_split = judgments["label"].groupby(pairs).nunique().to_numpy() > 1
+    fewer = is_split[~is_most & (n_votes > 1)]
+    if not is_split[is_most].all() or not len(fewer) or fewer.mean() > 0.5:
         return []
     return [
         f"all {n_of(n_most, 'pair')} with {n_votes.max()} votes have votes that differ, {fewer.mean():.0%} "

@@ -14,6 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 
+from pandas import Series
+
 from fire_toolkit.errors import TableError
 from fire_toolkit.results import Shown
 from fire_toolkit.tables.ids import is_id
@@ -295,7 +297,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 def choose_grades(
-    labels: Mapping[str, int] | Iterable[str],
+    labels: Series[str] | Mapping[str, int] | Iterable[str],
     *,
     guideline: Guideline | None = None,
     default: Guideline | None = None,
@@ -303,7 +305,8 @@ def choose_grades(
     """Return the grades that fit `labels` when a guideline may or may not have been named.
 
     Args:
-        labels: label names as they stand in judgments, any number of times each; or how often each stands.
+        labels: a column of label names as they stand in judgments; names, any number of times each; or how
+            often each stands.
         guideline: the one that the user named, or None.
         default: the one to try when none was named; None: the one that fire-toolkit brings.
 
@@ -323,7 +326,7 @@ def choose_grades(
         >>> choose_grades(["2", "0", "1.5"]), choose_grades(["yes", "no"])
         ({'0': 0, '1.5': 1.5, '2': 2}, None)
     """
-    counts = Counter(labels)
+    counts = Counter(labels.value_counts().to_dict() if isinstance(labels, Series) else labels)
     if guideline is None and counts and all(map(_NUMBER.fullmatch, counts)):
         numbers: Grades = {label: float(label) if "." in label else int(label) for label in counts}
         ordered = sorted(numbers.items(), key=lambda each: (each[1], each[0]))
