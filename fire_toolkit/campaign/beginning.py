@@ -18,7 +18,6 @@ from fire_toolkit.campaign.records import (
     write_round,
 )
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import read_design, read_pool, read_pool_sources
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
@@ -160,6 +159,8 @@ def extended_design(
         return known
     sources = qrels = deep = None
     if root:
+        from fire_toolkit.formats.collections.qrels import read_qrels  # heavy
+
         path = root / "pool" / "pool.csv"
         pool = read_pool(path) if path.is_file() else None
         if pool is not None and "stratum" in pool:  # asked because they, or their queries, were drawn

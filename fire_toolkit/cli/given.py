@@ -16,7 +16,6 @@ import click
 from fire_toolkit import __version__
 from fire_toolkit.cli.common import WORDS, Progress, as_files, copy_of_stdin, in_own_names, say, wipe_progress
 from fire_toolkit.cli.here import current_workspace, outside, relative_path
-from fire_toolkit.commands.command import counting, rests_on, tables_of
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import STDIN
 from fire_toolkit.results import Found
@@ -242,6 +241,7 @@ class Given:
 
     def basis(self, *more: str, of: Mapping[str, Any] | None = None) -> str:
         """Return what these tables hold, else those read so far, and what was resampled, in words."""
+        from fire_toolkit.commands.command import rests_on  # heavy
         from fire_toolkit.formats.releases import machine_labels_in
 
         read = self.__dict__
@@ -290,6 +290,8 @@ def reads(read: Callable[[Given], _T]) -> Callable[[Given], _T]:
 
 def with_tables(function: Callable[..., Any], given: Given, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plain values of a command's function, and its tables, as its types say."""
+    from fire_toolkit.commands.command import counting, tables_of  # heavy
+
     own, found = inspect.unwrap(function), dict(values)
     count = counting(own, values) if hasattr(own, "parts") else None
     given.plain = found
