@@ -326,7 +326,9 @@ def choose_grades(
         >>> choose_grades(["2", "0", "1.5"]), choose_grades(["yes", "no"])
         ({'0': 0, '1.5': 1.5, '2': 2}, None)
     """
-    counts = Counter(labels.value_counts().to_dict() if isinstance(labels, Series) else labels)
+    if isinstance(labels, Series):
+        labels = {str(label): int(n) for label, n in labels.value_counts().items()}
+    counts = Counter(labels)
     if guideline is None and counts and all(map(_NUMBER.fullmatch, counts)):
         numbers: Grades = {label: float(label) if "." in label else int(label) for label in counts}
         ordered = sorted(numbers.items(), key=lambda each: (each[1], each[0]))
