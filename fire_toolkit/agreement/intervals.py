@@ -82,7 +82,7 @@ def interval_of(votes: Votes, statistic: str, resampling: Resampling | None = No
     """
     definition, is_even = STATISTICS[statistic], is_evenly_drawn(votes)
     influences: Floats = np.empty(0)
-    value, about = math.nan, definition.reason(votes)
+    value, about, pairs = math.nan, definition.reason(votes), None
     if not about and definition.of_two is not None:
         value, about, influences = mean_of_two(votes, definition.of_two)
     elif not about and definition.plain is not None and is_even:
@@ -95,7 +95,7 @@ def interval_of(votes: Votes, statistic: str, resampling: Resampling | None = No
         return Interval(value, note=about, about=about)
     if definition.of_two is not None:
         return replace(_linearised(votes, value, influences), about=about)
-    pairs = _summed(votes, definition)
+    pairs = pairs or _summed(votes, definition)
     if definition.is_share and is_even:
         return _of_share(pairs, value)
     return _drawn(votes, pairs, value, statistic, resampling)
@@ -184,7 +184,7 @@ def _imagined(votes: Votes) -> tuple[Ints, Floats]:
     disagreement that nobody has seen weighs as much as the negatives among which it may be. Where captions
     are drawn whole, an imagined pair counts for as many as a caption has with its labels.
     """
-    used = np.flatnonzero(votes.by_label.any(axis=0))
+    used = np.unique(votes.label[votes.voting])
     used = used if len(used) > 1 else np.arange(len(votes.labels))
     used = used[: len(used) if len(used) <= MOST_LABELS else 0]
     first, second = np.triu_indices(len(used))
@@ -197,7 +197,7 @@ def _imagined(votes: Votes) -> tuple[Ints, Floats]:
     if votes.cluster is None:
         return imagined, heavier
     own = votes.cluster[votes.is_pairable]
-    n_clusters = [max(len(np.unique(own[each])), 1) for each in has.T]
+    n_clusters = [max(np.count_nonzero(np.bincount(own[each])), 1) for each in has.T]
     return imagined, heavier * (imagined @ np.maximum(n_pairs / n_clusters, 1) / 2)
 
 
@@ -247,7 +247,7 @@ def _drawn(votes: Votes, pairs: _Summed, value: float, statistic: str, resamplin
 def _of_share(pairs: _Summed, value: float) -> Interval:
     """By Wilson's score, on the share that the statistic grows with."""
     over, under = pairs.columns[pairs.place].T * pairs.weights
-    n_units = len(over) if pairs.cluster is None else len(np.unique(pairs.cluster))
+    n_units = len(over) if pairs.cluster is None else np.count_nonzero(np.bincount(pairs.cluster))
     limits = np.array(share_interval(over, under, cluster=pairs.cluster))
     if np.isnan(limits).any():
         note = "all of it is of one cluster, which tells nothing of others"
