@@ -223,22 +223,27 @@ def _table(given: Sequence[_Given]) -> Answers:
 
 
 def _columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
+    names = [entry.unique_id or "" for *_, entry in given]
+    projects = [own if entry.project is UNSET else entry.project for *_, own, entry in given]
     return answer_columns(given) | {
-        "unique_id": [_sound(entry.unique_id or "") for *_, entry in given],
-        "project": [_project(own, entry) for *_, own, entry in given],
+        "unique_id": names if "".join(names).isascii() else list(map(_sound, names)),
+        "project": _spelled(projects, "project"),
     }
 
 
 def answer_columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
     """Return annotations and drafts as the columns of Answers, but for where they are from."""
     pairs, rounds, _, entries = zip(*given, strict=True) if given else ((), (), (), ())
-    authors = list(map(_author, entries))
+    authors = _authors(entries)
+    numbers: list[Any] = [entry.id for entry in entries]
+    if None in numbers:
+        _number(None, "id")
     created = _times([entry.created_at or "" for entry in entries], "created_at")
     changed = _times([entry.updated_at or "" for entry in entries], "updated_at")
     return {
         "query_id": [query_id for query_id, _ in pairs],
         "doc_id": [doc_id for _, doc_id in pairs],
-        "number": [_number(entry.id, "id") for entry in entries],
+        "number": numbers,
         **_answered(entries, authors),
         "created_at": created,
         "changed_at": [last or made for last, made in zip(changed, created, strict=True)],
@@ -251,17 +256,11 @@ def answer_columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
     }
 
 
-def _author(entry: Annotation | Draft) -> str:
-    if isinstance(entry, Draft):
-        return "" if isinstance(entry.user, str) else _user(entry.user)
-    if entry.completed_by is UNSET:
+def _authors(entries: Sequence[Annotation | Draft]) -> list[str]:
+    users: list[Any] = [entry.user if isinstance(entry, Draft) else entry.completed_by for entry in entries]
+    if UNSET in users:
         raise Fault(": no completed_by, so the annotator is unknown")
-    return _user(entry.completed_by)
-
-
-def _project(own: object, entry: Annotation | Draft) -> str:
-    found = own if entry.project is UNSET else entry.project
-    return "" if found is None else _spelled(_number(found, "project"))
+    return _users([None if isinstance(user, str) else user for user in users])
 
 
 def _answered(entries: Sequence[Annotation | Draft], authors: Sequence[str]) -> dict[str, list[str]]:
@@ -272,7 +271,7 @@ def _answered(entries: Sequence[Annotation | Draft], authors: Sequence[str]) -> 
     except (UnicodeError, OverflowError, RecursionError):  # half characters, numbers beyond 64 bits
         texts = list(map(repr, results))
     whys = [DRAFT if type(entry) is Draft else SKIPPED * bool(entry.was_cancelled) for entry in entries]
-    editors = (_user(entry.updated_by) for entry in entries)
+    editors = _users([entry.updated_by for entry in entries])
     # Whether an answer was last changed by another account than its annotator's.
     are_edited = [bool(own and last and own != last) for own, last in zip(authors, editors, strict=True)]
     known: dict[Any, tuple[str, ...]] = {}
@@ -339,7 +338,6 @@ def one_line(*texts: str) -> str:
 
 
 _one_line = lru_cache(1 << 8)(one_line)
-_spelled = lru_cache(1 << 12)(str)
 
 
 def _times(texts: Sequence[str], key: str) -> list[str]:
@@ -350,10 +348,17 @@ def _times(texts: Sequence[str], key: str) -> list[str]:
     return found  # type: ignore[return-value]
 
 
-def _user(value: int | User | None) -> str:
-    """Return a user's id as text; empty for a deleted account."""
-    number = value.id if isinstance(value, User) else value
-    return "" if number is None else _spelled(number)
+def _users(values: Sequence[int | User | None]) -> list[str]:
+    """Return users' ids as texts; empty for a deleted account."""
+    return _spelled([value.id if type(value) is User else value for value in values], "id")
+
+
+def _spelled(numbers: Sequence[Any], key: str) -> list[str]:
+    """Return whole numbers as texts; empty for none."""
+    are_whole = {*map(type, numbers)} <= {int, type(None)}
+    each = set(numbers) if are_whole else numbers  # in which True would be 1
+    spelled = {number: "" if number is None else str(_number(number, key)) for number in each}
+    return list(map(spelled.__getitem__, numbers))
 
 
 def _number(value: object, key: str) -> int:

@@ -24,7 +24,7 @@ from fire_toolkit.guidelines.model import RELEVANCE, Guideline, choose_grades
 from fire_toolkit.resolution.judgments import latest_judgments, latest_round
 from fire_toolkit.results import Result
 from fire_toolkit.tables import ALONE, DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
-from fire_toolkit.tables.columns import codes_of, listed, packed_codes
+from fire_toolkit.tables.columns import codes_of, packed_codes
 
 DUPLICATE = "duplicate"
 _MOST_WITHOUT_LABEL = 0.1
@@ -132,9 +132,12 @@ def judgments_of_votes(votes: Answers, others: Answers, *, guideline: Guideline)
     in_order, _ = _by_age(votes, np.ones(len(votes), dtype=bool), ["query_id", "doc_id", "annotator_id"])
     dropped = dropped_answers(others)
     names = [name for name in (*JUDGMENTS.names, *_MORE) if name != "guideline"]
-    rows = votes[names].iloc[in_order].reset_index(drop=True)
+    rows = votes[names]
+    if (in_order[1:] < in_order[:-1]).any():
+        rows = rows.iloc[in_order]
+    rows = rows.reset_index(drop=True)
     del votes, others  # as large as all exports
-    choose_grades(listed(rows["label"]), guideline=guideline)
+    choose_grades(rows["label"], guideline=guideline)
     said = rows.loc[rows["comment"] != "", "comment"]
     rows.loc[said.index, "comment"] = [inert(text) for text in said]
     rows = rows.assign(guideline=pd.Series([guideline.name], dtype="str").repeat(len(rows)).array)
@@ -173,7 +176,7 @@ def _with_authors(answers: Answers) -> Answers:
 
 
 def _by_age(answers: Answers, is_in: Bools, key: list[str]) -> tuple[Ints, Bools]:
-    """Return the places of some answers, those that share a key with others last, in the order of their age.
+    """Return the places of some answers, in which those that share a key stand in the order of their age.
 
     Also which of them have a later one of the same key.
     """
@@ -183,7 +186,10 @@ def _by_age(answers: Answers, is_in: Bools, key: list[str]) -> tuple[Ints, Bools
     if is_shared.any():
         age = [name for name in _AGE if name in answers]
         shared = answers[age].iloc[places[is_shared]].reset_index(drop=True).sort_values(age, kind="stable")
-        places = np.concatenate([places[~is_shared], places[is_shared][shared.index]])
+        by_age = places[is_shared][shared.index]
+        by_key = by_age[np.argsort(codes[by_age], kind="stable")]
+        if ((by_key[1:] < by_key[:-1]) & (codes[by_key][1:] == codes[by_key][:-1])).any():
+            places = np.concatenate([places[~is_shared], by_age])
     return places, pd.Series(codes[places]).duplicated(keep="last").to_numpy()
 
 
