@@ -1,3 +1,5 @@
+from typing import Any
+
 import pandas as pd
 import pytest
 from brought import refused
@@ -7,8 +9,19 @@ from small_world import made, make_qrels
 
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.evidence.qrels import POLICIES, augment_qrels, change_counts, include_machine
-from fire_toolkit.tables import ALONE, Labels, Qrels, check_changes, check_labels, check_qrels
+from fire_toolkit.evidence.making import POLICIES, make_evidence
+from fire_toolkit.evidence.qrels import augment_qrels, augmented_of, change_counts
+from fire_toolkit.tables import (
+    ALONE,
+    Labels,
+    Qrels,
+    check_changes,
+    check_disputes,
+    check_labels,
+    check_pool,
+    check_qrels,
+)
+from fire_toolkit.tables.columns import PAIR
 
 Relevances = dict[str, int]
 
@@ -123,14 +136,44 @@ def test_strata_stay_and_new_pairs_have_none() -> None:
 def test_labels_of_captions_that_were_judged_alone_are_refused() -> None:
     before, alone, said = original({"a": 1}), labelled({ALONE: 1}), "marks captions that were judged alone"
     refused(f"labels: doc ... {said}", augment_qrels, before, alone, by=JoinError)
-    plain, judge = augment_qrels(before, labelled({})), {"judge": "vlm"}
-    refused(f"judge 'vlm': doc ... {said}", include_machine, plain, alone, **judge, by=JoinError)
+    judge = {"answers": alone, "judge": "vlm"}
+    refused(f"judge 'vlm': doc ... {said}", make_evidence, before, labelled({}), **judge, by=JoinError)
 
 
-def test_a_machines_labels_are_refused_beside_strata_and_keep_the_grade_of_originals() -> None:
-    answers, judge = labelled({"c": 1}), {"judge": "vlm"}
-    graded = include_machine(augment_qrels(original({"a": 1}), labelled({"b": 3})), answers, **judge)
-    assert (graded.qrels["relevance"].tolist(), graded.original_grade) == ([3, 3, 1], 3)
-    sampled = augment_qrels(check_qrels(original({"a": 1}).assign(stratum="1")), labelled({"b": 1}))
+def test_a_machines_labels_count_where_nobody_judged_and_are_refused_beside_strata() -> None:
+    rows = [("q", "a", 0), ("q", "b", 1), ("q", "c", 1), ("q", "d", 1), ("other", "c", 1)]
+    answers, before, after = (
+        pd.DataFrame(rows, columns=[*PAIR, "relevance"]),
+        original({"a": 1}),
+        labelled({"b": 3}),
+    )
+    disputes = made(check_disputes, "query_id doc_id reason", ("q", "d", "tie"))
+    judge: dict[str, Any] = {"answers": answers, "judge": "vlm", "disputes": disputes}
+    pairs = make_evidence(before, after, **judge)
+    assert pairs["doc_id"].tolist() == ["a", "b", "c", "d"]
+    assert augmented_of(pairs)[["doc_id", "relevance", "source"]].to_numpy().tolist() == [
+        ["a", 1, "original"],
+        ["b", 3, "new"],
+        ["c", 1, "machine:vlm"],
+    ]
+    dropped = make_evidence(before, labelled({"a": 0}), policy="drop", **judge)
+    assert dropped["relevance"].isna().all()  # a query without a pair is none of the augmented qrels
+    sampled = check_qrels(before.assign(stratum="1"))
     said = "the qrels have strata; a machine's labels are not a sample"
-    refused(said, include_machine, sampled, answers, **judge, by=JoinError)
+    refused(said, make_evidence, sampled, after, **judge, by=JoinError)
+
+
+def test_open_pairs_of_a_sample_are_in_the_qrels_and_two_designs_are_refused() -> None:
+    drawn = made(check_pool, "query_id doc_id stratum inclusion_probability", ("q", "b", "2:9:0.5", 0.5))
+    judged = labelled({"b": 1, "c": 0})
+    sample: Any = {"pool": drawn, "undrawn": drawn.assign(doc_id="c")}
+    qrels = augmented_of(make_evidence(original({"a": 1}), labelled({}), **sample))
+    assert qrels["relevance"].tolist() == [1, -1, -1]
+    assert qrels["source"].tolist() == ["original", "new", "new"]
+    said = (
+        "1 pairs were not drawn by the pool's sample (first: q c); a sample of two designs gives no estimate"
+    )
+    refused(f"labels: {said}", make_evidence, original({"a": 1}), judged, **sample, by=JoinError)
+    strata = check_qrels(original({"a": 1}).assign(stratum="1"))
+    said = "the original qrels have strata, and so has the pool"
+    refused(said, make_evidence, strata, labelled({"b": 1}), **sample, by=JoinError)

@@ -39,10 +39,10 @@ from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import VERSION, blinded, check_answers, draft, version_before
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
 from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of, with_pseudonyms
-from fire_toolkit.release.published import Published, make_pseudonyms, publish, refuse_people
+from fire_toolkit.release.published import Published, make_pseudonyms, publish, refuse_people, with_own_ids
 from fire_toolkit.release.rankings import rankings_of
 from fire_toolkit.tables import check_changes, check_disputes
-from fire_toolkit.tables.ids import BLANKS, with_own_ids
+from fire_toolkit.tables.ids import BLANKS
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import pandas as pd
@@ -10,26 +9,22 @@ import pandas as pd
 from fire_toolkit.commands.command import stage
 from fire_toolkit.commands.types import Asked, Option, PoolIfAny, Table
 from fire_toolkit.errors import UsageError
-from fire_toolkit.evidence.facts import MOST_ROWS, words_of_machine
-from fire_toolkit.evidence.making import make_evidence
+from fire_toolkit.evidence.facts import MOST_ROWS, UNJUDGED, words_of_machine
+from fire_toolkit.evidence.making import MACHINE, make_evidence
 from fire_toolkit.evidence.qrels import (
-    MACHINE,
-    Augmented,
-    augment_qrels,
+    augmented_of,
     change_counts,
+    changes_of,
     highest_grade,
-    mark_sample,
     originals_beside,
     words_of_shared,
 )
-from fire_toolkit.evidence.qrels import include_machine as with_machine
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.background import DROP, Unusable
 from fire_toolkit.inference.votes import Votes, votes_of_labels, words_of_errors
 from fire_toolkit.machines.scores import labels_of_answers
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import Changes, Labels, MachineJudgments, Pool, Qrels, QueryLabels
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables import Changes, Labels, MachineJudgments, Qrels, QueryLabels
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.further import DEEP, SAMPLE
 from fire_toolkit.words import n_of, numbers_of
@@ -97,36 +92,40 @@ def augment(
     grade, source = original_grade, "as --original-grade says"
     if grade is None and told.highest_grade is not None and highest_grade(original) <= 1:
         grade, source = told.highest_grade, "the highest of the guideline"
-    made, by_machine = augment_qrels(original, counted, policy=policy, original_grade=grade), dict[str, Any]()
-    if grade is None:
-        grade, source = made.original_grade, "the highest in the labels"
-    if include_machine:
-        made, by_machine = _with_machine(made, machine, grades, include_machine, told)
+    source = source if grade is not None else "the highest in the labels"
+    lifted, grade = originals_beside(original, counted, grade=grade)
     takes_out = found is not None and found.policy == DROP
-    augmented, beside, said = made.qrels, dict[str, Any](), list[str]()
-    if told.machine_sample is not None or (pool is not None and {*SAMPLE} <= {*pool}):
-        augmented, beside, said = _sampled(made.qrels, pool, told, is_whole=not takes_out)
-    beside |= {"qrels.csv": augmented} if include_machine else {}
-    beside |= {} if found is None else {"unusable.csv": found.queries}
+    is_sample = told.machine_sample is not None or (pool is not None and {*SAMPLE} <= {*pool})
     pairs = make_evidence(
-        originals_beside(qrels, grade=grade)[0],
+        originals_beside(qrels, grade=grade)[0] if takes_out else lifted,
         labels,
-        augmented,
-        made.changes,
+        policy=policy,
         disputes=told.disputes,
         pool=pool,
+        undrawn=told.undrawn,
         query_design=told.query_design,
         machine_sample=told.machine_sample,
         validity=validity,
         takes_out=takes_out,
+        answers=_answers(machine, grades, include_machine) if include_machine else None,
+        judge=include_machine or "",
     )
+    augmented, changes, said = augmented_of(pairs), changes_of(pairs), list[str]()
+    beside: dict[str, Any] = {"qrels.csv": augmented} if include_machine else {}
+    if told.machine_sample is not None:  # apart, as other labels stand beside it
+        beside["machine_sample.csv"] = told.machine_sample
+    elif is_sample:
+        beside |= {"qrels.csv": augmented}
+        beside |= {} if told.query_design is None else {"query_design.csv": told.query_design}
+        said = _words_of_open(pairs)
+    beside |= {} if found is None else {"unusable.csv": found.queries}
     beside[f"evidence.{'csv' if len(pairs) <= MOST_ROWS else 'parquet'}"] = pairs
     votes = _votes(counted, original, told, found) if {*DESIGN} <= {*labels} else None
     return Found(
-        files={"qrels.txt": augmented, "changes.csv": made.changes, **beside},
+        files={"qrels.txt": augmented, "changes.csv": changes, **beside},
         of_first=("qrels.csv", "evidence.csv", "evidence.parquet"),
         said=said,
-        **_account(made.changes, policy, told, found, votes, by_machine, grade, source),
+        **_account(changes, policy, told, found, votes, include_machine, grade, source),
         next=Next("score", elsewhere="--qrels {QRELS} --augmented {out} {RUNS}"),
     )
 
@@ -137,7 +136,7 @@ def _account(
     told: Asked,
     found: Unusable | None,
     votes: Votes | None,
-    by_machine: Mapping[str, Any],
+    judge: str | None,
     grade: int | None,
     source: str,
 ) -> dict[str, Any]:
@@ -152,9 +151,15 @@ def _account(
     )
     n_lowered, lost = int((is_lower & (changes["source"] == "confirmed")).sum()), sorted(had - has)
     counts = {"policy": policy, **kinds, "lowered": n_lowered, "queries_without_positive": lost}
-    counts |= by_machine
+    if judge:
+        is_positive = changes.loc[changes["source"] == f"{MACHINE}:{judge}", "relevance"] >= 1
+        counts |= {
+            "machine_positive": int(is_positive.sum()),
+            "machine_irrelevant": int((~is_positive).sum()),
+        }
+        counts |= {"include_machine": judge}
     words = [f"policy {policy}: {numbers_of(kinds)}", *words_of_shared(counts)]
-    words += words_of_machine(counts) if by_machine else []
+    words += words_of_machine(counts) if judge else []
     if votes is not None:
         counts["label_errors"] = votes.numbers
         words += [words_of_errors(votes.numbers), *votes.words_of_alarm]
@@ -202,51 +207,20 @@ def _unusable_among(qrels: Qrels, validity: QueryLabels, policy: str) -> Unusabl
     return Unusable(policy, unusable, len(queries), len(own))
 
 
-def _with_machine(
-    made: Augmented, machine: MachineJudgments | None, grades: Grades | None, judge: str, told: Asked
-) -> tuple[Augmented, dict[str, Any]]:
-    """Return augmented qrels with a judge's labels where there are no people's, and how many these are."""
+def _answers(machine: MachineJudgments | None, grades: Grades | None, judge: str) -> pd.DataFrame:
     if machine is None:
         raise UsageError(f"include_machine {judge!r} names a judge; expected its answers in machine")
-    answers = labels_of_answers(machine, grades or {})
-    both = with_machine(made, answers, judge=judge, left_out=told.disputes)
-    own = both.qrels["source"] == f"{MACHINE}:{judge}"
-    n_positive = int((both.qrels.loc[own, "relevance"] >= 1).sum())
-    counts = {"machine_positive": n_positive, "machine_irrelevant": int(own.sum()) - n_positive}
-    return both, {**counts, "include_machine": judge}
+    return labels_of_answers(machine, grades or {})
 
 
-def _sampled(
-    qrels: Qrels, pool: Pool | None, told: Asked, *, is_whole: bool
-) -> tuple[Qrels, dict[str, Any], list[str]]:
-    """Return augmented qrels as the sample of their pool has them, the files beside them, and warnings.
-
-    The qrels get its strata, and beside them stand the same as CSV with the inclusion probabilities, and
-    which queries were judged deep. is_whole: whether all queries count.
-
-    Raises:
-        UsageError: queries are dropped from a sample, whose estimates need all of them.
-    """
-    if not is_whole:
-        raise UsageError(
-            "the pool is a sample, and estimates from it need all of its queries; take --unusable flag, "
-            "which gives scores with and without the unusable ones"
-        )
-    if pool is None or told.machine_sample is not None:  # apart, as other labels stand beside it
-        return qrels, {"machine_sample.csv": told.machine_sample}, []
-    marked = mark_sample(qrels, pool, told.undrawn)
-    beside: dict[str, Any] = {"qrels.csv": marked}
-    beside |= {} if told.query_design is None else {"query_design.csv": told.query_design}
-    return marked, beside, _words_of_open(pool[pair_rows(pool, qrels) < 0], told.disputes)
-
-
-def _words_of_open(missing: pd.DataFrame, disputes: pd.DataFrame | None) -> list[str]:
+def _words_of_open(pairs: pd.DataFrame) -> list[str]:
     """Return which pairs of a sample have no label, so that estimates take them as not relevant."""
+    missing = pairs[pairs["is_drawn"] & (pairs["source"] == UNJUDGED)]
     n_deep, n = int((missing["stratum"] == DEEP).sum()), int((missing["stratum"] != "").sum())
     if not n:
         return []
-    n_disputed = 0 if disputes is None else int((pair_rows(missing, disputes) >= 0).sum())
     of_deep = f" ({n_deep:,} of them of queries judged deep)" if n_deep else ""
+    n_disputed = int(missing["is_disputed"].sum())
     return [
         f"warning: {n_of(n, 'pair')} of the sample without a label{of_deep}, {n_disputed:,} in dispute: "
         "estimates take them as not relevant; judge them and settle disputes first (`next-round`)"

@@ -1,4 +1,4 @@
-"""Labels, qrels and what a pool was drawn by, joined to evidence: one row for each pair of any of them."""
+"""The original qrels, labels and what a pool was drawn by, joined: one row for each pair of any of them."""
 
 from __future__ import annotations
 
@@ -8,118 +8,268 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from fire_toolkit.arrays import Ints
+from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.facts import TAKEN_OUT, UNJUDGED, check_evidence
-from fire_toolkit.evidence.qrels import texts_at
-from fire_toolkit.tables import Changes, Disputes, Labels, Pool, Qrels, QueryDesign, QueryLabels
-from fire_toolkit.tables.columns import PAIR, arrow_text, code_pairs
+from fire_toolkit.tables import ALONE, Disputes, Labels, Pool, Qrels, QueryDesign, QueryLabels
+from fire_toolkit.tables.columns import PAIR, are_in, arrow_text, code_pairs
 from fire_toolkit.tables.design import DESIGN, kinds_of_votes, split_votes
-from fire_toolkit.tables.further import SAMPLE
+from fire_toolkit.tables.further import DEEP, ORIGINAL, SAMPLE, SHALLOW
 
+POLICIES = ("union", "override", "drop")
+MACHINE = "machine"  # source machine:JUDGE: a label of no person
+SHARED = "shared"
+SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
 _OF_LABELS = ("label", "method", "n_judgments", "n_agree")
 
 
 def make_evidence(
     original: Qrels,
     labels: Labels,
-    augmented: Qrels,
-    changes: Changes,
     *,
+    policy: str = "union",
     disputes: Disputes | None = None,
     pool: Pool | None = None,
+    undrawn: pd.DataFrame | None = None,
     query_design: QueryDesign | None = None,
     machine_sample: pd.DataFrame | None = None,
     validity: QueryLabels | None = None,
     takes_out: bool = False,
+    answers: pd.DataFrame | None = None,
+    judge: str = "",
 ) -> pd.DataFrame:
     """Return one row for each pair that any table holds, as `check_evidence` has it.
 
+    The augmented qrels, and what changed in them, are parts of it: `augmented_of` and `changes_of`. Of a pool
+    that is a sample, pairs of sampled strata (ranks, such as `11:50:0.1`) that were not drawn, or have no
+    label yet, get relevance -1 (pooled, not judged), as TREC's sampled qrels have them.
+
     Args:
-        original: the original qrels as they count beside labels, all queries.
+        original: the original qrels as they count beside labels (see `originals_beside`), all queries.
         labels: the labels, of all queries.
-        augmented: the augmented qrels, see `augment_qrels`, and of a sample see `mark_sample`.
-        changes: what `augment_qrels` changed.
+        policy: what a label does to an original relevance, see `augment_qrels`.
         disputes: pairs that were judged and have no label.
         pool: what was to be judged, with best ranks, and strata where it is a sample.
+        undrawn: the pairs of the pool's strata that were not drawn, with the same columns; None: none.
         query_design: which queries were drawn to be judged deep.
         machine_sample: what was drawn by a machine judge's score; other strata are not read then.
         validity: which queries are usable.
         takes_out: whether unusable queries count in nothing (`--unusable drop`).
+        answers: query_id, doc_id and relevance (1 or 0) by a machine judge. They count for pairs that neither
+            qrels nor labels hold and that are not in dispute, of queries of the augmented qrels.
+        judge: its name: the source of such a pair is `machine:JUDGE`.
+
+    Raises:
+        UsageError: an unknown policy; queries are to be taken out of a sample, whose estimates need them all.
+        JoinError: labels on a query that the original qrels do not have; labels or answers on captions
+            alone; a pool's sample or a machine's answers beside original qrels that have strata; a pair that
+            was labelled and not drawn.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_labels, check_pool, check_qrels
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a"], "relevance": 1}))
+        >>> labels = check_labels(pd.DataFrame(
+        ...     {"query_id": "q", "doc_id": ["b"], "label": "x", "relevance": [0]}))
+        >>> drawn = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "stratum": "1:9:.5"})
+        >>> pool = check_pool(drawn.assign(inclusion_probability=0.5))
+        >>> found = make_evidence(original, labels, pool=pool, undrawn=pool[:1].assign(doc_id="c"))
+        >>> found[["doc_id", "relevance", "source", "stratum", "is_drawn"]]
+          doc_id  relevance      source stratum  is_drawn
+        0      a          1    original  1:9:.5      True
+        1      b          0  irrelevant  1:9:.5      True
+        2      c         -1    unjudged  1:9:.5     False
     """
-    empty = pd.DataFrame({name: pd.Series(dtype="str") for name in PAIR})
-    given = [changes, augmented, original, labels, disputes, pool, machine_sample]
-    tables = [empty if each is None else each[PAIR] for each in given]
-    codes, table = code_pairs(pd.concat(tables, ignore_index=True))
-    ends = np.cumsum([len(each) for each in tables])[:-1]
-    rows = [_rows_of(own, len(table)) for own in np.split(codes, ends)]
-    of_changes, of_augmented, of_original, of_labels, of_disputes, of_pool, of_sample = rows
-    _put(table, "relevance", of_augmented, augmented["relevance"])
-    _put(table, "original_relevance", of_original, original["relevance"])
-    _put(table, "label_relevance", of_labels, labels["relevance"])
-    _put(table, "source", of_changes, changes["source"], default=UNJUDGED)
-    table["is_disputed"] = of_disputes >= 0
+    _refuse(original, labels, policy, answers, judge)
+    is_sampled = pool is not None and {*SAMPLE} <= {*pool} and machine_sample is None
+    if takes_out and (is_sampled or machine_sample is not None):
+        raise UsageError(
+            "the pool is a sample, and estimates from it need all of its queries; take --unusable flag, "
+            "which gives scores with and without the unusable ones"
+        )
+    given = {
+        "original": original,
+        "labels": labels,
+        "disputes": disputes,
+        "pool": pool,
+        "sample": machine_sample,
+        "undrawn": undrawn if is_sampled else None,
+        "answers": answers,
+    }
+    join = _Join({name: each for name, each in given.items() if each is not None})
+    _put_queries(join.table, query_design, validity)
+    _put_relevance(join, policy, takes_out=takes_out)
+    if "answers" in join.given:
+        _put_answers(join, judge)
+    if is_sampled:
+        _put_undrawn(join)
+    join.table["is_disputed"] = join.has("disputes")
     for name in _OF_LABELS:
-        if name in labels:
-            _put(table, name, of_labels, labels[name])
-    for voted, own in ((disputes, of_disputes), (labels, of_labels)):
-        if voted is not None and set(DESIGN) <= set(voted.columns):
-            for name, values in _votes(voted).items():
-                _put(table, name, own, values)
+        join.put(name, "labels")
+    for name in ("disputes", "labels"):
+        _put_votes(join, name)
     if machine_sample is not None:
-        for name in (*SAMPLE, "best_rank", "judge_id"):
-            _put(table, name, of_sample, machine_sample[name])
-        _put(table, "machine_score", of_sample, machine_sample["score"])
-        table["is_drawn"] = np.append(machine_sample["is_drawn"].to_numpy(dtype=bool), False)[of_sample]
-    elif "stratum" in augmented:
-        _put_strata(table, (of_pool, pool), (of_original, original), (of_augmented, augmented))
-    if pool is not None:
-        is_found = np.append(pool["best_rank"].notna(), False)[of_pool]
-        _put(table, "best_rank", np.where(is_found, of_pool, -1), pool["best_rank"])
-    if query_design is not None or validity is not None:
-        _put_queries(table, query_design, validity)
-    if takes_out:
-        is_out = ~table["is_usable"]
-        table["source"] = table["source"].mask(is_out, TAKEN_OUT)
-    return check_evidence(table)
+        for column in (*SAMPLE, "best_rank", "judge_id"):
+            join.put(column, "sample")
+        join.put("machine_score", "sample", machine_sample["score"])
+        is_drawn = np.append(machine_sample["is_drawn"].to_numpy(dtype=bool), False)
+        join.table["is_drawn"] = is_drawn[join.rows["sample"]]
+    elif is_sampled or "stratum" in original:
+        for name in ("pool", "original", "undrawn"):
+            for column in SAMPLE:
+                join.put(column, name)
+        if pool is not None and "stratum" in pool:
+            join.table["is_drawn"] = join.has("pool")
+    join.put("best_rank", "pool")
+    return check_evidence(join.table)
 
 
-def _rows_of(codes: Ints, n_pairs: int) -> Ints:
-    """Return for each pair the row of a table that holds it, -1 where none does."""
-    rows = np.full(n_pairs, -1, dtype=np.int64)
-    rows[codes] = np.arange(len(codes))
-    return rows
+class _Join:
+    """The distinct pairs of tables, by query_id, then doc_id, and which row of each table is a pair's.
+
+    given: the tables by name. table: the pairs, and the columns that were put. rows: of each name -1 where
+    the table does not hold the pair; all are -1 of a table that is not given.
+    """
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        codes, self.table = code_pairs(pd.concat([each[PAIR] for each in given.values()], ignore_index=True))
+        ends = np.cumsum([len(each) for each in given.values()])[:-1]
+        self.given, self.rows = given, dict[str, Ints]()
+        for name, own in zip(given, np.split(codes, ends), strict=True):
+            self.rows[name] = np.full(len(self.table), -1, dtype=np.int64)
+            self.rows[name][own] = np.arange(len(own))
+
+    def has(self, name: str) -> Bools:
+        """Return which pairs a table holds."""
+        return self.rows[name] >= 0 if name in self.rows else np.zeros(len(self.table), dtype=bool)
+
+    def numbers(self, name: str, column: str) -> Floats:
+        """Return a column of numbers for each pair, NaN where it has none."""
+        numbers = self.given[name][column].to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.append(numbers, np.nan)[self.rows[name]]
+
+    def put(self, column: str, name: str, values: Any = None) -> None:
+        """Set a column to a table's where it has the pair; elsewhere, and where it has no number, it stays.
+
+        values: in the place of the table's own. A table that is not given, or has no such column, puts none.
+        """
+        if values is None:
+            if name not in self.given or column not in self.given[name]:
+                return
+            values = self.given[name][column]
+        rows = self.rows[name]
+        found: Any
+        if pd.api.types.is_numeric_dtype(values.dtype):
+            own = values.to_numpy(dtype=np.float64, na_value=np.nan)
+            found = np.append(own, np.nan)[rows]
+            is_there = ~np.isnan(found)
+        else:
+            texts = arrow_text(values.array).fill_null("")
+            found = texts_at(pa.concat_arrays([texts, pa.array([""], texts.type)]), rows % (len(texts) + 1))
+            is_there = rows >= 0
+        if column in self.table:
+            found = pd.Series(found).where(is_there, self.table[column]).array
+        self.table[column] = found
 
 
-def _put(table: pd.DataFrame, name: str, rows: Ints, values: pd.Series, *, default: str = "") -> None:
-    """Set a column to the values in `rows`; elsewhere it stays, at first missing or the default."""
-    found: Any
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        found = np.append(values.to_numpy(dtype=np.float64, na_value=np.nan), np.nan)[rows]
-    else:
-        texts = arrow_text(values.array).fill_null("")
-        found = texts_at(pa.concat_arrays([texts, pa.array([default], texts.type)]), rows % (len(texts) + 1))
-    if name in table:
-        found = pd.Series(found).where(rows >= 0, table[name]).array
-    table[name] = found
+def texts_at(distinct: Any, codes: Ints) -> Any:
+    """Return the text of each code as an array of a column; distinct: texts, a sequence or `arrow_text`."""
+    return pd.array(pa.array(distinct, pa.large_string()).take(pa.array(codes)), dtype="str")
 
 
-def _votes(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return the design class of each row, its votes by design, and those beyond it."""
-    codes, kinds = kinds_of_votes(table)
-    split = [(name, *split_votes(name, votes)) for name, votes in kinds]
+def _refuse(original: Qrels, labels: Labels, policy: str, answers: pd.DataFrame | None, judge: str) -> None:
+    """Raise where labels or a machine's answers are none for these qrels, or the policy is unknown."""
+    if policy not in POLICIES:
+        raise UsageError(f"policy {policy!r} is unknown; expected one of {', '.join(POLICIES)}")
+    unknown = labels.loc[~are_in(labels["query_id"], original["query_id"]), "query_id"].unique()
+    if len(unknown):
+        raise JoinError(
+            f"labels: {len(unknown)} of {labels['query_id'].nunique()} queries are not in the original qrels "
+            f"({', '.join(unknown[:3])}); expected labels for the same collection"
+        )
+    for what, table in (("labels", labels), (f"judge {judge!r}", answers)):
+        if table is not None and (table["doc_id"] == ALONE).any():
+            raise JoinError(
+                f"{what}: doc {ALONE!r} marks captions that were judged alone; they say nothing of pairs of "
+                "a caption and an item, expected those of a campaign on pairs"
+            )
+    if answers is not None and "stratum" in original:
+        raise JoinError("the qrels have strata; a machine's labels are not a sample, leave them out")
+
+
+def _put_relevance(join: _Join, policy: str, *, takes_out: bool) -> None:
+    """Put what originals and labels say of each pair, and what becomes of it under the policy."""
+    before, labelled = (join.numbers(name, "relevance") for name in ("original", "labels"))
+    was_positive, is_positive, is_labelled = before >= 1, labelled >= 1, ~np.isnan(labelled)
+    is_shared: Bools = np.zeros(len(before), dtype=bool)
+    if "shared_from" in join.given["labels"]:
+        shared = join.given["labels"]["shared_from"].fillna("").ne("").to_numpy()
+        is_shared = np.append(shared, False)[join.rows["labels"]] & ~was_positive
+    kinds = {
+        TAKEN_OUT: ~join.table["is_usable"].to_numpy() if takes_out else np.zeros(len(before), dtype=bool),
+        UNJUDGED: ~is_labelled & np.isnan(before),
+        "original": ~is_labelled,
+        SHARED: is_shared,
+        "confirmed": was_positive & is_positive,
+        "rejected": was_positive,
+        "new": is_positive,
+    }
+    relevance = np.fmax(before, labelled)
+    if policy == "override":
+        relevance = np.where(is_labelled, labelled, before)
+    elif policy == "drop":
+        relevance[was_positive & is_labelled & ~is_positive] = np.nan
+    relevance[kinds[TAKEN_OUT]] = np.nan
+    table = join.table
+    table["relevance"], table["original_relevance"], table["label_relevance"] = relevance, before, labelled
+    codes = np.select(list(kinds.values()), range(len(kinds)), default=len(kinds))
+    table["source"] = texts_at([*kinds, "irrelevant"], codes)
+
+
+def _put_answers(join: _Join, judge: str) -> None:
+    """Put a machine's answers to pairs that nobody judged; leave out pairs that only other answers name."""
+    table, has = join.table, join.has("answers")
+    in_use = table.loc[table["relevance"].notna(), "query_id"]
+    has &= (
+        (table["source"] == UNJUDGED).to_numpy() & ~join.has("disputes") & are_in(table["query_id"], in_use)
+    )
+    table.loc[has, "relevance"] = join.numbers("answers", "relevance")[has]
+    table.loc[has, "source"] = f"{MACHINE}:{judge}"
+    others = [join.has(name) for name in join.given if name != "answers"]
+    is_kept = np.any([has, *others], axis=0)
+    join.table = table[is_kept].reset_index(drop=True)
+    join.rows = {name: rows[is_kept] for name, rows in join.rows.items()}
+
+
+def _put_undrawn(join: _Join) -> None:
+    """Put relevance -1 to pairs of sampled strata that have none; refuse labels of pairs not drawn."""
+    if "stratum" in join.given["original"]:
+        raise JoinError(
+            "the original qrels have strata, and so has the pool; a sample of two designs gives no estimate"
+        )
+    table, strata = join.table, join.given["pool"]["stratum"]
+    is_odd = join.has("undrawn") & ~table["source"].isin(["original", UNJUDGED]).to_numpy()
+    if is_odd.any():
+        first = join.given["undrawn"][PAIR].iloc[join.rows["undrawn"][is_odd].min()]
+        raise JoinError(
+            f"labels: {is_odd.sum():,} pairs were not drawn by the pool's sample (first: {' '.join(first)}); "
+            "a sample of two designs gives no estimate, expected labels of the pairs drawn"
+            + (", as of `resolve` without --share-judgments" if (table["source"] == SHARED).any() else "")
+        )
+    is_sampled = np.append(~strata.isin([SHALLOW, DEEP, ORIGINAL]).to_numpy(), False)[join.rows["pool"]]
+    is_open = table["relevance"].isna().to_numpy() & (is_sampled | join.has("undrawn"))
+    table.loc[is_open, "relevance"] = -1
+
+
+def _put_votes(join: _Join, name: str) -> None:
+    """Put the design class of each pair of a table with votes, its votes by design, and those beyond it."""
+    voted = join.given.get(name)
+    if voted is None or not set(DESIGN) <= set(voted.columns):
+        return
+    codes, kinds = kinds_of_votes(voted)
+    split = [(kind, *split_votes(kind, votes)) for kind, votes in kinds]
     parts = zip((*DESIGN, "later_votes"), zip(*[*split, ("", "", "")], strict=True), strict=True)
-    return {name: pd.Series(texts_at(each, codes % len(each))) for name, each in parts}
-
-
-def _put_strata(table: pd.DataFrame, *given: tuple[Ints, pd.DataFrame | None]) -> None:
-    """Put the strata of tables, a later one in the place of those before, and what of a sample was drawn."""
-    for rows, own in given:
-        for name in SAMPLE:
-            if own is not None and name in own:
-                _put(table, name, rows, own[name])
-    of_pool, pool = given[0]
-    if pool is not None and SAMPLE[0] in pool:
-        table["is_drawn"] = of_pool >= 0
+    for column, each in parts:
+        join.put(column, name, pd.Series(texts_at(each, codes % len(each))))
 
 
 def _put_queries(table: pd.DataFrame, query_design: QueryDesign | None, validity: QueryLabels | None) -> None:

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from fire_toolkit.arrays import Ints
-from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.facts import TAKEN_OUT, UNJUDGED
+from fire_toolkit.evidence.making import SHARED, SOURCES, make_evidence
 from fire_toolkit.results import Result
-from fire_toolkit.tables import ALONE, Changes, Labels, Pool, Qrels, check_changes, check_qrels
-from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
-from fire_toolkit.tables.further import DEEP, ORIGINAL, SAMPLE, SHALLOW
+from fire_toolkit.tables import Changes, Labels, Qrels
+from fire_toolkit.tables.further import SAMPLE
 from fire_toolkit.words import n_of
-
-POLICIES = ("union", "override", "drop")
-MACHINE = "machine"  # source machine:JUDGE: a label of no person
-SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
-SHARED = "shared"
 
 
 class _Augmented(NamedTuple):
@@ -78,7 +71,7 @@ def augment_qrels(
         JoinError: labels on a query that the original qrels do not have, or on captions alone.
 
     Examples:
-        >>> from fire_toolkit.tables import check_labels
+        >>> from fire_toolkit.tables import check_labels, check_qrels
         >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": 1}))
         >>> labels = check_labels(pd.DataFrame(
         ...     {"query_id": "q", "doc_id": ["b", "c", "d"], "label": "x", "relevance": [0, 1, 0]}))
@@ -96,61 +89,31 @@ def augment_qrels(
         1        q      b          3  confirmed
         2        q      c          3        new
     """
-    if policy not in POLICIES:
-        raise UsageError(f"policy {policy!r} is unknown; expected one of {', '.join(POLICIES)}")
-    unknown = labels.loc[~are_in(labels["query_id"], original["query_id"]), "query_id"].unique()
-    if len(unknown):
-        raise JoinError(
-            f"labels: {len(unknown)} of {labels['query_id'].nunique()} queries are not in the original qrels "
-            f"({', '.join(unknown[:3])}); expected labels for the same collection"
-        )
-    _refuse_alone(labels["doc_id"], "labels")
-    original, grade = originals_beside(original, labels, grade=original_grade)
-    rows = pair_rows(labels, original)
-    is_labelled = np.zeros(len(original), dtype=bool)
-    is_labelled[rows[rows >= 0]] = True
-    rest = np.flatnonzero(~is_labelled)
-    before = np.append(original["relevance"].to_numpy(dtype=np.float64), np.nan)[np.append(rows, rest)]
-    labelled = np.append(labels["relevance"].to_numpy(dtype=np.float64), np.full(len(rest), np.nan))
-    was_positive, is_positive = before >= 1, labelled >= 1
-    kinds = [np.isnan(labelled), was_positive & is_positive, was_positive, is_positive]
-    source = np.select(kinds, range(len(kinds)), default=len(kinds))
-    if "shared_from" in labels:
-        is_shared = np.append(labels["shared_from"].fillna("").ne("").to_numpy(), np.full(len(rest), False))
-        source[is_shared & ~was_positive & ~np.isnan(labelled)] = len(SOURCES)
-    relevance = np.fmax(before, labelled)
-    if policy == "override":
-        relevance = np.where(np.isnan(labelled), before, labelled)
-    elif policy == "drop":
-        relevance[source == SOURCES.index("rejected")] = np.nan
-    pairs = pd.concat([labels[PAIR], original[PAIR].iloc[rest]], ignore_index=True).assign(
-        original_relevance=before,
-        label_relevance=labelled,
-        relevance=relevance,
-        source=texts_at([*SOURCES, SHARED], source),
-    )
-    changes = check_changes(pairs)
-    kept = changes[changes["relevance"].notna()][["query_id", "doc_id", "relevance", "source"]]
-    if "stratum" in original:
-        rows = pair_rows(kept, original)
-        strata = np.append(original["stratum"].to_numpy(dtype=object), "")[rows]
-        kept = kept.assign(stratum=pd.array(strata, dtype="str"))
-    augmented = Augmented(check_qrels(kept), changes)
+    lifted, grade = originals_beside(original, labels, grade=original_grade)
+    pairs = make_evidence(lifted, labels, policy=policy)
+    augmented = Augmented(augmented_of(pairs), changes_of(pairs))
     augmented.original_grade = grade
     return augmented
 
 
-def texts_at(distinct: Any, codes: Ints) -> Any:
-    """Return the text of each code as an array of a column; distinct: texts, a sequence or `arrow_text`."""
-    return pd.array(pa.array(distinct, pa.large_string()).take(pa.array(codes)), dtype="str")
+def augmented_of(pairs: pd.DataFrame) -> Qrels:
+    """Return the augmented qrels of evidence, with strata where the pool was a sample by ranks.
+
+    A pair that could be drawn and has no label (relevance below 0) is `new` in them, unless an original.
+    """
+    strata = [name for name in SAMPLE if name in pairs and "judge_id" not in pairs]
+    names = ["query_id", "doc_id", "relevance", "source", *strata]
+    found = pairs.loc[pairs["relevance"].notna(), names].reset_index(drop=True)
+    relevance, source = found["relevance"].astype("int64"), found["source"]
+    source = source.where((relevance >= 0) | (source == "original"), "new")
+    return Qrels(found.assign(relevance=relevance, source=source))
 
 
-def _refuse_alone(doc_ids: pd.Series, what: str) -> None:
-    if (doc_ids == ALONE).any():
-        raise JoinError(
-            f"{what}: doc {ALONE!r} marks captions that were judged alone; they say nothing of pairs of a "
-            "caption and an item, expected those of a campaign on pairs"
-        )
+def changes_of(pairs: pd.DataFrame) -> Changes:
+    """Return what became of each pair of either qrels; its relevance is missing where it was dropped."""
+    names = ["query_id", "doc_id", "original_relevance", "label_relevance", "relevance", "source"]
+    is_known = ~pairs["source"].isin([UNJUDGED, TAKEN_OUT])
+    return Changes(pairs.loc[is_known, names].reset_index(drop=True))
 
 
 def highest_grade(qrels: pd.DataFrame) -> int:
@@ -174,6 +137,7 @@ def originals_beside(
         UsageError: the grade is below 1; the qrels have grades of their own.
 
     Examples:
+        >>> from fire_toolkit.tables import check_qrels
         >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": [1, 0]}))
         >>> originals_beside(original, grade=3)[0]["relevance"].tolist()
         [3, 0]
@@ -193,100 +157,6 @@ def originals_beside(
     return Qrels(original.assign(relevance=relevance.where(relevance < 1, grade))), grade
 
 
-def include_machine(
-    augmented: Augmented, answers: pd.DataFrame, *, judge: str, left_out: pd.DataFrame | None = None
-) -> Augmented:
-    """Return augmented qrels with a machine judge's labels where there are no people's.
-
-    They stand apart from labels by their source, `machine:JUDGE`. A pair that either qrels hold, or of a
-    query that the original qrels do not have, stays as it is.
-
-    Args:
-        answers: query_id, doc_id and relevance, 1 or 0.
-        judge: its name.
-        left_out: pairs that people have not settled (disputes); None: none.
-
-    Raises:
-        JoinError: the qrels have strata; a machine's labels are not a sample. The answers are about captions
-            that it saw alone.
-
-    Examples:
-        >>> from fire_toolkit.tables import check_labels
-        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a"], "relevance": 1}))
-        >>> labels = check_labels(pd.DataFrame(
-        ...     {"query_id": "q", "doc_id": ["b"], "label": "x", "relevance": [0]}))
-        >>> answers = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b", "c"], "relevance": [0, 1, 1]})
-        >>> include_machine(augment_qrels(original, labels), answers, judge="vlm")[0]
-          query_id doc_id  relevance       source
-        0        q      a          1     original
-        1        q      b          0   irrelevant
-        2        q      c          1  machine:vlm
-    """
-    qrels, changes = augmented
-    _refuse_alone(answers["doc_id"], f"judge {judge!r}")
-    if "stratum" in qrels:
-        raise JoinError("the qrels have strata; a machine's labels are not a sample, leave them out")
-    is_new = (pair_rows(answers, changes) < 0) & are_in(answers["query_id"], qrels["query_id"])
-    if left_out is not None and len(left_out):
-        is_new &= pair_rows(answers, left_out) < 0
-    added = answers.loc[is_new, [*PAIR, "relevance"]].assign(source=f"{MACHINE}:{judge}")
-    unknown = added.assign(original_relevance=np.nan, label_relevance=np.nan)
-    both = pd.concat([qrels, added], ignore_index=True)
-    found = Augmented(check_qrels(both), check_changes(pd.concat([changes, unknown], ignore_index=True)))
-    found.original_grade = augmented.original_grade
-    return found
-
-
-def mark_sample(qrels: Qrels, pool: Pool, undrawn: pd.DataFrame | None = None) -> Qrels:
-    """Return augmented qrels with the stratum and the inclusion probability of each pair of a sampled pool.
-
-    Args:
-        qrels: original and augmented pairs.
-        pool: with the columns stratum and inclusion_probability.
-        undrawn: the pairs of its strata that were not drawn, with the same columns; None: none.
-
-    Returns:
-        The qrels; what is in neither table is in no stratum. Pairs of sampled strata (ranks, such as
-        `11:50:0.1`) that were not drawn, or have no label yet, are added with relevance −1 (pooled, not
-        judged), as TREC's sampled qrels have them.
-
-    Raises:
-        JoinError: the original qrels have strata of their own; a pair was labelled and not drawn.
-
-    Examples:
-        >>> from fire_toolkit.tables import check_pool, check_qrels
-        >>> drawn = check_pool(pd.DataFrame({
-        ...     "query_id": "q", "doc_id": ["a"], "stratum": "1:9:0.5", "inclusion_probability": 0.5}))
-        >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a"], "relevance": 1}))
-        >>> mark_sample(qrels, drawn, drawn.assign(doc_id="b"))
-          query_id doc_id  relevance    source  stratum  inclusion_probability
-        0        q      a          1  original  1:9:0.5                    0.5
-        1        q      b         -1       new  1:9:0.5                    0.5
-    """
-    if "stratum" in qrels:
-        raise JoinError(
-            "the original qrels have strata, and so has the pool; a sample of two designs gives no estimate"
-        )
-    left = pool.iloc[:0] if undrawn is None else undrawn
-    rows = pair_rows(left, qrels)
-    labelled = left[rows >= 0][(qrels["source"].to_numpy()[rows[rows >= 0]] != "original")]
-    if len(labelled):
-        pair = " ".join(labelled[PAIR].iloc[0])
-        raise JoinError(
-            f"labels: {len(labelled):,} pairs were not drawn by the pool's sample (first: {pair}); a sample "
-            "of two designs gives no estimate, expected labels of the pairs drawn"
-            + (", as of `resolve` without --share-judgments" if (qrels["source"] == SHARED).any() else "")
-        )
-    sampled = pool[~pool["stratum"].isin([SHALLOW, DEEP, ORIGINAL])]
-    added = pd.concat([sampled[[*PAIR, *SAMPLE]], left[[*PAIR, *SAMPLE]]], ignore_index=True)
-    added = added[pair_rows(added, qrels) < 0].assign(relevance=-1, source="new")
-    rows = pair_rows(qrels, pool)
-    stratum = pd.array(np.append(pool["stratum"].to_numpy(dtype=object), "")[rows], dtype="str")
-    chance = np.append(pool["inclusion_probability"].to_numpy(), np.nan)[rows]
-    marked: pd.DataFrame = qrels.assign(stratum=stratum, inclusion_probability=chance)
-    return check_qrels(pd.concat([marked, added], ignore_index=True))
-
-
 def change_counts(changes: Changes) -> dict[str, int]:
     """Return how many pairs each source has: confirmations are never counted as new positives.
 
@@ -297,6 +167,7 @@ def change_counts(changes: Changes) -> dict[str, int]:
         nobody judged, apart from new and irrelevant) and shared_positive, those of them that are positive.
 
     Examples:
+        >>> from fire_toolkit.tables import check_changes
         >>> change_counts(check_changes(pd.DataFrame({
         ...     "query_id": "q", "doc_id": ["a", "b"], "original_relevance": [1, None],
         ...     "label_relevance": [None, 1], "relevance": 1, "source": ["original", "new"]})))

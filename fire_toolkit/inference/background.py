@@ -13,7 +13,7 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats, are_among
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.facts import TAKEN_OUT, Evidence, Facts
-from fire_toolkit.evidence.qrels import originals_beside, words_of_shared
+from fire_toolkit.evidence.qrels import augmented_of, originals_beside, words_of_shared
 from fire_toolkit.inference.audit import AuditedLabels, labels_by_band, with_answers
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign, QueryLabels
@@ -192,18 +192,17 @@ def known_of(evidence: Evidence) -> Background:
     if (is_out := (pairs["source"] == TAKEN_OUT).to_numpy()).any():
         pairs = pairs[~is_out]
     design = _design_of(pairs, facts)
-    original, augmented = (_qrels(pairs, name) for name in ("original_relevance", "relevance"))
-    if design is None and "stratum" in pairs:  # the strata of qrels that came with some
-        original = Qrels(original.assign(stratum=_where(pairs, "original_relevance")["stratum"].array))
-    if "stratum" in original or (design is not None and design.sample is None):
-        augmented = Qrels(augmented.assign(stratum=_where(pairs, "relevance")["stratum"].array))
+    strata = ["stratum"] if design is None and "stratum" in pairs else []  # of qrels that came with some
+    original = _where(pairs[[*PAIR, "original_relevance", *strata]], "original_relevance")
+    original = original.rename(columns={"original_relevance": "relevance"})
+    original = Qrels(original.astype({"relevance": "int64"}).assign(source="original"))
     votes = _votes_of(pairs)
     judged, is_disputed = pairs.assign(**votes), pairs["is_disputed"].to_numpy(dtype=bool)
     labels = _labels_of(judged, list(votes))
     audit, notes = _audit_of(labels, original, pairs, facts)
     return Background(
         original=original,
-        augmented=augmented,
+        augmented=augmented_of(pairs),
         labels=labels,
         disputes=judged.loc[is_disputed, [*PAIR, *votes]].reset_index(drop=True),
         design=design,
@@ -249,12 +248,6 @@ def _where(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the pairs that have a number in a column."""
     is_there = pairs[name].notna().to_numpy()
     return pd.DataFrame({name: values.array[is_there] for name, values in pairs.items()}, copy=False)
-
-
-def _qrels(pairs: pd.DataFrame, name: str) -> Qrels:
-    found = _where(pairs[[*PAIR, name, "source"]], name).rename(columns={name: "relevance"})
-    source = found["source"] if name == "relevance" else "original"
-    return Qrels(found.assign(source=source).astype({"relevance": "int64", "source": "str"}))
 
 
 def _votes_of(pairs: pd.DataFrame) -> dict[str, pd.Series]:

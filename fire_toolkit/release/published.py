@@ -15,6 +15,7 @@ from fire_toolkit.release.answers import spoken_name
 from fire_toolkit.release.rankings import Rankings
 from fire_toolkit.tables import Items, Judgments, Qrels, Queries
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.ids import decoded_id
 from fire_toolkit.words import table_in
 
 # The columns of judgments that are published; a comment only by consent. Any other stays at home.
@@ -26,11 +27,17 @@ PUBLISHED = (
 _PROSE = (".md", ".cff", ".toml", ".py", "LICENSE", "croissant.json", "comments")
 # The benchmark's own texts may say anything; what of them is published is the licence's matter.
 _CAPTIONS = ("queries.jsonl", "corpus.jsonl")
+_IDS = ("query_id", "doc_id", "reference", "_id", "query-id", "corpus-id")
 _LONG_ENOUGH = 3  # characters of a name that is looked for in documents
 
 
 MUST, SHOULD = "must", "should"
 CROISSANT = table_in("release", "croissant.toml")  # what is asked for in such metadata
+
+
+def with_own_ids(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the benchmark's own ids, of a collection whose ids are percent-encoded."""
+    return table.assign(**{name: table[name].map(decoded_id) for name in _IDS if name in table})
 
 
 class Kind(NamedTuple):

@@ -23,6 +23,7 @@ from fire_toolkit.tables.columns import (
     bytes_of,
     codes_in_order,
     codes_of,
+    do_ascend,
     numbers_of,
     packed_codes,
     places_in_order,
@@ -104,26 +105,14 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     # Others' columns without rows may be arrays without chunks, two of which pandas fails to join.
     more = {name: values for name, values in given.items() if spec.extra and name not in columns}
     columns |= {name: each if len(table) else pd.Series([], dtype=each.dtype) for name, each in more.items()}
-    order = () if spec.as_given else spec.order or spec.key
-    codes = {
-        name: (codes_in_order if name in order else codes_of)(columns[name]) for name in {*spec.key, *order}
-    }
-    key = packed_codes([codes[name] for name in spec.key])
-    is_in_order = bool((key[1:] > key[:-1]).all())  # of the key, which then stands once
-    if not is_in_order and not are_distinct(key):
-        again = np.flatnonzero(pd.Index(key).duplicated())
-        rows = zip(*(columns[name][again[:3]] for name in spec.key), strict=True)
-        examples = ", ".join(" ".join(map(str, row)) for row in rows)
-        raise TableError(f"{where}: {', '.join(spec.key)} given twice ({len(again)} rows; {examples})")
-    if order and not (is_in_order and order == spec.key):
-        by = key if order == spec.key else packed_codes([codes[name] for name in order])
-        if (by[1:] < by[:-1]).any():
-            place = np.argsort(by, kind="stable")
-            columns = {
-                name: (values.array if isinstance(values, pd.Series) else values).take(place)
-                for name, values in columns.items()
-            }
-    typed = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
+    as_given = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
+    order, key = () if spec.as_given else spec.order or spec.key, [*spec.key]
+    typed = ordered(as_given, order) if order else as_given
+    is_unique = order == spec.key and do_ascend([typed[name] for name in key])
+    if not is_unique and not are_distinct(packed_codes([codes_of(columns[name]) for name in key])):
+        again = as_given.loc[as_given.duplicated(key), key]
+        examples = ", ".join(" ".join(map(str, row)) for row in again[:3].itertuples(index=False))
+        raise TableError(f"{where}: {', '.join(key)} given twice ({len(again)} rows; {examples})")
     refuse_several(typed, spec.one, where)
     if spec.further is not None and spec.further[0] in typed:
         spec.further[1](typed, where)
@@ -132,8 +121,8 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
 
 def ordered(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Return the rows of a checked table by its columns `names`, the first one first, with a fresh index."""
-    keys = packed_codes([codes_in_order(table[name]) for name in names])
-    if (keys[1:] < keys[:-1]).any():
+    if not do_ascend([table[name] for name in names]):
+        keys = packed_codes([codes_in_order(table[name]) for name in names])
         table = table.iloc[np.argsort(keys, kind="stable")]
     return table.reset_index(drop=True)
 

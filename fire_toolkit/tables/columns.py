@@ -40,13 +40,26 @@ def codes_in_order(values: Any) -> npt.NDArray[Any]:
 
 def places_in_order(distinct: Any) -> Ints | None:
     """Return the place of each distinct text in the order of code points; None where they stand in it."""
-    texts = arrow_text(distinct)
-    if len(texts) < 2 or compute.all(compute.less(texts[:-1], texts[1:])).as_py():
+    if do_ascend([distinct]):
         return None
-    order = compute.array_sort_indices(texts).to_numpy()  # UTF-8 sorts as code points do
+    order = compute.array_sort_indices(arrow_text(distinct)).to_numpy()  # UTF-8 sorts as code points do
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place
+
+
+def do_ascend(columns: Sequence[Any]) -> bool:
+    """Whether each row comes after the one before it, by the first column, then the next; none is equal."""
+    are_equal: Any = True
+    for values in columns:
+        is_coded = pd.api.types.is_numeric_dtype(values.dtype) or values.dtype == "category"
+        own = codes_of(values) if is_coded else arrow_text(getattr(values, "array", values))
+        by: Any = (np.greater, np.equal) if is_coded else (compute.greater, compute.equal)
+        is_above, is_same = (np.asarray(compare(own[1:], own[:-1])) for compare in by)
+        if (are_equal & ~is_above & ~is_same).any():
+            return False
+        are_equal = are_equal & is_same
+    return not np.any(are_equal)
 
 
 def packed_codes(keys: Sequence[npt.NDArray[Any]]) -> Ints:
@@ -80,11 +93,8 @@ def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
         pairs, among: with columns query_id and doc_id, text; of a pair that stands twice in `among` the
             first row counts.
     """
-    n_among, ids = len(among), []
-    for name in PAIR:
-        chunks = [arrow_text(table[name].array) for table in (among, pairs)]
-        ids.append(pa.chunked_array(chunks).combine_chunks().dictionary_encode().indices.to_numpy())
-    codes, distinct = pd.factorize(packed_codes(ids))
+    n_among, both = len(among), pd.concat([among[PAIR], pairs[PAIR]], ignore_index=True)
+    codes, distinct = pd.factorize(packed_codes([codes_of(both[name]) for name in PAIR]))
     rows = np.full(len(distinct), -1, dtype=np.int64)
     rows[codes[:n_among][::-1]] = np.arange(n_among)[::-1]
     return rows[codes[n_among:]]
@@ -113,10 +123,15 @@ def distinct_codes(codes: Ints) -> tuple[Ints, Ints]:
         >>> distinct_codes(np.array([7, 2, 7]))
         (array([2, 7]), array([1, 0, 1]))
     """
-    if not len(codes) or codes.min() < 0 or codes.max() >= 16 * len(codes):
-        return np.unique(codes, return_inverse=True)
-    is_there = are_among(codes, int(codes.max()) + 1)
-    return np.flatnonzero(is_there), np.cumsum(is_there, dtype=np.int32)[codes].astype(np.int64) - 1
+    if len(codes) and codes.min() >= 0 and codes.max() < 4 * len(codes):
+        is_there = are_among(codes, int(codes.max()) + 1)
+        return np.flatnonzero(is_there), np.cumsum(is_there)[codes] - 1
+    order = np.argsort(codes, kind="stable")
+    in_order = codes[order]
+    is_first = np.append(True, in_order[1:] != in_order[:-1])[: len(codes)]
+    places = np.empty(len(codes), dtype=np.int64)
+    places[order] = np.cumsum(is_first) - 1
+    return in_order[is_first], places
 
 
 def bytes_of(texts: Any) -> bytes:

@@ -19,7 +19,6 @@ from fire_toolkit.errors import FileNote
 # whether it is encoded, and they can be written as the benchmark has them.
 BLANKS = "blanks"
 _NAMES = ("query_id", "doc_id", "reference")
-_IN_RELEASES = (*_NAMES, "_id", "query-id", "corpus-id")
 _NEVER = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _ENCODED = re.compile(r"(?<=\S)\s+(?=\S)|%")
 
@@ -94,11 +93,6 @@ def spellings(ids: Iterable[str]) -> set[str]:
         ['', 'a b', 'a%20b']
     """
     return {"", *(known := set(ids)), *map(decoded_id, known)}
-
-
-def with_own_ids(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with the benchmark's own ids, of a collection whose ids are percent-encoded."""
-    return table.assign(**{name: table[name].map(decoded_id) for name in _IN_RELEASES if name in table})
 
 
 def with_encoded_ids(table: pd.DataFrame, where: str) -> pd.DataFrame:

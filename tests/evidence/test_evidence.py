@@ -17,8 +17,8 @@ from examples import examples
 from fire_toolkit.commands import augment
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.facts import Evidence, Facts
-from fire_toolkit.evidence.making import make_evidence
-from fire_toolkit.evidence.qrels import POLICIES, augment_qrels, mark_sample, originals_beside
+from fire_toolkit.evidence.making import POLICIES, make_evidence
+from fire_toolkit.evidence.qrels import augment_qrels, originals_beside
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import evidence_beside, read_evidence, read_labels
 from fire_toolkit.formats.tables.table_text import parquet_bytes
@@ -36,7 +36,7 @@ from fire_toolkit.tables import (
 )
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import CLASSES, DESIGN
-from fire_toolkit.tables.further import SAMPLE
+from fire_toolkit.tables.further import DEEP, ORIGINAL, SAMPLE, SHALLOW
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {"depth": 3},
@@ -95,13 +95,12 @@ def test_measures_read_of_evidence_what_it_was_made_of(
         return table[~table["query_id"].isin(unusable)].reset_index(drop=True) if takes_out else table
 
     lifted, _ = originals_beside(world.original, grade=grade)
-    augmented, changes = augment_qrels(counted(lifted), counted(labels), policy=policy, original_grade=grade)
+    augmented: Any = augment_qrels(counted(lifted), counted(labels), policy=policy, original_grade=grade)[0]
     if is_sample:
-        augmented = mark_sample(augmented, pool.pool, pool.undrawn)
+        augmented = marked(augmented, pool)
     parts = {"disputes": disputes, "pool": pool.pool, "query_design": pool.design, "validity": validity}
-    pairs = make_evidence(
-        lifted, labels, augmented, changes, **parts, machine_sample=pool.sample, takes_out=takes_out
-    )
+    parts |= {"undrawn": pool.undrawn, "machine_sample": pool.sample}
+    pairs = make_evidence(lifted, labels, policy=policy, **parts, takes_out=takes_out)
     known = known_of(Evidence(pairs, Facts(unusable="drop" if takes_out else "flag")))
     same(known.original, counted(lifted), [*PAIR, "relevance"])
     same(known.augmented, augmented, [*PAIR, "relevance", *(["stratum"] if is_sample else [])])
@@ -116,7 +115,15 @@ def test_measures_read_of_evidence_what_it_was_made_of(
     assert set(pairs.loc[pairs["relevance"].isna(), "source"]) <= {"unjudged", "unusable", "rejected"}
 
 
-def the_same_design(known: Background, pool: PoolingResult, augmented: Qrels) -> None:
+def marked(augmented: Qrels, pool: PoolingResult) -> pd.DataFrame:
+    """Augmented qrels with the strata of a sample, and relevance -1 where a pair of one has no label."""
+    known = pd.concat([pool.pool, pool.undrawn])[[*PAIR, *SAMPLE]]
+    sampled = known.loc[~known["stratum"].isin([SHALLOW, DEEP, ORIGINAL]), PAIR]
+    every = augmented[[*PAIR, "relevance"]].merge(sampled, how="outer", on=PAIR).fillna({"relevance": -1})
+    return every.merge(known, how="left", on=PAIR).fillna({"stratum": ""})
+
+
+def the_same_design(known: Background, pool: PoolingResult, augmented: pd.DataFrame) -> None:
     """The strata, deep queries and machine sample of a pool."""
     if pool.sample is not None:
         assert known.design is not None
