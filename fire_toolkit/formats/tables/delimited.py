@@ -26,7 +26,7 @@ from pyarrow import compute
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, text_of
-from fire_toolkit.tables.columns import PAIR, arrow_text, bytes_of
+from fire_toolkit.tables.columns import PAIR, arrow_text, bytes_of, whole
 from fire_toolkit.tables.ids import with_encoded_ids
 
 Texts = Any  # a pyarrow.LargeStringArray without missing values
@@ -174,7 +174,7 @@ def _columns(
         )
     except pa.ArrowInvalid:
         return None
-    columns = [column.combine_chunks() for column in table.columns]
+    columns = [whole(column) for column in table.columns]
     floats = (each for each in columns if each.type == pa.float64())
     are_exact = (compute.all(compute.less(compute.abs(each), _NOT_EXACT)).as_py() for each in floats)
     return None if False in are_exact else columns
@@ -297,11 +297,33 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
     written.write(header.encode())
     for start in range(0, len(table), _ROWS_WRITTEN_AT_ONCE):
         rows = table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE]
+        if not quotes_all and (plain := _plain_rows(rows, delimiter, nan)) is not None:
+            written.write(plain)
+            continue
         columns = [field_texts(values, nan=nan, marked=marked) for _, values in rows.items()]
         if quotes_all:
             columns = [changed(field_texts(values, nan=nan), quoted) for _, values in rows.items()]
         written.writelines(joined_lines(columns, between=delimiter))
     return written.getvalue()
+
+
+def _plain_rows(table: pd.DataFrame, delimiter: str, nan: str) -> Any:
+    """Return rows of which no field needs quotes as a buffer; None where one does."""
+    from pyarrow import csv
+
+    columns = [
+        pa.array(values.array)
+        if pd.api.types.is_integer_dtype(values.dtype)
+        else field_texts(values, nan=nan)
+        for _, values in table.items()
+    ]
+    options = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
+    found = pa.BufferOutputStream()
+    try:
+        csv.write_csv(pa.table(columns, names=[str(name) for name in table.columns]), found, options)
+    except pa.ArrowInvalid:
+        return None
+    return found.getvalue()
 
 
 def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda texts: texts) -> Texts:
