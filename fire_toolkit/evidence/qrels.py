@@ -104,9 +104,10 @@ def augmented_of(pairs: pd.DataFrame) -> Qrels:
     strata = [name for name in SAMPLE if name in pairs and "judge_id" not in pairs]
     names = ["query_id", "doc_id", "relevance", "source", *strata]
     found = pairs.loc[pairs["relevance"].notna(), names].reset_index(drop=True)
-    relevance, source = found["relevance"].astype("int64"), found["source"]
-    source = source.where((relevance >= 0) | (source == "original"), "new")
-    return Qrels(found.assign(relevance=relevance, source=source))
+    found["relevance"] = found["relevance"].astype("int64")
+    if (is_open := found["relevance"] < 0).any():
+        found["source"] = found["source"].mask(is_open & (found["source"] != "original"), "new")
+    return Qrels(found)
 
 
 def changes_of(pairs: pd.DataFrame) -> Changes:

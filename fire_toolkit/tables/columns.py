@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import Bools, Ints, are_among
+from fire_toolkit.arrays import Bools, Ints, are_among, places_among
 
 PAIR = ["query_id", "doc_id"]
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity))$"
@@ -129,9 +129,7 @@ def distinct_codes(codes: Ints) -> tuple[Ints, Ints]:
     order = np.argsort(codes, kind="stable")
     in_order = codes[order]
     is_first = np.append(True, in_order[1:] != in_order[:-1])[: len(codes)]
-    places = np.empty(len(codes), dtype=np.int64)
-    places[order] = np.cumsum(is_first) - 1
-    return in_order[is_first], places
+    return in_order[is_first], (np.cumsum(is_first) - 1)[places_among(order, len(order))]
 
 
 def bytes_of(texts: Any) -> bytes:
