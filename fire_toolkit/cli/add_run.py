@@ -23,7 +23,7 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import id_file_for
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.reader import read_mask
-from fire_toolkit.formats.runs.score_anomalies import Kept, parse_allowances
+from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
 from fire_toolkit.tables.columns import PAIR
@@ -95,7 +95,7 @@ def add_run(
         expected=[parse_expectation(text) for text in expected],
         qrels=read_qrels(inputs.use(original)) if original else None,
         depth=depth,
-        kept=_kept(inputs),
+        **_kept(inputs),
         allow=parse_allowances(allow),
         similarity=similarity,
         mask=read_mask(inputs.use(mask)) if mask else None,
@@ -121,8 +121,8 @@ def add_run(
     say_following("pool", f"{folder}/*.parquet --out pool")  # alike where there is a pool
 
 
-def _kept(inputs: Given) -> Kept:
-    """Return the own items and the groups, whose docs are kept at any rank."""
+def _kept(inputs: Given) -> dict[str, Any]:
+    """Return the own items and the groups, whose docs are kept at any rank, as a request has them."""
     own, queries = Given({**inputs.values, "own_item": None}).own, inputs.path("queries", exists=True)
     if own.of_query:
         stand = "do not count" if own.is_dropped else "count"
@@ -130,7 +130,7 @@ def _kept(inputs: Given) -> Kept:
     groups = queries.with_name("groups.tsv") if queries else None
     is_there = groups is not None and groups.is_file()
     members = read_delimited(inputs.use(groups), required=PAIR) if groups and is_there else None
-    return Kept(own.of_query, own.is_dropped, members)
+    return {"own_items": own.of_query, "is_dropped": own.is_dropped, "groups": members}
 
 
 def _ingested(request: Request, path: Path, other: Path | None, inputs: Given) -> Ingested:

@@ -97,12 +97,13 @@ def rank_shared_vectors(
         return [(*rows, settings, left, right, *kind) for rows in cuts]
 
     found = spread(_rank_vectors, cut, [shared_file(file) for file in files])
-    return joined(found, settings["depth"]) if found else rank_vectors(left, right, *kind, **settings)
+    return joined(found) if found else rank_vectors(left, right, *kind, **settings)
 
 
-def _rank_vectors(a: int, b: int, settings: dict[str, Any], left: Stored, *others: Any) -> tuple[int, Ranked]:
-    """Return the first of the rows, and the rows ranked; pairs of other rows find none."""
-    rows = left.matrix()[a:b]
-    own = settings | {name: (settings[name][0] - a, settings[name][1]) for name in ("positives", "others")}
-    own |= {"n_rows": len(rows), "n_queries": len(rows)}
-    return a, rank_vectors(replace(left, shape=rows.shape, source=lambda: rows), *others, **own)
+def _rank_vectors(a: int, b: int, settings: dict[str, Any], left: Stored, *others: Any) -> Ranked:
+    """Return some of the rows ranked; cells of other rows find none."""
+    rows, (queries, docs), cells = left.matrix()[a:b], settings["axes"], settings["cells"]
+    own = settings | {"n_rows": len(rows), "axes": (queries[a:b], docs)}
+    own["cells"] = replace(cells, query=cells.query - a)
+    found = rank_vectors(replace(left, shape=rows.shape, source=lambda: rows), *others, **own)
+    return replace(found, query=found.query + a)

@@ -12,7 +12,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import qrels_of_json, read_qrels
 from fire_toolkit.formats.columns import ANNOTATOR, LABEL, OWN, RELEVANCE, are_pairs, find_name, pair_column
 from fire_toolkit.formats.runs.ingest import run_from_matrix
-from fire_toolkit.formats.runs.json_runs import listed_of, plain_lists
+from fire_toolkit.formats.runs.json_runs import listed_of
 from fire_toolkit.formats.runs.listed import id_column, listed_table
 from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.formats.runs.read import read_run
@@ -78,7 +78,7 @@ def run(
             )
         options: dict[str, Any] = {"qrels": qrels, "allow": allow}
         return run_from_matrix(x, query_ids, doc_ids, name, depth=depth or 100, **options)
-    listed = listed_table(x, "run", name) if is_table else listed_of(plain_lists(x, "run"), "run", None)
+    listed = listed_table(x, "run", name) if is_table else listed_of(x, "run", None)
     if name is None and listed.run_id is None:
         raise UsageError('run: nothing says what the run is called; give name="..."')
     made = run_of_lists(listed, Path("run"), run_id=name)
@@ -110,7 +110,7 @@ def qrels(x: Any) -> Qrels:
     if _is_of(x, "ranx"):
         x = x.to_dict()
     if isinstance(x, Mapping):
-        return check_qrels(qrels_of_json(plain_lists(x, "qrels"), "qrels"), where="qrels")
+        return check_qrels(qrels_of_json(x, "qrels"), where="qrels")
     found = {**_PAIR, "relevance": (*RELEVANCE, "label", "score")}
     table = _columns(x, found, "qrels")
     source = {"source": x["source"]} if "source" in x.columns else {}

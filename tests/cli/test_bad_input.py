@@ -36,7 +36,7 @@ RUN_FILES = {
     "infinity": (b"1 Q0 a 1 9 m\n1 Q0 b 2 -inf m\n", "run:2: score '-inf', expected a finite number"),
     "words": (b"1 Q0 a 1 high m\n", "run:1: score 'high' is not a number"),
     "twice": (b"1 Q0 a 1 9 m\n1 Q0 a 2 8 m\n", "run: run_id, query_id, doc_id given twice (1 rows; m 1 a)"),
-    "two runs": (b"1 Q0 a 1 9 m\n1 Q0 b 2 8 n\n", "2 run ids in one file (m, n), expected one"),
+    "two runs": (b"1 Q0 a 1 9 m\n1 Q0 b 2 8 n\n", "2 runs in one file; choose one with --key: m, n"),
     "not UTF-8": (b"1 Q0 \xff 1 9 m\n", "run:1: byte 0xff is not UTF-8"),
     "cut gzip": (b"\x1f\x8b\x08\x00abc", "run: damaged gzip file"),
     "NUL": (b"1 Q0 a\x00 1 9 m\n", "run:1: a NUL byte"),
@@ -66,7 +66,7 @@ def test_a_bad_run_file(fire: Fire, folder: Path, name: str, command: str) -> No
         (np.ones((4, 2)), "abc", "shape 4 × 2, but 2 query ids and 3 doc ids; expected queries × docs"),
         (np.ones((2, 3)), "aba", "'a' is given twice"),
         (np.ones((2, 3)), "", "no query ids and doc ids"),
-        ([[1, 1, 1], [1, 1, np.nan]], "abc", "row 1, column 2 (query 2, doc c)"),
+        ([[1, 1, 1], [1, 1, np.nan]], "abc", "1 score is NaN (the first at query 2, doc c)"),
     ],
 )
 def test_a_matrix_that_is_no_run(fire: Fire, folder: Path, sims: object, ids: str, expected: str) -> None:

@@ -84,13 +84,13 @@ def test_a_list_that_ends_in_the_tie_of_the_last_doc_kept_is_told() -> None:
         ({"ids": np.where(IDS == 5, -2, IDS)}, "row 1, column 0: place -2"),
         (
             {"ids": np.where(IDS == 5, 3, IDS)},
-            "1, column 1: place 3 a second time, expected each doc once",
+            "query_id, doc_id given twice (1 rows; I q1 d)",
         ),
         ({"ids": np.where(IDS == 3, -1, IDS)}, "row 1, column 1: -1 before a doc"),
         ({"kind": "distance"}, "every list is in the other order: give --scores similarity"),
-        ({"scores": SCORES[:, ::-1]}, "expected a finite similarity"),
+        ({"scores": SCORES[:, ::-1]}, "row 0, column 0: 0.25 is followed by 0.5"),
         ({"scores": np.where(IDS == 4, 0.75, SCORES)}, "row 0, column 1: 0.5 is followed by 0.75"),
-        ({"scores": np.where(IDS == 4, np.nan, SCORES)}, "row 0, column 2: nan, expected a finite"),
+        ({"scores": np.where(IDS == 4, np.nan, SCORES)}, "1 score is NaN (the first at query q0, doc e)"),
         ({"scores": SCORES[:, :3]}, "ids of shape (2, 4) and scores of shape (2, 3), expected one shape"),
         ({"ids": IDS + 0.5}, "holds float64, expected places of docs, whole numbers"),
         ({"ids": IDS[:0], "scores": SCORES[:0]}, "ids of shape (0, 4) and scores of shape (0, 4), expected"),
@@ -149,7 +149,10 @@ def test_arrays_of_each_library_give_the_same_run(arrays: dict[str, Any], save: 
 def test_a_doc_that_was_found_needs_a_number() -> None:
     distances = DISTANCES.copy()
     distances[0, 1] = np.nan
-    for ids, said in ((PLACES, "nan, expected a finite distance"), (PLACES[:, [0, 3, 1, 3]], "before a doc")):
+    for ids, said in (
+        (PLACES, "1 score is NaN (the first at query q0, doc b)"),
+        (PLACES[:, [0, 3, 1, 3]], "before a doc"),
+    ):
         file = put("m.npz", {"keys": ids, "distances": distances})
         refused(said, ingest, file, asked("distance"), by=FireError)
 

@@ -194,11 +194,11 @@ def test_lists_with_scores_are_one_run_however_they_are_saved(content: Any) -> N
 @pytest.mark.parametrize(
     ("held", "said"),
     [
-        ({1: {"a": 1.0}, "1": {"a": 2.0}}, "a query twice, as text and as a number"),
-        ({"q": {"1": 1.0, 1: 2.0}}, "an id twice, as text and as a number"),
+        ({1: {"a": 1.0}, "1": {"a": 2.0}}, "query '1': the query appears twice"),
+        ({"q": {"1": 1.0, 1: 2.0}}, "query_id, doc_id given twice"),
         ({"q": {"a": True}}, "score 'True', expected a number"),
         ({"q": ["a", "a"]}, "given twice"),
-        ({"video": [["a", "dog"]]}, "a list, expected an id"),
+        ({"video": [["a", "dog"]]}, "no ranked lists; expected {query: {doc: score}}"),
     ],
     ids=str,
 )
@@ -210,6 +210,6 @@ def test_lists_in_a_pickle_and_in_memory_are_looked_at_as_those_in_json(held: An
 def test_runs_in_one_json_are_told_apart_where_each_record_names_its_query() -> None:
     rows = [{"query_id": "q", "doc_id": "a", "score": 1.0}]
     both = put("m.json", {"clip": rows, "blip": rows})
-    refused("2 runs in one file; choose one with --key: 'clip', 'blip'", read_run, both, by=FireError)
+    refused("2 runs in one file; choose one with --key: blip, clip", read_run, both, by=FireError)
     lists = put("one.jsonl", json.dumps({"query_id": "q", "docs": ["a", "b"]}) + "\n")
     assert read_run(lists)["doc_id"].tolist() == ["a", "b"]

@@ -18,12 +18,13 @@ from fire_toolkit.errors import FileNote, FireError
 from fire_toolkit.formats.arrays import matrix
 from fire_toolkit.formats.arrays.matrix import blocks_of, by_rows
 from fire_toolkit.formats.runs.matrices import MatrixRun
-from fire_toolkit.formats.runs.ranked import Ranked, rank_rows
+from fire_toolkit.formats.runs.ranked import POSITIVE, Ranked, cells_of, kept_of, rank_rows
 from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures
 from fire_toolkit.scoring import Scoring, score_runs
 from fire_toolkit.tables import Qrels
+from fire_toolkit.tables.columns import PAIR
 
 pytestmark = pytest.mark.usefixtures("here")
 EVERY = [*(each.example for each in list_measures()), "MnR:condensed", "MedR", "AP@3:condensed", "C@1", "R@2"]
@@ -105,7 +106,8 @@ def test_a_score_that_is_not_finite_is_told_as_ever(odd: float) -> None:
     scores = np.ones((4, 5), dtype=np.float32)
     scores[2, 3] = odd
     path = stored("m.npy", scores)
-    said = "1 scores that are NaN or infinite, the first at row 2, column 3 (query q0, doc d1)"
+    said = "m.npy: 1 score is ... (query q0, doc d1) ... expected finite numbers: leave padding rows out"
+    said = said if odd == np.inf else said.replace("(query", "(the first at query")
     refused(said, read_run, path)
     refused(said, score_runs, open_run(path), make_qrels({"q0": {"d0": 1}}), ["C@1"])
 
@@ -188,10 +190,20 @@ def rows_of(ranked: Ranked) -> list[Any]:
 
 
 def rank(scores: Any, **options: Any) -> Ranked:
+    """The top `depth` of each row, and the positives (rows and columns) below it."""
     rows = by_rows(np.asarray(scores))
-    docs = [f"d{n:02}" for n in range(rows.shape[-1])]
-    given = {"n_queries": len(rows), "docs": docs, "depth": 2} | options
-    return rank_rows(blocks_of(rows, "m"), where="m", n_rows=len(rows), **given)
+    given = {
+        "n_queries": len(rows),
+        "docs": [f"d{n:02}" for n in range(rows.shape[-1])],
+        "depth": 2,
+    } | options
+    axes = [f"q{n}" for n in range(given["n_queries"])], given["docs"]
+    pairs = zip(*options.get("positives", ((), ())), strict=True)
+    named = [(axes[0][query], axes[1][doc]) for query, doc in pairs]
+    cells = cells_of(axes, {POSITIVE: pd.DataFrame(named, columns=PAIR, dtype="str")})[0]
+    size = {"n_rows": len(rows), "axes": axes, "depth": given["depth"], "mask": options.get("mask")}
+    found = rank_rows(blocks_of(rows, "m"), where="m", cells=cells, **size)
+    return kept_of(found, axes, cells, given["depth"])[0]
 
 
 @given(

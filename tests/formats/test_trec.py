@@ -22,7 +22,7 @@ from fire_toolkit.errors import FileNote, FireError, JoinError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs import trec
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.formats.runs.trec import is_trec_run, read_trec_qrels, read_trec_run, trec_qrels_text
+from fire_toolkit.formats.runs.trec import is_trec_run, read_trec_qrels, trec_qrels_text
 from fire_toolkit.formats.tables.fire_release import Release, fire_release_json, read_fire_release
 from fire_toolkit.formats.tables.table_files import read_queries
 from fire_toolkit.tables import check_items, check_judgments, check_qrels
@@ -49,17 +49,17 @@ def lines() -> list[str]:
 def test_the_order_of_lines_and_the_size_of_blocks_change_nothing(
     lines: list[str], separator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = read_trec_run(put("a.trec", "".join(lines)))
+    whole = read_run(put("a.trec", "".join(lines)))
     shuffled = "".join(np.random.default_rng(0).permutation(lines)).replace(" ", separator)
-    pd.testing.assert_frame_equal(whole, read_trec_run(put("b.trec", shuffled)))
+    pd.testing.assert_frame_equal(whole, read_run(put("b.trec", shuffled)))
     monkeypatch.setattr(trec, "_BLOCK_BYTES", 200)  # a query's lines are in several
     in_order = put("a.trec", "".join(lines).replace(" ", separator))
-    pd.testing.assert_frame_equal(whole, read_trec_run(in_order))
+    pd.testing.assert_frame_equal(whole, read_run(in_order))
 
 
 def test_a_second_run_id_deep_in_the_file_is_seen(lines: list[str]) -> None:
     path = put("a.trec", "".join([*lines[:200], lines[200].replace(" m\n", " other\n"), *lines[201:]]))
-    refused("2 run ids in one file (m, other)", read_trec_run, path)
+    refused("2 runs in one file; choose one with --key: m, other, or name all of it yourself", read_run, path)
 
 
 @pytest.mark.parametrize(

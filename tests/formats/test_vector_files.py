@@ -22,7 +22,7 @@ from fire_toolkit.formats.runs import embeddings
 from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, pair_scores, products, vectors_of
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.named_arrays import vector_names
-from fire_toolkit.formats.runs.ranked import Ranked, rank_rows
+from fire_toolkit.formats.runs.ranked import POSITIVE, Cells, Ranked, rank_rows
 from fire_toolkit.formats.runs.reader import read_vectors
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -191,8 +191,10 @@ Asked = tuple[list[str], tuple[Array, Array], int]  # the docs' ids, pairs of po
 
 
 def ranked(blocks: Iterable[Array], n_queries: int, asked: Asked) -> Ranked:
-    more = dict(zip(("docs", "positives", "depth"), asked, strict=True))
-    return rank_rows(blocks, where="m", n_rows=n_queries, n_queries=n_queries, spare=1, **more)
+    docs, (query, doc), depth = asked
+    order, axes = np.lexsort((doc, query)), ([f"q{n}" for n in range(n_queries)], docs)
+    cells = Cells(query[order], doc[order], np.full(len(query), POSITIVE))
+    return rank_rows(blocks, where="m", n_rows=n_queries, axes=axes, depth=depth, cells=cells)
 
 
 def stored(values: Array) -> Stored:

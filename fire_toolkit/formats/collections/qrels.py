@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
@@ -119,11 +120,15 @@ def known_labels_in(path: Path, grades: Grades) -> pd.DataFrame:
 
 def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
     """Return the pairs of {query: {doc: grade}}, or of {query: [doc, ...]}, all of grade 1."""
-    pairs = list[tuple[str, str, int]]()
-    for query, docs in by_query.items():
+    pairs, queries = list[tuple[str, str, int]](), [id_text(query, where) for query in by_query]
+    if len({*queries}) < len(queries):
+        raise FormatError(f"{where}: a query twice, as text and as a number")
+    for query, docs in zip(queries, by_query.values(), strict=True):
         at = f"{where}: query {query!r}"
         for doc, grade in docs.items() if isinstance(docs, dict) else ((doc, 1) for doc in docs):
-            is_whole = isinstance(grade, int) or (isinstance(grade, float) and grade.is_integer())
+            is_whole = isinstance(grade, int | np.integer) or (
+                isinstance(grade, float) and grade.is_integer()
+            )
             if isinstance(grade, bool) or not is_whole or abs(grade) >= _MOST:
                 raise FormatError(f"{at}: score {str(grade)[:60]}, expected a whole number below 10^15")
             pairs.append((query, id_text(doc, at), int(grade)))

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Ints
-from fire_toolkit.errors import FormatError, TableError
+from fire_toolkit.arrays import Ints, rows_of_lists, starts_of_lists
+from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Array, Stored, as_floats
 from fire_toolkit.formats.columns import find_name, pair_column
 from fire_toolkit.formats.ids import id_texts
@@ -37,47 +37,50 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class Candidates:
-    """Lists of docs, best first, all K long; short ones end in padding.
+    """The docs that a search found, by their lists.
 
-    places: queries × K, the places of docs, -1 for padding. values: their scores or distances. query_ids: of
-    the rows, None if the file has none. doc_ids: what the places are places of, None if the file has none.
+    shape: the number of lists, and of docs in the longest. row, column: where each doc stands; place: of the
+    doc; value: its score or distance. query_ids: of the lists, None if the file has none. doc_ids: what the
+    places are places of, None if the file has none.
     """
 
     where: str
-    places: Ints
-    values: Array
+    shape: tuple[int, ...]
+    row: Ints
+    column: Ints
+    place: Ints
+    value: Array
     query_ids: list[str] | None = None
     doc_ids: list[str] | None = None
 
 
 def candidate_lists(
-    found: Candidates, queries: Sequence[str], docs: Sequence[str], *, kind: str, depth: int
+    found: Candidates, axes: Sequence[Sequence[str]], *, kind: str, depth: int
 ) -> tuple[Listed, dict[str, int]]:
     """Return candidates as ranked lists with notes on them, and counts for the manifest.
 
     Args:
         found: the candidates; their rows are the queries.
-        queries: the ids of the rows.
-        docs: the ids of the docs at the places.
+        axes: the ids of the rows, and of the docs at the places.
         kind: `similarity` (the higher the better) or `distance` (the lower the better; a doc's score is then
             minus its distance).
         depth: how many docs of a query are kept; a list that ends in a tie with the last of them is noted.
 
     Raises:
-        FormatError: not a row for each query, a place beyond the docs or below -1, or a doc twice in a list.
-        TableError: a score is NaN or infinite, or a list is not in the order of its scores.
+        FormatError: not a row for each query, a place beyond the docs or below -1, padding before a doc, or a
+            list that is not in the order of its scores.
     """
-    if len(found.places) != len(queries):
+    (queries, docs), (n_lists, length) = axes, found.shape
+    if n_lists != len(queries):
         raise FormatError(
-            f"{found.where}: {len(found.places):,} rows, but {len(queries):,} query ids; expected a row each"
+            f"{found.where}: {n_lists:,} rows, but {len(queries):,} query ids; expected a row each"
         )
-    scores, is_real = -found.values if kind == DISTANCE else found.values, found.places != PADDING
-    _check(found, scores, kind, len(docs))
-    row, column = np.nonzero(is_real)
-    lengths, n_listed = is_real.sum(axis=1), scores.shape[1]
-    n_padding, n_short = int((~is_real).sum()), int((lengths < depth).sum())
-    is_full = (lengths == n_listed) & (n_listed > depth) & (n_listed < len(docs))
-    n_open = int((scores[is_full, min(depth, n_listed) - 1] == scores[is_full, -1]).sum())
+    score = -found.value if kind == DISTANCE else found.value
+    lengths = np.bincount(found.row, minlength=n_lists)
+    _check(found, score, lengths, kind, len(docs))
+    n_padding, n_short = n_lists * length - len(found.row), int((lengths < depth).sum())
+    full = starts_of_lists(lengths)[:-1][(lengths == length) & (depth < length < len(docs))]
+    n_open = int((score[full + depth - 1] == score[full + length - 1]).sum()) if len(full) else 0
     notes = []
     if n_padding:
         few = f"{n_of(n_short, 'query')} {'has' if n_short == 1 else 'have'} fewer docs than are kept"
@@ -88,45 +91,35 @@ def candidate_lists(
             "which docs of that score lie beyond is not known: ask the index for more docs than --depth"
         )
     counts = {"cells_of_padding": n_padding, "short_lists": n_short, "open_ties": n_open}
-    ids = {"query_id": coded(row, queries), "doc_id": coded(found.places[row, column], docs)}
-    return Listed(pd.DataFrame({**ids, "score": scores[row, column]}), notes=tuple(notes)), counts
+    ids = {"query_id": coded(found.row, queries), "doc_id": coded(found.place, docs)}
+    return Listed(pd.DataFrame({**ids, "score": score}), notes=tuple(notes)), counts
 
 
-def _check(found: Candidates, scores: Array, kind: str, n_docs: int) -> None:
+def _check(found: Candidates, score: Array, lengths: Ints, kind: str, n_docs: int) -> None:
     """Refuse lists that no search gives, by the first cell of the first kind of fault."""
-    places, is_real, after = found.places, found.places != PADDING, found.places[:, 1:] != PADDING
-    order = np.argsort(places, axis=1, kind="stable")
-    is_twice = np.zeros(places.shape, dtype=bool)
-    equal = np.diff(np.take_along_axis(places, order, axis=1), axis=1) == 0
-    np.put_along_axis(is_twice, order[:, 1:], equal, axis=1)
-    is_worse, is_better = (scores[:, 1:] > scores[:, :-1]) & after, (scores[:, 1:] < scores[:, :-1]) & after
+    row, column, place = found.row, found.column, found.place
+    expected, rise = rows_of_lists(0, lengths), np.zeros(len(row))
+    rise[:-1] = np.where(row[1:] == row[:-1], np.diff(score), 0.0)
     other, most = KINDS[1 - KINDS.index(kind)], "at least" if kind == DISTANCE else "at most"
-    advice = "" if is_better.any() else f"; every list is in the other order: give --scores {other}"
-    for error, is_wrong, said in (
+    advice = "" if (rise < 0).any() else f"; every list is in the other order: give --scores {other}"
+    for is_wrong, at_column, words in (
         (
-            FormatError,
-            (places < PADDING) | (places >= n_docs),
+            (place < 0) | (place >= n_docs),
+            column,
             f"place {{place}}, but {n_docs:,} doc ids; expected places from 0 to {n_docs - 1}, or -1 for "
             "padding; ids that are not places go into Parquet as text",
         ),
-        (FormatError, is_twice & is_real, "place {place} a second time, expected each doc once"),
-        (TableError, is_real & ~np.isfinite(scores), f"{{value}}, expected a finite {kind}"),
+        (column != expected, expected, "-1 before a doc, expected padding at the end of a list"),
         (
-            FormatError,
-            after & ~is_real[:, :-1],
-            "-1 before a doc, expected padding at the end of a list",
-        ),
-        (
-            TableError,
-            is_worse,
+            rise > 0,
+            column,
             f"{{value}} is followed by {{next}}, expected each {kind} to be {most} the one before it{advice}",
         ),
     ):
         if is_wrong.any():
-            row, column = divmod(int(np.argmax(is_wrong)), is_wrong.shape[1])
-            value, following = found.values[row, column], found.values[row, (column + 1) % is_real.shape[1]]
-            told = said.format(place=places[row, column], value=value, next=following)
-            raise error(f"{found.where}: row {row}, column {column}: {told}")
+            at = int(np.argmax(is_wrong))
+            told = words.format(place=place[at], value=found.value[at], next=found.value[(at + 1) % len(row)])
+            raise FormatError(f"{found.where}: row {row[at]}, column {at_column[at]}: {told}")
 
 
 def read_candidates(path: Path) -> Candidates:
@@ -144,7 +137,9 @@ def read_candidates(path: Path) -> Candidates:
     places, values = _chosen(found, path)
     ids, numbers = _whole(places.matrix(), places.where), as_floats(values.matrix(), values.where)
     ids[(ids == 0) & np.isnan(numbers)] = PADDING  # as usearch pads
-    return Candidates(str(path), ids, numbers, found.query_ids, found.doc_ids)
+    row, column = np.nonzero(ids != PADDING)
+    shape, cells = ids.shape, (row, column, ids[row, column], numbers[row, column])
+    return Candidates(str(path), shape, *cells, found.query_ids, found.doc_ids)
 
 
 def _chosen(found: Arrays, path: Path) -> tuple[Stored, Stored]:
@@ -192,12 +187,11 @@ def _from_parquet(path: Path) -> Candidates:
         )
     columns = [table[name].combine_chunks() for name in (ids_name, values_name)]
     lengths, others = (np.asarray(pa.compute.list_value_length(each).fill_null(0)) for each in columns)
-    if not np.array_equal(lengths, others) or not len(lengths) or not lengths.max():
+    (ids, numbers), docs, where = (each.flatten() for each in columns), None, f"{path}: {ids_name}"
+    if not np.array_equal(lengths, others) or not len(ids):
         raise FormatError(
             f"{path}: the lists of {ids_name} and {values_name} differ in length, or are all empty"
         )
-    (ids, numbers), docs = (each.flatten() for each in columns), None
-    where = f"{path}: {ids_name}"
     if pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type):
         codes = ids.dictionary_encode()
         docs, ids = id_texts(codes.dictionary.to_pylist(), where), codes.indices
@@ -206,10 +200,10 @@ def _from_parquet(path: Path) -> Candidates:
         raise FormatError(f"{where}: {problem}, expected places of docs, -1 for padding, or ids as text")
     if not (pa.types.is_floating(numbers.type) or pa.types.is_integer(numbers.type)):
         raise FormatError(f"{path}: {values_name} holds {numbers.type}, expected numbers")
-    is_real = np.arange(lengths.max()) < lengths[:, None]
-    places, values = np.full(is_real.shape, PADDING), np.full(is_real.shape, np.nan)
-    places[is_real] = _whole(ids.to_numpy(zero_copy_only=False), where)
-    values[is_real] = numbers.to_numpy(zero_copy_only=False)
+    place, value = _whole(ids.to_numpy(zero_copy_only=False), where), numbers.to_numpy(zero_copy_only=False)
+    row, column = np.repeat(np.arange(len(lengths)), lengths), rows_of_lists(0, lengths.astype(np.int64))
+    row, column, place, value = (each[place != PADDING] for each in (row, column, place, value * 1.0))
     query = pair_column(table.column_names, "query_id")
     queries = None if query is None else id_texts(table[query].to_pylist(), f"{path}: column {query}")
-    return Candidates(str(path), places, values, queries, docs)
+    shape = len(lengths), int(lengths.max())
+    return Candidates(str(path), shape, row, column, place, value, queries, docs)

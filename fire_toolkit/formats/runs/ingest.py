@@ -15,30 +15,33 @@ from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array, Stored, blocks_of
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.axis_ids import Ids, axes_of, with_ids
-from fire_toolkit.formats.runs.candidates import Candidates, candidate_lists, read_candidates
+from fire_toolkit.formats.runs.candidates import candidate_lists, read_candidates
 from fire_toolkit.formats.runs.embeddings import COSINE, products
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrices import Axes, readings_of
+from fire_toolkit.formats.runs.matrices import readings_of
 from fire_toolkit.formats.runs.named_arrays import Arrays, arrays_in, choose_matrix, vector_names
 from fire_toolkit.formats.runs.ranked import (
+    MEMBER,
+    OWN,
+    POSITIVE,
     QUERIES_ROWS,
+    Axes,
+    Cells,
     Ranked,
+    cells_of,
+    kept_of,
     rank_lists,
     rank_rows,
     run_name,
     run_of_ranked,
 )
 from fire_toolkit.formats.runs.reader import read_vectors, recognise
-from fire_toolkit.formats.runs.score_anomalies import (
-    Kept,
-    ScoreAnomalies,
-    indexed,
-    parse_allowances,
-    refuse_anomalies,
-)
+from fire_toolkit.formats.runs.score_anomalies import parse_allowances, refuse_anomalies
+from fire_toolkit.matching.own_items import OwnItems, drop_own_items
 from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.scoring.expect import Expectation, Sense, describe_expectations, found_scores, sense_of
 from fire_toolkit.tables import Qrels, Run
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
 
 _R1 = Expectation("R@1", FIRST, 0.0, 0.05, is_percent=True)
@@ -56,8 +59,9 @@ class Request:
     run_id: the run's id, by default the file's. key: the array or part to read. query_ids, doc_ids:
     the ids of a matrix's axes, or of places.
     orientation: `queries-rows` or `queries-columns`. expected: logged scores that the run must give by
-    `qrels`. depth: how many docs of a query are kept; positives of `qrels` are kept at any rank, and what
-    `kept` names.
+    `qrels`. depth: how many docs of a query are kept; at any rank are kept the positives of `qrels`, each
+    query's own item, which the benchmark leaves out of its rankings if `is_dropped`, and the docs of its
+    group (columns query_id and doc_id).
     allow: see `score_anomalies`. similarity: `dot`, `cosine` or `l2`, of vectors. mask: one flag a row, False
     for padding. candidates: `similarity` or `distance`: the file holds what vector search gives, and these
     are its scores. on_read: called with the number of bytes of each block. rank_vectors: what ranks them.
@@ -71,13 +75,28 @@ class Request:
     expected: Sequence[Expectation] = ()
     qrels: Qrels | None = None
     depth: int = 100
-    kept: Kept = field(default_factory=Kept)
+    own_items: OwnItems = field(default_factory=dict)
+    is_dropped: bool = False
+    groups: pd.DataFrame | None = None
     allow: frozenset[str] = frozenset()
     similarity: str | None = None
     mask: Array | None = None
     candidates: str | None = None
     on_read: Callable[[int], None] | None = None
     rank_vectors: Callable[..., Ranked] = rank_vectors
+
+    def cells(self, axes: Axes) -> tuple[Cells, int]:
+        """Return the pairs that are kept at any rank, and how many positives are outside of the axes."""
+        pairs = {OWN: pd.DataFrame(self.own_items.items(), columns=PAIR, dtype="str")}
+        if self.qrels is not None:
+            pairs[POSITIVE] = self.qrels.loc[self.qrels["relevance"] >= 1, PAIR]
+        if self.groups is not None:
+            pairs[MEMBER] = self.groups
+        return cells_of(axes, pairs)
+
+    def scored(self, run: Run) -> Run:
+        """Return the run as the benchmark scores it."""
+        return drop_own_items(run, self.own_items) if self.is_dropped else run
 
 
 @dataclass
@@ -135,184 +154,165 @@ def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingest
         JoinError: the run shares no query with the qrels.
         UsageError: no reading of the file gives the logged scores, or both do.
     """
-    reader = recognise(path)
-    job = _Job(path, request, {"reader": reader.name, "format": reader.what, "evidence": reader.evidence})
+    reader, given = recognise(path), (request.query_ids, request.doc_ids)
+    about = {"reader": reader.name, "format": reader.what, "evidence": reader.evidence}
+    found: Any = None
     if request.candidates is not None:
-        return job.of_candidates(read_candidates(path), request.candidates)
-    if other is not None:
-        return job.of_vectors([read_vectors(path), read_vectors(other)], (path, other))
-    found = reader.read(path, request.key)
-    if isinstance(found, Listed):
-        return job.of_lists(with_ids(found, path, (request.query_ids, request.doc_ids)))
-    return job.of_arrays(found)
+        candidates = read_candidates(path)
+        length = candidates.shape[1]
+        request = replace(request, depth=min(request.depth, length))
+        axes = axes_of(path, (candidates.query_ids, candidates.doc_ids), given)
+        listed, counts = candidate_lists(candidates, axes, kind=request.candidates or "", depth=request.depth)
+        reading = _of_lists(listed, path, request, n_docs=len(axes[1]))
+        reading.about |= {"scores": request.candidates, "candidates": length, **counts}
+    elif other is not None:
+        reading = _of_vectors([read_vectors(path), read_vectors(other)], path, request, (path, other))
+    elif isinstance(found := reader.read(path, request.key), Listed):
+        reading = _of_lists(with_ids(found, path, given), path, request)
+    else:
+        return _of_arrays(found, path, request, about)
+    return _finished(reading, path, request, about)
 
 
 @dataclass
-class _Job:
-    """What is read, how, and what is said of it in the report."""
+class _Reading:
+    """What a file is read as: what ranks it (given the cells that are kept), the ids, and notes on it.
 
-    path: Path
-    request: Request
-    about: dict[str, Any]
+    about: for the report. n_docs: of how many docs there are scores, by default all that are ranked.
+    """
 
-    def axes(self, *own: Sequence[str] | None) -> Axes:
-        """Return the ids of queries and docs; own: those in the file."""
-        return axes_of(self.path, own, (self.request.query_ids, self.request.doc_ids))
+    rank: Callable[..., Ranked]
+    axes: Axes
+    about: dict[str, Any] = field(default_factory=dict)
+    run_id: str | None = None
+    notes: Sequence[str] = ()
+    n_docs: int | None = None
 
-    def of_candidates(self, found: Candidates, kind: str) -> Ingested:
-        """Return what vector search gave; the depth is at most the length of its lists."""
-        queries, docs = self.axes(found.query_ids, found.doc_ids)
-        length = found.places.shape[1]
-        self.request = replace(self.request, depth=min(self.request.depth, length))
-        listed, counts = candidate_lists(found, queries, docs, kind=kind, depth=self.request.depth)
-        self.about |= {"scores": kind, "candidates": length, **counts}
-        return self.of_lists(listed, n_docs=len(docs))
 
-    def of_arrays(self, arrays: Arrays) -> Ingested:
-        """Return what arrays hold: the vectors of both sides, or the matrix that was asked for."""
-        if self.request.key is None and vector_names(arrays) is not None:
-            return self.of_vectors([arrays, arrays])
-        return self.of_matrix(arrays)
+def _of_lists(listed: Listed, path: Path, request: Request, *, n_docs: int | None = None) -> _Reading:
+    """Return ranked lists; n_docs: of how many docs a vector search gave them."""
+    run_id = run_name(path, request.run_id or listed.run_id)
+    ranked, axes = rank_lists(listed, path, run_id=run_id, may_flood=n_docs is not None)
+    return _Reading(lambda **_: ranked, axes, {}, run_id, listed.notes, n_docs)
 
-    def of_vectors(self, arrays: Sequence[Arrays], files: Sequence[Path] = ()) -> Ingested:
-        """Return the products of query vectors and doc vectors; files: where there is one for each side."""
-        sides = zip(arrays, files, strict=bool(files))
-        names = [choose_matrix(own, str(file), key=None, shapes=set()) for own, file in sides]
-        names = names or list(vector_names(arrays[0]) or ())
-        axes = self.axes(arrays[0].query_ids, arrays[1].doc_ids)
-        queries, docs = (own.matrices[name] for own, name in zip(arrays, names, strict=True))
-        if (queries.shape[0], docs.shape[0]) != (len(axes[0]), len(axes[1])):
-            raise FormatError(
-                f"{self.path}: vectors of shape {queries.shape} and {docs.shape}, but "
-                f"{len(axes[0])} query ids and {len(axes[1])} doc ids; expected query vectors, then doc "
-                "vectors, one for each id"
-            )
-        self.about |= {"vectors": names, "similarity": self.request.similarity or COSINE}
-        rank = partial(self.request.rank_vectors, queries, docs, self.request.similarity)
-        return self.ranked(rank, len(axes[0]), axes)
 
-    def of_matrix(self, arrays: Arrays) -> Ingested:
-        """Return the matrix that was asked for, oriented by its shape, a word or a score."""
-        path, request = self.path, self.request
-        axes, mask = self.axes(arrays.query_ids, arrays.doc_ids), request.mask
-        mask = arrays.mask if mask is None else mask
-        wanted = request.orientation or arrays.orientation
-        name, readings = readings_of(arrays, path, axes, key=request.key, mask=mask, wanted=wanted)
-        self.about |= {"array": name, "shape": list(arrays.matrices[name].shape)}
-        said = "the shape" if wanted is None else "given" if request.orientation else "said by the file"
-        if len(readings) > 1:
-            return self.by_expectation(readings, axes)
-        ((orientation, values),) = readings.items()
-        self.about |= {"orientation": orientation, "orientation_from": said}
-        rank = partial(rank_rows, blocks_of(values, str(path), request.on_read), mask=mask)
-        return self.ranked(rank, len(values), axes)
-
-    def by_expectation(self, readings: Mapping[str, Array], axes: Axes) -> Ingested:
-        """Return the reading of a square matrix that gives the logged scores, the only one of the two."""
-        shape, logged, qrels = (
-            " × ".join(map(str, self.about["shape"])),
-            self.request.expected,
-            self.request.qrels,
+def _of_vectors(
+    arrays: Sequence[Arrays], path: Path, request: Request, files: Sequence[Path] = ()
+) -> _Reading:
+    """Return the products of query vectors and doc vectors; files: where there is one for each side."""
+    sides = zip(arrays, files, strict=bool(files))
+    names = [choose_matrix(own, str(file), key=None, shapes=set()) for own, file in sides]
+    names = names or list(vector_names(arrays[0]) or ())
+    own = arrays[0].query_ids, arrays[1].doc_ids
+    axes = axes_of(path, own, (request.query_ids, request.doc_ids))
+    queries, docs = (own.matrices[name] for own, name in zip(arrays, names, strict=True))
+    if (queries.shape[0], docs.shape[0]) != (len(axes[0]), len(axes[1])):
+        raise FormatError(
+            f"{path}: vectors of shape {queries.shape} and {docs.shape}, but {len(axes[0])} query ids and "
+            f"{len(axes[1])} doc ids; expected query vectors, then doc vectors, one for each id"
         )
-        square = (
-            f"{self.path}: {shape} is square: its shape does not tell whether queries are rows or columns"
+    rank = partial(request.rank_vectors, queries, docs, request.similarity, n_rows=len(axes[0]))
+    return _Reading(rank, axes, {"vectors": names, "similarity": request.similarity or COSINE})
+
+
+def _of_arrays(arrays: Arrays, path: Path, request: Request, about: dict[str, Any]) -> Ingested:
+    """Return what arrays hold: the vectors of both sides, or the matrix that was asked for.
+
+    A matrix is oriented by its shape, a word or a logged score.
+    """
+    if request.key is None and vector_names(arrays) is not None:
+        return _finished(_of_vectors([arrays, arrays], path, request), path, request, about)
+    axes = axes_of(path, (arrays.query_ids, arrays.doc_ids), (request.query_ids, request.doc_ids))
+    mask = arrays.mask if request.mask is None else request.mask
+    wanted = request.orientation or arrays.orientation
+    name, fits = readings_of(arrays, path, axes, key=request.key, mask=mask, wanted=wanted)
+    about = {**about, "array": name, "shape": list(arrays.matrices[name].shape)}
+    said = "the shape" if wanted is None else "given" if request.orientation else "said by the file"
+    said = said if len(fits) == 1 else "the logged score"
+    readings = {
+        side: _Reading(
+            partial(rank_rows, blocks_of(rows, str(path), request.on_read), mask=mask, n_rows=len(rows)),
+            axes,
+            {"orientation": side, "orientation_from": said},
         )
-        if qrels is None:
+        for side, rows in fits.items()
+    }
+    if len(readings) > 1:
+        return _by_expectation(readings, path, request, about)
+    return _finished(readings.popitem()[1], path, request, about)
+
+
+def _by_expectation(
+    readings: Mapping[str, _Reading], path: Path, request: Request, about: dict[str, Any]
+) -> Ingested:
+    """Return the reading of a square matrix that gives the logged scores, the only one of the two."""
+    shape, logged = " × ".join(map(str, about["shape"])), request.expected
+    square = f"{path}: {shape} is square: its shape does not tell whether queries are rows or columns"
+    if request.qrels is None:
+        raise UsageError(
+            f"{square}; give --orientation queries-rows or queries-columns, or "
+            "--expect with a logged score (R@1=46.1) and --qrels"
+        )
+    agreeing, words = list[Ingested](), list[str]()
+    for name, reading in readings.items():
+        result = _finished(reading, path, replace(request, expected=()), about)
+        found = found_scores(request.scored(result.run), request.qrels, logged or [_R1])
+        pairs = zip(logged or [_R1], found, strict=True)
+        words.append(f"{name} gives {', '.join(f'{e.name} {e.rescaled(v):.4g}' for e, v in pairs)}")
+        if logged and _agree(logged, found):
+            result.report["reproduced"] = describe_expectations(logged, found)
+            agreeing.append(result)
+    both = "; ".join(words)
+    if len(agreeing) == 1:
+        agreeing[0].notes.append(f"the logged score is reproduced by one reading: {both}")
+        return agreeing[0]
+    problem = f"{both}; give --orientation, or --expect with the score that the model's log printed"
+    if logged:
+        which = "both readings give" if agreeing else "neither reading gives"
+        problem = (
+            f"{which} {', '.join(f'{e.name}={e.value:g}' for e in logged)}: {both}; check the ids' "
+            "order, the split and the checkpoint, or give another logged score"
+        )
+    raise UsageError(f"{square}: {problem}")
+
+
+def _finished(reading: _Reading, path: Path, request: Request, about: dict[str, Any]) -> Ingested:
+    """Return a reading as a run of what is kept of it, after a look at anomalies and logged scores."""
+    (axes, where), report = (reading.axes, str(path)), {**about, **reading.about}
+    cells, n_outside = request.cells(axes)
+    ranked = reading.rank(where=where, axes=axes, depth=request.depth, cells=cells)
+    ranked, n_below = kept_of(ranked, axes, cells, request.depth)
+    allowed = refuse_anomalies(ranked.anomalies, len(axes[0]), allow=request.allow, where=where)
+    notes = [*reading.notes, *allowed]
+    if not ranked.is_whole:
+        report["positives_outside"] = n_outside
+    if n_outside and not ranked.is_whole:
+        notes += [f"{n_outside:,} positives of the qrels have a query or doc that is not among the ids"]
+    run = run_of_ranked(ranked, reading.run_id or run_name(path, request.run_id), axes, where=where)
+    if run.empty:
+        raise TableError(f"{path}: no pair of a query and a doc has a score, expected at least one")
+    if request.expected and request.qrels is None:
+        raise UsageError("--expect needs qrels: give --qrels, or a workspace that has them")
+    if request.expected and request.qrels is not None:
+        found = found_scores(request.scored(run), request.qrels, request.expected)
+        words = describe_expectations(request.expected, found)
+        if not _agree(request.expected, found):
             raise UsageError(
-                f"{square}; give --orientation queries-rows or queries-columns, or "
-                "--expect with a logged score (R@1=46.1) and --qrels"
+                f"{path}: does not give the logged score: {words}; check the ids' order, the test "
+                "split and the checkpoint before anything is relabelled"
             )
-        agreeing, words = list[Ingested](), list[str]()
-        for name, values in readings.items():
-            about = {**self.about, "orientation": name, "orientation_from": "the logged score"}
-            job = _Job(self.path, replace(self.request, expected=()), about)
-            result = job.ranked(partial(rank_rows, blocks_of(values, str(self.path))), len(values), axes)
-            found = found_scores(self.request.kept.scored(result.run), qrels, logged or [_R1])
-            pairs = zip(logged or [_R1], found, strict=True)
-            words.append(f"{name} gives {', '.join(f'{e.name} {e.rescaled(v):.4g}' for e, v in pairs)}")
-            if logged and _agree(logged, found):
-                result.report["reproduced"] = describe_expectations(logged, found)
-                agreeing.append(result)
-        both = "; ".join(words)
-        if len(agreeing) == 1:
-            agreeing[0].notes.append(f"the logged score is reproduced by one reading: {both}")
-            return agreeing[0]
-        problem = f"{both}; give --orientation, or --expect with the score that the model's log printed"
-        if logged:
-            which = "both readings give" if agreeing else "neither reading gives"
-            problem = (
-                f"{which} {', '.join(f'{e.name}={e.value:g}' for e in logged)}: {both}; check the ids' "
-                "order, the split and the checkpoint, or give another logged score"
-            )
-        raise UsageError(f"{square}: {problem}")
-
-    def ranked(self, rank: Callable[..., Ranked], n_rows: int, axes: Axes) -> Ingested:
-        """Return rows of queries as a run; rank: as `rank_rows`, which has its rows."""
-        (queries, docs), request, where = axes, self.request, str(self.path)
-        positives, n_outside = indexed(replace(request.kept, qrels=request.qrels).positives, queries, docs)
-        ranked = rank(
-            where=where,
-            n_rows=n_rows,
-            n_queries=len(queries),
-            docs=docs,
-            depth=request.depth,
-            positives=positives,
-            others=indexed(request.kept.pairs, queries, docs)[0],
-            spare=request.kept.spare,
-        )
-        notes = refuse_anomalies(ranked.anomalies, queries, docs, allow=request.allow, where=where)
-        if n_outside:
-            notes += [f"{n_outside:,} positives of the qrels have a query or doc that is not among the ids"]
-        run = run_of_ranked(ranked, run_name(self.path, request.run_id), queries, docs, where=where)
-        self.about["positives_outside"] = n_outside
-        return self.finished(run, ranked.anomalies, notes, n_docs=len(docs))
-
-    def of_lists(self, listed: Listed, *, n_docs: int | None = None) -> Ingested:
-        """Return the run of ranked lists; n_docs: of how many docs a vector search gave them."""
-        request, is_search = self.request, n_docs is not None
-        run, anomalies, (queries, docs) = rank_lists(
-            listed,
-            self.path,
-            run_id=request.run_id,
-            depth=request.depth,
-            kept=replace(request.kept, qrels=request.qrels),
-            may_flood=is_search,
-        )
-        allowed = refuse_anomalies(anomalies, queries, docs, allow=request.allow, where=str(self.path))
-        notes = [*allowed, *listed.notes] if is_search else [*listed.notes, *allowed]
-        return self.finished(run, anomalies, notes, n_docs=n_docs or len(docs))
-
-    def finished(self, run: Run, anomalies: ScoreAnomalies, notes: list[str], *, n_docs: int) -> Ingested:
-        """Return a ranked run without what it need not keep, after a look at the logged scores."""
-        request, about = self.request, self.about
-        run, n_below = replace(request.kept, qrels=request.qrels).trimmed(run, request.depth)
-        if run.empty:
-            raise TableError(f"{self.path}: no pair of a query and a doc has a score, expected at least one")
-        if request.expected and request.qrels is None:
-            raise UsageError("--expect needs qrels: give --qrels, or a workspace that has them")
-        if request.expected and request.qrels is not None:
-            found = found_scores(request.kept.scored(run), request.qrels, request.expected)
-            words = describe_expectations(request.expected, found)
-            if not _agree(request.expected, found):
-                raise UsageError(
-                    f"{self.path}: does not give the logged score: {words}; check the ids' order, the test "
-                    "split and the checkpoint before anything is relabelled"
-                )
-            notes = [*notes, f"the logged score is reproduced: {words}"]
-            about["reproduced"] = words
-        about |= {
-            "queries": len(run["query_id"].cat.categories),
-            "docs": len(run["doc_id"].cat.categories),
-            "rows": len(run),
-            "top": request.depth,
-            **n_below,
-            **anomalies.counts(),
-        }
-        sense = None
-        if request.qrels is not None:
-            sense = sense_of(request.kept.scored(run), request.qrels, n_docs=n_docs)
-            about["sense"] = sense.words
-        return Ingested(run, about, notes, sense=sense)
+        notes += [f"the logged score is reproduced: {words}"]
+        report["reproduced"] = words
+    if not request.own_items and request.groups is None:
+        n_below.pop("others_below_top")
+    n_queries, n_docs = (len(run[name].cat.categories) for name in PAIR)
+    report |= {"queries": n_queries, "docs": n_docs, "rows": len(run), "top": request.depth}
+    report |= n_below | ranked.anomalies.counts()
+    sense = None
+    if request.qrels is not None:
+        sense = sense_of(request.scored(run), request.qrels, n_docs=reading.n_docs or len(axes[1]))
+        report["sense"] = sense.words
+    return Ingested(run, report, notes, sense=sense)
 
 
 def _agree(expected: Sequence[Expectation], found: Sequence[float]) -> bool:
@@ -382,7 +382,7 @@ def run_from_matrix(
     given: Any = {"query_ids": ids[0], "doc_ids": ids[1], "orientation": QUERIES_ROWS}
     request = Request(run_id=run_id, qrels=qrels, depth=depth, allow=parse_allowances(allow), **given)
     try:
-        return _Job(_IN_MEMORY, request, {}).of_arrays(arrays).run
+        return _of_arrays(arrays, _IN_MEMORY, request, {}).run
     except TableError as error:
         raise TableError(str(error).replace("--allow ", "allow=")) from None
 

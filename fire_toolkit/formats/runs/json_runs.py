@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,18 +24,16 @@ import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import BOM, read_text
-from fire_toolkit.formats.columns import (
-    RANK,
-    RUN,
-    SCORE,
-    find_name,
-    needed_column,
-    pair_column,
-    pair_columns,
-    said_of_pair,
-)
+from fire_toolkit.formats.columns import SCORE, find_name, needed_column, pair_column, pair_columns
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
+from fire_toolkit.formats.runs.listed import (
+    FROM_RANKS,
+    Listed,
+    chosen_run,
+    from_columns,
+    listed_table,
+    numbers_of,
+)
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables.columns import PAIR
 
@@ -50,11 +47,11 @@ NUMBERED = (
     "benchmark's own file, in whose order they must stand"
 )
 _Ranking = tuple[Sequence[Any], Sequence[Any] | None]  # docs, and their scores; without, they are best first
-_List = tuple[str, str, _Ranking]  # where it stands, its query
+_List = tuple[str, Any, _Ranking]  # where it stands, its query
 
 
 def is_json(start: bytes, path: Path) -> bool:
-    """Whether the text begins as a JSON object or list does."""
+    """Whether the text begins as JSON does."""
     return start.removeprefix(BOM).lstrip()[:1] in (b"{", b"[")
 
 
@@ -110,50 +107,30 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def listed_of(value: Any, where: str, key: str | None) -> Listed:
-    """Return the ranked lists in a JSON value of one of the shapes above; errors as of `read_json`."""
+    """Return the ranked lists in a JSON value of one of the shapes above, or in what Python holds alike.
+
+    Raises:
+        FormatError: as of `read_json`; an id is none, or a query is there as text and as a number.
+    """
     is_object = isinstance(value, dict) and any(name in value for name in _LISTS)
-    if is_object and pair_column(list(value), "query_id"):
+    if is_object and pair_column(list(map(str, value)), "query_id"):
         value = [value]  # a file of one record
     runs = dict(_runs(value, ""))
-    if key is None and len(runs) == 1:
-        key = next(iter(runs))
     if not runs:
         raise FormatError(
             f"{where}: no ranked lists{_oddity(value)}; expected {{query: {{doc: score}}}}, "
             "{query: [doc, ...]}, [[place, ...], ...] or records with query_id, doc_id and score"
         )
-    if key not in runs:
-        problem = f"no part {key!r}" if key is not None else f"{len(runs)} runs in one file"
-        names = ", ".join(map(repr, list(runs)[:8]))
-        raise FormatError(f"{where}: {problem}; choose one with --key: {names}")
-    chosen = runs[key]
+    if isinstance(records := runs.get(""), list) and isinstance(records[0], dict):
+        return _of_records(records, where, key)
+    chosen = runs[chosen_run(runs, key, where)]
     if isinstance(chosen, dict):
-        return _of_lists([(f"{where}: query {query}", query, each) for query, each in chosen.items()], where)
+        return _of_lists(
+            [(f"{where}: query {query!r}", query, each) for query, each in chosen.items()], where
+        )
     if isinstance(chosen[0], list):
         return _of_places([(f"{where}: list {n}", each) for n, each in enumerate(chosen, start=1)])
-    return _of_records(chosen, where)
-
-
-def plain_lists(value: Mapping[Any, Any], where: str) -> dict[str, Any]:
-    """Return what Python holds, dicts or lists under queries, as JSON has it: ids as text, plain numbers.
-
-    Raises:
-        FormatError: an id is none, or is there as text and as a number.
-    """
-    found = dict[str, Any]()
-    for query, docs in value.items():
-        own, at = id_text(query, where), f"{where}: query {query!r}"
-        if own in found:
-            raise FormatError(f"{where}: a query twice, as text and as a number")
-        found[own] = docs
-        if isinstance(docs, Collection) and not isinstance(docs, str | bytes):
-            found[own] = ids = [id_text(doc, at) for doc in docs]
-            if isinstance(docs, Mapping):
-                numbers = (each.item() if isinstance(each, np.generic) else each for each in docs.values())
-                found[own] = dict(zip(ids, numbers, strict=True))
-            if len(found[own]) < len(docs):
-                raise FormatError(f"{at}: an id twice, as text and as a number")
-    return found
+    return _of_records(chosen, where, None)
 
 
 def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -165,37 +142,41 @@ def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
             any(lists) and all(type(place) is int and place >= 0 for item in lists for place in item)
         ):
             yield path, value
-    elif isinstance(value, dict):
+    elif isinstance(value, Mapping):
         inner = {name: item for name, item in value.items() if path or name not in _META}
         rankings = {query: _ranking(item) for query, item in inner.items()}
         if inner and all(rankings.values()):
             yield path, rankings
         elif path.count("/") < _MOST_LEVELS:
             for name, item in inner.items():
-                yield from _runs(item, f"{path}/{name}" if path else name)
+                yield from _runs(item, f"{path}/{name}" if path else str(name))
 
 
 def _ranking(item: Any) -> _Ranking | None:
     """Return `{doc: score}`, `[doc, ...]`, `[[doc, score], ...]` or such records as a ranking, else None."""
-    if isinstance(item, dict):
+    if isinstance(item, Mapping):
         return (list(item), list(item.values())) if all(map(_is_number, item.values())) else None
-    if not isinstance(item, list):
+    if isinstance(item, str | bytes) or not isinstance(item, Collection):
         return None
-    if all(isinstance(doc, str | int) for doc in item):
-        return item, None
-    names = list(item[0]) if isinstance(item[0], dict) else []
-    doc, score = pair_column(names, "doc_id"), find_name(names, SCORE)
-    is_own = pair_columns(names, "query_id") in ([], ["key"])  # or each names its query: they are a run's
-    if doc and score and is_own and all(isinstance(each, dict) and {doc, score} <= {*each} for each in item):
-        return [each[doc] for each in item], [each[score] for each in item]
-    is_pair = all(isinstance(each, list | tuple) and len(each) == 2 for each in item)
-    if is_pair and all(isinstance(each, str) and _is_number(value) for each, value in item):
-        return [each for each, _ in item], [value for _, value in item]
-    return None
+    items = list(item)
+    if all(isinstance(doc, str | bytes | int | np.integer) for doc in items):
+        return items, None
+    pairs = items
+    if isinstance(items[0], dict):
+        names = list(map(str, items[0]))
+        doc, score = pair_column(names, "doc_id"), find_name(names, SCORE)
+        is_own = pair_columns(names, "query_id") in ([], ["key"])  # or each names its query: a run's records
+        are_hits = is_own and all(isinstance(each, dict) and {doc, score} <= {*each} for each in items)
+        pairs = [(each[doc], each[score]) for each in items] if are_hits else []
+    elif not all(isinstance(each, list | tuple) and len(each) == 2 for each in items):
+        return None
+    if not pairs or not all(isinstance(doc, str | int) and _is_number(score) for doc, score in pairs):
+        return None
+    return [doc for doc, _ in pairs], [score for _, score in pairs]
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _oddity(value: Any) -> str:
@@ -203,70 +184,52 @@ def _oddity(value: Any) -> str:
     for query, docs in value.items() if isinstance(value, dict) else ():
         for doc, score in docs.items() if isinstance(docs, dict) else ():
             if not isinstance(score, dict | list) and not _is_number(score):
-                return f" (query {query[:40]}, doc {doc[:40]}: score {str(score)[:40]!r}, expected a number)"
+                place = f"query {str(query)[:40]}, doc {str(doc)[:40]}"
+                return f" ({place}: score {str(score)[:40]!r}, expected a number)"
     return ""
 
 
 def _of_lists(lists: Sequence[_List], where: str, notes: tuple[str, ...] = ()) -> Listed:
     """Return docs with their scores, or best first."""
-    queries, docs, scores, is_order = list[str](), list[str](), list[float](), False
-    for at, query, (ranked, values) in lists:
+    queries, docs, scores, seen = list[str](), list[str](), list[Any](), set[str]()
+    for at, named, (ranked, values) in lists:
+        query = id_text(named, at)
+        if query in seen:
+            raise FormatError(f"{at}: the query appears twice, expected one list for each query")
+        seen.add(query)
         queries += [query] * len(ranked)
         docs += (id_text(doc, at) for doc in ranked)
-        is_order = is_order or (values is None and len(ranked) > 0)
-        scores += range(-1, -1 - len(ranked), -1) if values is None else (_score(each, at) for each in values)
-    told = (*notes, FROM_RANKS) if is_order and FROM_RANKS not in notes else notes
-    return from_columns(queries, docs, scores, where=where, notes=told)
+        scores += range(-1, -1 - len(ranked), -1) if values is None else values
+    are_orders = any(values is None and len(ranked) for _, _, (ranked, values) in lists)
+    notes = (*notes, *((FROM_RANKS,) if are_orders and FROM_RANKS not in notes else ()))
+    return from_columns(queries, docs, numbers_of(scores, where), where=where, notes=notes)
 
 
-def _score(value: Any, where: str) -> float:
-    """Return a JSON number as a score; NaN and infinities pass, to be counted later."""
-    if not _is_number(value):
-        raise FormatError(f"{where}: score {str(value)[:40]!r}, expected a number")
-    return float(value) if isinstance(value, float) or abs(value) < 1 << 1023 else math.inf
-
-
-def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
+def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> Listed:
     """Return records of a pair, or of a query and its list; FashionIQ's name a candidate, not a query."""
     names = list(dict.fromkeys(name for record in records for name in record))
-    is_numbered = not pair_columns(names, "query_id") and _CANDIDATE in names
-    query = _CANDIDATE if is_numbered else needed_column(names, "query_id", where)
     docs = pair_columns(names, "doc_id")
-    score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
-    value_name = score or rank or ""
     are_lists = not docs or any(name in names for name in _LISTS)
-    are_lists = are_lists or isinstance(records[0].get(docs[0]), list | dict)
-    doc = "" if are_lists else needed_column(names, "doc_id", where)
-    if not are_lists and not value_name:
-        raise FormatError(f"{where}: records with {', '.join(names)}; expected score or rank among them")
-    needed = {query} if are_lists else {query, doc, value_name}
-    lists, rows, seen = list[_List](), list[tuple[str, str, float]](), Counter[str]()
+    if not are_lists and not isinstance(records[0].get(docs[0]), list | dict):
+        table = pd.DataFrame(records, dtype=object)
+        return listed_table(table.where(table.notna(), None), where, key)
+    is_numbered = not pair_columns(names, "query_id") and _CANDIDATE in names
+    column = _CANDIDATE if is_numbered else needed_column(names, "query_id", where)
+    lists, seen = list[_List](), Counter[Any]()
     for number, record in enumerate(records, start=1):
         at = f"{where}: record {number}"
-        if not needed <= record.keys():
-            absent = next(name for name in (query, doc, value_name) if name in needed - record.keys())
-            raise FormatError(f"{at}: no {absent}; found {', '.join(record) or 'nothing'}")
-        query_id = id_text(record[query], at)
-        if are_lists:
-            found = _ranking(next((record[name] for name in (*_LISTS, *docs) if name in record), None))
-            if found is None or (seen[query_id] and not is_numbered):
-                problem = f"has no list ({', '.join(_LISTS[:3])})" if found is None else "appears twice"
-                raise FormatError(
-                    f"{at}: query {query_id!r} {problem}, expected one list of docs for each query"
-                )
-            seen[query_id] += 1
-            numbered = f"{query_id}#{seen[query_id] - 1}"  # as the collection has it
-            lists.append((at, numbered if is_numbered else query_id, found))
-            continue
-        value = _score(record[value_name], at)
-        rows.append((query_id, id_text(record[doc], at), value if score else -value))
-    if are_lists:
-        return _of_lists(lists, where, (FROM_RANKS, NUMBERED) if is_numbered else ())
-    runs = sorted({str(record.get(run, "")) for record in records}) if run else [""]
-    if len(runs) > 1:
-        raise FormatError(f"{where}: {len(runs)} run ids in one file ({', '.join(runs[:3])}), expected one")
-    notes = *said_of_pair(query, doc), *(() if score else (FROM_RANKS,))
-    return from_columns(*zip(*rows, strict=True), where=where, run_id=runs[0] or None, notes=notes)
+        if column not in record:
+            raise FormatError(f"{at}: no {column}; found {', '.join(record) or 'nothing'}")
+        query = id_text(record[column], at)
+        found = _ranking(next((record[name] for name in (*_LISTS, *docs) if name in record), None))
+        if found is None:
+            raise FormatError(
+                f"{at}: query {query!r} has no list ({', '.join(_LISTS[:3])}), expected one list of docs for "
+                "each query"
+            )
+        lists.append((at, f"{query}#{seen[query]}" if is_numbered else query, found))  # as the collection has
+        seen[query] += 1
+    return _of_lists(lists, where, (FROM_RANKS, NUMBERED) if is_numbered else ())
 
 
 def _of_places(lists: Sequence[tuple[str, Sequence[int]]]) -> Listed:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.columns import RANK, RUN, SCORE, find_name, needed_column, said_of_pair
-from fire_toolkit.formats.ids import id_texts
+from fire_toolkit.formats.ids import id_text
+from fire_toolkit.tables.columns import PAIR
 
 FROM_RANKS = "the file holds an order and no scores: the score of a doc is minus its rank"
 
@@ -35,7 +37,7 @@ class Listed:
 def from_columns(
     query_ids: Sequence[str],
     doc_ids: Sequence[str],
-    scores: Sequence[float],
+    scores: Sequence[float] | npt.NDArray[np.float64],
     *,
     where: str,
     run_id: str | None = None,
@@ -60,6 +62,22 @@ def coded(codes: Any, ids: Sequence[str]) -> pd.Categorical:
     return pd.Categorical.from_codes(codes, pd.Index(list(ids), dtype="str"), validate=False)
 
 
+def chosen_run(names: Collection[str], key: str | None, where: str, *, hint: str = "") -> str:
+    """Return the run that `key` names of those in a file, without a key the only one.
+
+    hint: what else can be done where there are several.
+
+    Raises:
+        FormatError: there is no such run, or there are several and no key.
+    """
+    found = [name for name in names if key in (None, name)]
+    if len(found) == 1:
+        return found[0]
+    n, of_name = len(found) or "no", "" if key is None else f" {key!r}"
+    shown = (", ".join(sorted(names)[:8]) or "none") + (hint if key is None else "")
+    raise FormatError(f"{where}: {n} runs{of_name} in one file; choose one with --key: {shown}")
+
+
 def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     """Return a frame with columns of usual names as ranked lists; with a score, a rank is not used.
 
@@ -68,32 +86,38 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
             a number (with its row), several runs and no `key`, which names one.
     """
     names = [str(name) for name in table.columns]
-    query, doc = (needed_column(names, role, where) for role in ("query_id", "doc_id"))
+    pair = {role: needed_column(names, role, where) for role in PAIR}
     score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
     if score is None and rank is None:
         raise FormatError(f"{where}: columns {', '.join(names)}; expected score or rank among them")
     run_id = None
     if run is not None:
-        runs = sorted(map(str, table[run].unique()))
-        run_id = runs[0] if key is None and len(runs) == 1 else key
-        if run_id not in runs:
-            raise FormatError(f"{where}: {len(runs)} runs; choose one with --key: {', '.join(runs[:8])}")
+        run_id = chosen_run({*map(str, table[run].unique())}, key, where)
         table = table[table[run].astype(str) == run_id]
     if table.empty:
         raise FormatError(f"{where}: no row below the header, expected a query with a ranked doc")
-    values = table[score or rank]
-    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    is_nan = np.isnan(numbers)
-    for place, value in zip(np.flatnonzero(is_nan), values[is_nan], strict=True):
-        if str(value).strip().lower() != "nan":
-            found = f"{score or rank} {str(value)[:40]!r}"
-            raise FormatError(f"{where}: row {place + 1}: {found} is not a number")
-    ids = {
-        name: id_column(table[column], f"{where}: column {column}").to_numpy()
-        for name, column in (("query_id", query), ("doc_id", doc))
-    }
+    numbers = numbers_of(table[score or rank], f"{where}: {score or rank}")
+    ids = {role: id_column(table[name], f"{where}: column {name}").to_numpy() for role, name in pair.items()}
     scored = pd.DataFrame({**ids, "score": numbers if score else -numbers})
-    return Listed(scored, run_id, (*said_of_pair(query, doc), *(() if score else (FROM_RANKS,))))
+    return Listed(scored, run_id, (*said_of_pair(*pair.values()), *(() if score else (FROM_RANKS,))))
+
+
+def numbers_of(values: Any, where: str) -> Any:
+    """Return scores or ranks as numbers; NaN, infinities and missing ones pass, to be counted later.
+
+    Raises:
+        FormatError: one is no number; its row is named, from 1.
+    """
+    values = pd.Series(values)
+    if values.dtype == object:  # as in JSON, where whole numbers have any number of digits, and yes is none
+        values = values.map(lambda each: float(str(each)) if type(each) is int else each)
+        values = values.map(lambda each: str(each) if isinstance(each, bool) else each)
+    numbers: Any = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    is_odd = np.isnan(numbers)
+    for place, value in zip(np.flatnonzero(is_odd), values[is_odd], strict=True):
+        if value is not None and value is not pd.NA and str(value).strip().lower() != "nan":
+            raise FormatError(f"{where}: row {place + 1}: {str(value)[:40]!r} is not a number")
+    return numbers
 
 
 def id_column(values: pd.Series, where: str) -> pd.Series:
@@ -102,4 +126,5 @@ def id_column(values: pd.Series, where: str) -> pd.Series:
         return values.astype("str")
     if isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
         return values
-    return pd.Series(id_texts(values.tolist(), where), index=values.index, dtype="str")
+    ids = [id_text(value, f"{where}: id {place}") for place, value in enumerate(values, start=1)]
+    return pd.Series(ids, index=values.index, dtype="str")

@@ -17,15 +17,17 @@ from fire_toolkit.formats.arrays.matrix import Array, Stored, blocks_of, by_rows
 from fire_toolkit.formats.runs.axis_ids import Ids, axes_of
 from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix
 from fire_toolkit.formats.runs.ranked import (
-    NO_PAIRS,
+    MEMBER,
     QUERIES_COLUMNS,
     QUERIES_ROWS,
-    IndexPairs,
+    Axes,
+    cells_of,
     cut_of,
+    kept_of,
     rank_rows,
     run_of_ranked,
 )
-from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, indexed
+from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
@@ -33,8 +35,7 @@ from fire_toolkit.matching.pair_ranks import PairRanks, rank_pairs
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run
-
-Axes = tuple[Sequence[str], Sequence[str]]
+from fire_toolkit.tables.columns import PAIR
 
 
 def readings_of(
@@ -125,7 +126,7 @@ class MatrixRun(Shown):
         def blocks() -> Iterator[tuple[Array, Array]]:
             nonlocal n_rows
             for scores in blocks_of(self.values, str(self.path)):
-                yield cut_of(scores, odd, n_rows)
+                yield cut_of(scores, odd, (self.query_ids[n_rows : n_rows + len(scores)], self.doc_ids))
                 n_rows += len(scores)
 
         queries, docs = (pd.Index(list(ids), dtype="str") for ids in (self.query_ids, self.doc_ids))
@@ -138,7 +139,7 @@ class MatrixRun(Shown):
             run_id=self.run_id,
             own_items=self.own_items,
         )
-        self._refuse_missing(odd, (self.query_ids, self.doc_ids))
+        self._refuse_missing(odd)
         if self.tell is not None:
             self.tell(LeftOut(ranks.n_own_items))
         return ranks
@@ -163,7 +164,7 @@ class MatrixRun(Shown):
             FormatError: as for `rank_pairs`.
         """
         deepest = len(self.doc_ids) if depth is None else depth + bool(self.own_items)
-        run = self._ranked(self.values, (self.query_ids, self.doc_ids), NO_PAIRS, deepest)
+        run = self._ranked(self.values, (self.query_ids, self.doc_ids), None, deepest)
         if not self.own_items:
             return run
         run = drop_own_items(run, self.own_items)
@@ -193,31 +194,28 @@ class MatrixRun(Shown):
                     f"{self.path}: {np.sum(rows < 0)} texts and {np.sum(columns < 0)} items of the qrels are "
                     "not in it"
                 )
-            values, cells = self.values[np.ix_(rows, columns)], indexed(pairs, *axes)[0]
+            values, turned = self.values[np.ix_(rows, columns)], dict(zip(PAIR, PAIR[::-1], strict=True))
             yield (
-                self._ranked(values, axes, cells, depth),
-                self._ranked(values.T, axes[::-1], cells[::-1], depth),
+                self._ranked(values, axes, pairs, depth),
+                self._ranked(values.T, axes[::-1], pairs.rename(columns=turned), depth),
             )
 
-    def _ranked(self, values: Array, axes: Axes, kept: IndexPairs, depth: int) -> Run:
-        """Return the top of each row as a table, and below it the cells that are kept."""
-        (queries, docs), where, n = axes, str(self.path), len(axes[0])
-        size: dict[str, Any] = {"n_rows": n, "n_queries": n, "depth": depth}
-        ranked = rank_rows(blocks_of(values, where), where=where, docs=docs, positives=kept, **size)
-        self._refuse_missing(ranked.anomalies, axes)
-        return run_of_ranked(ranked, self.run_id, queries, docs, where=where)
+    def _ranked(self, values: Array, axes: Axes, kept: pd.DataFrame | None, depth: int) -> Run:
+        """Return the top of each row as a table, and below it the pairs that are kept."""
+        where, cells = str(self.path), cells_of(axes, {} if kept is None else {MEMBER: kept})[0]
+        size: dict[str, Any] = {"n_rows": len(axes[0]), "axes": axes, "depth": depth}
+        ranked = rank_rows(blocks_of(values, where), where=where, cells=cells, **size)
+        self._refuse_missing(ranked.anomalies)
+        return run_of_ranked(kept_of(ranked, axes, cells, depth)[0], self.run_id, axes, where=where)
 
-    def _refuse_missing(self, anomalies: ScoreAnomalies, axes: Axes) -> None:
+    def _refuse_missing(self, anomalies: ScoreAnomalies) -> None:
         """Raise FormatError where scores were NaN or infinite; the first is named."""
-        if not anomalies.n_missing:
-            return
-        kinds = (kind for kind in ("n_nan", "n_minus_inf", "n_plus_inf") if kind in anomalies.first)
-        row, column = anomalies.first[next(kinds)]
-        raise FormatError(
-            f"{self.path}: {anomalies.n_missing} scores that are NaN or infinite, the first at row {row}, "
-            f"column {column} (query {axes[0][row]}, doc {axes[1][column]}); expected finite numbers: leave "
-            "padding rows out, or bring the file in with `fire-toolkit add-run`"
-        )
+        found = anomalies.described(len(self.query_ids))
+        if missing := [words for kind, words in found.items() if kind in ("", "nan", "inf")]:
+            raise FormatError(
+                f"{self.path}: {'; '.join(missing)}; expected finite numbers: leave padding rows out, or "
+                "bring the file in with `fire-toolkit add-run`"
+            )
 
 
 def matrix_run(arrays: Arrays, path: Path, run_id: str, ids: Sequence[Ids]) -> MatrixRun:

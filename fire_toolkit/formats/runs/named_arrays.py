@@ -16,7 +16,6 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Array, Stored, held
 from fire_toolkit.formats.arrays.pickles import Name
 from fire_toolkit.formats.ids import id_texts
-from fire_toolkit.formats.runs.json_runs import plain_lists
 
 QUERY_IDS = ("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids")
 DOC_IDS = (
@@ -90,7 +89,7 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
     )
     is_plain = not any(isinstance(leaf, Stored | np.ndarray | Name) for leaf in leaves.values())
     if isinstance(tree, dict) and is_plain and all(isinstance(docs, dict | list) for docs in tree.values()):
-        return Arrays({}, lists=plain_lists(tree, str(path)))
+        return Arrays({}, lists=tree)
     if not matrices and masks is None:
         found = [
             f"{name[:60]} ({own if isinstance(own, Name) else f'{own.dtype} of shape {own.shape}'})".strip()

@@ -1,13 +1,14 @@
-"""Matrices and ranked lists to each query's top, and its positives at any rank, by the one rule.
+"""Matrices and ranked lists to each query's top, and the pairs that are kept at any rank, by the one rule.
 
-Queries are the rows of a matrix or its columns. Ranks are exact under ties, also of positives below the top.
-Anomalies are counted on the way: NaN, infinities, queries flooded by one lowest score, constant queries, rows
-of padding, ties, equal lists.
+Queries are the rows of a matrix or its columns. Ranks are exact under ties, also of pairs below the top.
+`rank_rows` and `rank_lists` give ranked docs as indices, `kept_of` what a run keeps of either. Anomalies are
+counted on the way: NaN, infinities, queries flooded by one lowest score, constant queries, rows of padding,
+ties, equal lists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,35 +17,86 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import GOLDEN, Ints, are_firsts, mix_bits, starts_of_groups
+from fire_toolkit.arrays import (
+    GOLDEN,
+    Bools,
+    Ints,
+    are_among,
+    are_firsts,
+    find_pairs,
+    mix_bits,
+    starts_of_groups,
+)
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.runs.listed import Listed, coded
-from fire_toolkit.formats.runs.score_anomalies import (
-    CONSTANT_DOCS,
-    FLOOD_DOCS,
-    Kept,
-    ScoreAnomalies,
-    are_among,
-)
+from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
 from fire_toolkit.tables import Run, check_run
 from fire_toolkit.tables.columns import PAIR
 
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
-IndexPairs = tuple[Ints, Ints]  # queries and docs, by index
-NO_PAIRS: IndexPairs = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+POSITIVE, OWN, MEMBER = 1, 2, 4  # why a pair is kept: of the qrels, a query's own item, of its group
+Axes = tuple[Sequence[str], Sequence[str]]  # the ids of queries and docs
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Pairs that are kept at any rank, by index, each once, by query, then doc; kind: why, added up."""
+
+    query: Ints
+    doc: Ints
+    kind: Ints
+
+
+NO_CELLS = Cells(*np.empty((3, 0), dtype=np.int64))
+
+
+def cells_of(axes: Axes, pairs: Mapping[int, pd.DataFrame]) -> tuple[Cells, int]:
+    """Return pairs as cells, and how many of the positives have a query or a doc that is not there.
+
+    pairs: why they are kept → columns query_id, doc_id.
+    """
+    indices = [pd.Index(list(ids), dtype="str") for ids in axes]
+    found, n_outside = [], 0
+    for kind, table in pairs.items():
+        query, doc = (
+            own.get_indexer(pd.Index(table[name], dtype="str")).astype(np.int64)
+            for own, name in zip(indices, PAIR, strict=True)
+        )
+        is_inside = (query >= 0) & (doc >= 0)
+        n_outside += int((~is_inside).sum()) if kind == POSITIVE else 0
+        keys = np.unique(query[is_inside] * len(axes[1]) + doc[is_inside])
+        found.append((keys, np.full(len(keys), kind)))
+    if not found:
+        return NO_CELLS, 0
+    keys, kinds = (np.concatenate(each) for each in zip(*found, strict=True))
+    keys, place = np.unique(keys, return_inverse=True)
+    query, doc = np.divmod(keys, max(len(axes[1]), 1))
+    return Cells(query, doc, np.bincount(place, kinds, len(keys)).astype(np.int64)), n_outside
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Ranked docs by index: query, doc, rank (1-based, true over all docs) and score, by query, then rank."""
+    """Ranked docs by index: query, doc, rank (1-based, true over all docs) and score, by query, then rank.
 
+    is_whole: the lists are whole; else one doc below the top ends them, and cells further down may follow.
+    """
+
+    anomalies: ScoreAnomalies
     query: Ints
     doc: Ints
     rank: Ints
     score: npt.NDArray[np.float64]
-    anomalies: ScoreAnomalies
+    is_whole: bool = False
+
+
+_COLUMNS = ("query", "doc", "rank", "score")
+
+
+def _some(ranked: Ranked, are_kept: Bools) -> Ranked:
+    """Return some of the rows."""
+    return replace(ranked, **{name: getattr(ranked, name)[are_kept] for name in _COLUMNS})
 
 
 def tie_codes_of(docs: Sequence[str]) -> Ints:
@@ -60,27 +112,21 @@ def rank_rows(
     *,
     where: str,
     n_rows: int,
-    n_queries: int,
-    docs: Sequence[str],
+    axes: Axes,
     depth: int,
-    positives: IndexPairs = NO_PAIRS,
-    others: IndexPairs = NO_PAIRS,
-    spare: int = 0,
+    cells: Cells = NO_CELLS,
     mask: Array | None = None,
 ) -> Ranked:
-    """Return the top `depth` docs of each query and its positives below them, with their true ranks.
+    """Return each query's docs to one below the top `depth`, and cells below them, with their true ranks.
 
     Args:
         blocks: rows of scores, all of them, some at a time.
         where: the matrix's name for errors.
         n_rows: how many rows there are.
-        n_queries: how many queries there are. Where they are fewer than the rows, those without any finite
-            score are padding.
-        docs: the ids of the docs, in the order of the columns.
-        depth: how many docs are kept, 1 or more.
-        positives: query index and doc index of pairs that are kept at any rank.
-        others: further such pairs, whose ties are not counted.
-        spare: 1 to keep one doc below the top too, 0 otherwise.
+        axes: the ids of the queries, and of the docs in the order of the columns. Where queries are fewer
+            than the rows, rows without any finite score are padding.
+        depth: how many docs a list has, 1 or more.
+        cells: pairs that are kept at any rank.
         mask: one flag a row, False where the row is padding.
 
     Returns:
@@ -88,16 +134,14 @@ def rank_rows(
         docs are left out, and counted.
 
     Raises:
-        FormatError: the rows without padding are not `n_queries`, or the file is damaged.
+        FormatError: the rows without padding are not those of the queries, or the file is damaged.
     """
+    (queries, docs), n_queries = axes, len(axes[0])
     if mask is not None and (len(mask), int(mask.sum())) != (n_rows, n_queries):
         raise FormatError(
             f"{where}: the mask keeps {int(mask.sum())} of {len(mask)} rows, expected {n_queries} "
             f"queries of {n_rows} rows"
         )
-    pairs = np.unique(np.concatenate([query * len(docs) + doc for query, doc in (positives, others)]))
-    is_positive = np.isin(pairs, positives[0] * len(docs) + positives[1])
-    pair_query, pair_doc = np.divmod(pairs, len(docs))
     codes, anomalies = tie_codes_of(docs), ScoreAnomalies()
     tops, below = list[tuple[Array, ...]](), list[tuple[Array, ...]]()
     row = query = 0
@@ -111,43 +155,28 @@ def rank_rows(
             chunk = chunk[is_row]
         if not len(chunk):
             continue
-        scores, cut = cut_of(chunk, anomalies, query)
-        tops.append(_top_of(scores, cut, codes, depth, spare, anomalies, query))
-        own = slice(*np.searchsorted(pair_query, (query, query + len(chunk))))
-        found, n_equal = _where_pairs_stand(scores, cut, pair_query[own] - query, pair_doc[own], codes)
-        anomalies.tied_positives += int(np.sum((n_equal > 1) & is_positive[own]))
-        is_below = found > depth + spare
-        cells = pair_query[own][is_below], pair_doc[own][is_below]
-        below.append((*cells, found[is_below], scores[cells[0] - query, cells[1]]))
-        query += len(chunk)
-        if query > n_queries:
+        after, own = query + len(chunk), slice(*np.searchsorted(cells.query, (query, query + len(chunk))))
+        if after > n_queries:
+            query = after
             break
+        scores, cut = cut_of(chunk, anomalies, (queries[query:after], docs))
+        tops.append(_top_of(scores, cut, codes, depth + 1, query))
+        lines, columns = cells.query[own] - query, cells.doc[own]
+        rank, n_equal = np.zeros((2, len(lines)), dtype=np.int64)
+        real = np.flatnonzero(scores[lines, columns] > cut[lines])
+        rank[real], n_equal[real] = ranks_in_rows(scores, lines[real], columns[real], codes)
+        anomalies.tied_positives += int(np.sum((n_equal > 1) & (cells.kind[own] & POSITIVE > 0)))
+        is_below = rank > depth + 1
+        lines, columns = lines[is_below], columns[is_below]
+        below.append((lines + query, columns, rank[is_below], scores[lines, columns]))
+        query = after
     if query != n_queries:
         raise FormatError(
             f"{where}: {query} rows or more with scores, expected {n_queries}, one for "
             "each query id; padding must be -inf or NaN throughout, or marked by a mask"
         )
     query_of, doc, rank, score = _merged(tops, below)
-    ranked = Ranked(query_of, doc, rank, score, anomalies)
-    _count_duplicates(ranked, depth)
-    return ranked
-
-
-def joined(parts: Sequence[tuple[int, Ranked]], depth: int) -> Ranked:
-    """Return ranked docs of all queries from those of consecutive ones; with each: its first query."""
-    columns = {
-        name: np.concatenate([getattr(each, name) for _, each in parts]) for name in ("doc", "rank", "score")
-    }
-    query, anomalies = np.concatenate([each.query + start for start, each in parts]), ScoreAnomalies()
-    for start, each in parts:
-        for name, n in each.anomalies.counts().items():
-            setattr(anomalies, name, getattr(anomalies, name) + n)
-        for kind, (row, other) in each.anomalies.first.items():
-            anomalies.first.setdefault(kind, (row + start, other))
-    anomalies.duplicates = 0  # which are counted among all queries
-    ranked = Ranked(query, **columns, anomalies=anomalies)
-    _count_duplicates(ranked, depth)
-    return ranked
+    return Ranked(anomalies, query_of, doc, rank, score)
 
 
 def _merged(tops: list[tuple[Array, ...]], below: list[tuple[Array, ...]]) -> list[Array]:
@@ -164,58 +193,41 @@ def _merged(tops: list[tuple[Array, ...]], below: list[tuple[Array, ...]]) -> li
     return columns
 
 
-def _top_of(
-    scores: Array, cut: Array, codes: Ints, depth: int, spare: int, anomalies: ScoreAnomalies, start: int
-) -> tuple[Array, ...]:
-    """Return query, doc, rank and score of each row's top above its cut, and count its ties."""
+def _top_of(scores: Array, cut: Array, codes: Ints, depth: int, start: int) -> tuple[Array, ...]:
+    """Return query, doc, rank and score of each row's top above its cut."""
     n_rows, n_docs = scores.shape
-    columns = top_of_rows(scores, depth + 1, codes)[1].reshape(n_rows, -1)
+    columns = top_of_rows(scores, depth, codes)[1].reshape(n_rows, -1)
     best = scores.reshape(-1).take(columns + n_docs * np.arange(n_rows)[:, None])
-    is_real = best > cut[:, None]
-    is_tied = (best[:, 1:] == best[:, :-1]) & is_real[:, 1:]
-    anomalies.tied_in_top += int(is_tied[:, : depth - 1].any(axis=1).sum())
-    anomalies.tied_at_cut += int(is_tied[:, depth - 1 :].sum())
-    row, place = np.nonzero(is_real[:, : depth + spare])
-    return *(each.astype(np.int32) for each in (row + start, columns[row, place], place + 1)), best[
-        row, place
-    ]
+    row, place = np.nonzero(best > cut[:, None])
+    ints = (each.astype(np.int32) for each in (row + start, columns[row, place], place + 1))
+    return *ints, best[row, place]
 
 
-def _where_pairs_stand(
-    scores: Array, cut: Array, rows: Ints, columns: Ints, codes: Ints
-) -> tuple[Ints, Ints]:
-    """Return the ranks of cells and how many docs of their row have their score; 0 at or below the cut."""
-    found = np.zeros((2, len(rows)), dtype=np.int64)
-    real = np.flatnonzero(scores[rows, columns] > cut[rows])
-    found[:, real] = ranks_in_rows(scores, rows[real], columns[real], codes)
-    return found[0], found[1]
-
-
-def cut_of(scores: Array, anomalies: ScoreAnomalies, start: int) -> tuple[Array, Array]:
+def cut_of(scores: Array, anomalies: ScoreAnomalies, axes: Axes) -> tuple[Array, Array]:
     """Return rows of scores, and for each row the score at or below which its docs are left out.
 
     Cells that are not finite become minus infinity; the lowest score of a flooded row is its cut. They and
-    constant rows are counted. start: the first row's query.
+    constant rows are counted. axes: the ids of the rows and columns.
     """
-    n_docs = scores.shape[1]
+    (queries, docs), n_docs = axes, scores.shape[1]
     low, high = scores.min(axis=1), scores.max(axis=1)
     is_odd = ~(np.isfinite(low) & np.isfinite(high))
     if is_odd.any():
-        odd, lines = scores[is_odd], start + np.flatnonzero(is_odd)
-        count_missing(odd, anomalies, lambda place: (int(lines[place // n_docs]), place % n_docs))
+        odd, lines = scores[is_odd], np.flatnonzero(is_odd)
+        count_missing(odd, anomalies, lambda place: (queries[lines[place // n_docs]], docs[place % n_docs]))
         scores = scores.copy()
         scores[is_odd] = odd = np.where(np.isfinite(odd), odd, -np.inf)
         low[is_odd], high[is_odd] = np.where(odd == -np.inf, np.inf, odd).min(axis=1), odd.max(axis=1)
-    is_flooded = _count_shapes(anomalies, low, high, (scores == low[:, None]).sum(axis=1), n_docs, start)
+    is_flooded = _count_shapes(anomalies, low, high, (scores == low[:, None]).sum(axis=1), n_docs, queries)
     return scores, np.where(is_flooded, low, -np.inf)
 
 
 def count_missing(
-    scores: Array, anomalies: ScoreAnomalies, example: Callable[[int], tuple[int, int]]
+    scores: Array, anomalies: ScoreAnomalies, example: Callable[[int], tuple[str, str]]
 ) -> None:
     """Count the scores that are NaN or infinite.
 
-    example: returns query and doc, by index, of a place in the flattened scores.
+    example: returns query and doc of a place in the flattened scores.
     """
     anomalies.count("n_nan", np.isnan(scores), example)
     anomalies.count("n_minus_inf", scores == -np.inf, example)
@@ -223,19 +235,60 @@ def count_missing(
 
 
 def _count_shapes(
-    anomalies: ScoreAnomalies, low: Array, high: Array, at_low: Ints, n_docs: int | Ints, start: int
-) -> npt.NDArray[np.bool_]:
+    anomalies: ScoreAnomalies, low: Array, high: Array, at_low: Ints, n_docs: int | Ints, queries: Any
+) -> Bools:
     """Count constant and flooded queries; return which are flooded."""
     constant = (low == high) & (at_low == n_docs) & (n_docs >= CONSTANT_DOCS)
     flooded = (low < high) & (at_low >= FLOOD_DOCS) & (2 * at_low >= n_docs)
-    anomalies.count("constant", constant, lambda row: (start + row, 0))
-    anomalies.count("flood", flooded, lambda row: (start + row, 0))
+    anomalies.count("constant", constant, lambda row: (queries[row], ""))
+    anomalies.count("flood", flooded, lambda row: (queries[row], ""))
     return np.asarray(flooded, dtype=np.bool_)
 
 
-def _count_duplicates(ranked: Ranked, depth: int) -> None:
-    """Count the queries whose first `depth` docs and scores are an earlier query's."""
-    is_top = ranked.rank <= depth
+def joined(parts: Sequence[Ranked]) -> Ranked:
+    """Return ranked docs of all queries from those of consecutive ones."""
+    anomalies = ScoreAnomalies()
+    for part in parts:
+        anomalies.add(part.anomalies)
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
+    return Ranked(anomalies, *columns)
+
+
+def kept_of(ranked: Ranked, axes: Axes, cells: Cells, depth: int) -> tuple[Ranked, dict[str, int]]:
+    """Return each query's top `depth`, and below it the cells that are kept; count ties and equal lists.
+
+    Where a query's own item stands in its top, one doc more is kept, so that the list has its depth without
+    it. With it: how many positives are below the top, and how many other rows.
+    """
+    query, doc, rank, anomalies = ranked.query, ranked.doc, ranked.rank, ranked.anomalies
+    n_queries, n_docs = map(len, axes)
+    is_top, kind = rank <= depth, np.zeros(len(rank), dtype=np.int8)
+    needs_all = ranked.is_whole or bool((cells.kind & OWN).any())
+    at = np.arange(len(rank)) if needs_all else np.flatnonzero(~is_top)
+    keys = cells.query * n_docs + cells.doc
+    place = find_pairs(query[at] * n_docs + doc[at], keys, n_queries * n_docs)
+    kind[at[place >= 0]] = cells.kind[place[place >= 0]]
+
+    is_equal = ~are_firsts(query, ranked.score)  # to the one before it
+    anomalies.tied_in_top = int(np.count_nonzero(are_among(query[is_equal & is_top], n_queries)))
+    anomalies.tied_at_cut = int(np.sum(is_equal & (rank == depth + 1)))
+    if ranked.is_whole:
+        is_tied = is_equal | np.append(is_equal[1:], False)[: len(rank)]
+        anomalies.tied_positives = int(np.sum(is_tied & (kind & POSITIVE > 0)))
+    _count_duplicates(ranked, is_top, axes[0])
+
+    needs_more = are_among(query[is_top & (kind & OWN > 0)], n_queries)
+    is_kept = is_top | (kind > 0) | ((rank == depth + 1) & needs_more[query])
+    n_below = int(np.sum(is_kept & ~is_top))
+    n_positives = int(np.sum((kind & POSITIVE > 0) & ~is_top))
+    return ranked if is_kept.all() else _some(ranked, is_kept), {
+        "positives_below_top": n_positives,
+        "others_below_top": n_below - n_positives,
+    }
+
+
+def _count_duplicates(ranked: Ranked, is_top: Bools, queries: Sequence[str]) -> None:
+    """Count the queries whose top's docs and scores are an earlier query's."""
     columns: Any = (ranked.query, ranked.doc, ranked.score)
     query, doc, score = columns if is_top.all() else [column[is_top] for column in columns]
     if not len(query):
@@ -243,20 +296,20 @@ def _count_duplicates(ranked: Ranked, depth: int) -> None:
     starts, doc, score = starts_of_groups(query), doc.view(np.uint64), score.view(np.uint64)
     lists = np.add.reduceat(mix_bits(doc * np.uint64(GOLDEN) ^ score), starts)  # a sum of hashes for each
     _, first, list_of = np.unique(lists, return_index=True, return_inverse=True)
-    repeats = np.flatnonzero(first[list_of] != np.arange(len(lists)))
-    ranked.anomalies.duplicates += len(repeats)
-    if len(repeats):
-        pair = query[starts[[repeats[0], first[list_of[repeats[0]]]]]]
-        ranked.anomalies.first["duplicates"] = int(pair[0]), int(pair[1])
+    earlier = first[list_of]
+    is_again = earlier != np.arange(len(lists))
+    ranked.anomalies.count(
+        "duplicates",
+        is_again,
+        lambda own: (queries[query[starts[own]]], queries[query[starts[earlier[own]]]]),
+    )
 
 
-def run_of_ranked(
-    ranked: Ranked, run_id: str, queries: Sequence[str], docs: Sequence[str], *, where: str
-) -> Run:
+def run_of_ranked(ranked: Ranked, run_id: str, axes: Axes, *, where: str) -> Run:
     """Return ranked indices as a Run of the ids at those indices."""
     same = np.zeros(len(ranked.query), dtype=np.int8)
     columns = {"run_id": coded(same, [run_id])}
-    columns |= {"query_id": coded(ranked.query, queries), "doc_id": coded(ranked.doc, docs)}
+    columns |= {"query_id": coded(ranked.query, axes[0]), "doc_id": coded(ranked.doc, axes[1])}
     return check_run(pd.DataFrame({**columns, "rank": ranked.rank, "score": ranked.score}), where=where)
 
 
@@ -287,15 +340,9 @@ def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
 
 
 def rank_lists(
-    listed: Listed,
-    path: Path,
-    *,
-    run_id: str | None,
-    depth: int,
-    kept: Kept,
-    may_flood: bool = False,
-) -> tuple[Run, ScoreAnomalies, list[list[str]]]:
-    """Return the lists' top `depth`, their positives below it, anomalies, and the ids that these refer to.
+    listed: Listed, path: Path, *, run_id: str | None, may_flood: bool = False
+) -> tuple[Ranked, Axes]:
+    """Return the lists' docs ranked, and the ids of their queries and docs.
 
     Pairs whose score is NaN or infinite, and the lowest score of flooded queries, are left out and counted.
 
@@ -303,39 +350,24 @@ def rank_lists(
         listed: the lists.
         path: where they come from.
         run_id: the run's id, by default theirs.
-        depth: how many docs of a query are kept.
-        kept: what is kept at any rank; ties are counted of the positives alone.
         may_flood: whether many docs may share the lowest score, as in a list that is cut within a tie.
     """
-    anomalies, pairs = ScoreAnomalies(), listed.scored[PAIR]
-    ids = [sorted(map(str, pairs[name].unique())) for name in PAIR]
-    score = np.asarray(listed.scored["score"], dtype=np.float64)
-
-    def example(row: int) -> tuple[int, int]:
-        query, doc = (own.index(str(each)) for own, each in zip(ids, pairs.iloc[row], strict=True))
-        return query, doc
-
-    count_missing(score, anomalies, example)
-    run = run_of_lists(replace(listed, scored=listed.scored[np.isfinite(score)]), path, run_id=run_id)
-
-    query, score = run["query_id"].array.codes, run["score"].to_numpy()
-    n_queries = len(run["query_id"].cat.categories)
+    anomalies, scored = ScoreAnomalies(), listed.scored
+    score = np.asarray(scored["score"], dtype=np.float64)
+    is_real = np.isfinite(score)
+    if not is_real.all():
+        queries, docs = (scored[name] for name in PAIR)
+        count_missing(score, anomalies, lambda row: (str(queries.iloc[row]), str(docs.iloc[row])))
+        listed = replace(listed, scored=scored[is_real])
+    run = run_of_lists(listed, path, run_id=run_id)
+    axes: Any = run["query_id"].cat.categories, run["doc_id"].cat.categories
+    query, doc = (np.asarray(run[name].array.codes, dtype=np.int64) for name in PAIR)
+    rank, score, n_queries = run["rank"].to_numpy(), run["score"].to_numpy() + 0.0, len(axes[0])
     low, high = np.full(n_queries, np.inf), np.full(n_queries, -np.inf)
     np.minimum.at(low, query, score)
     np.maximum.at(high, query, score)
     n_docs, at_low = (np.bincount(rows, minlength=n_queries) for rows in (query, query[score == low[query]]))
     at_low = np.where((low < high) & may_flood, 0, at_low)
-    is_flooded = _count_shapes(anomalies, low, high, at_low, n_docs, 0)
-    run = Run(run[~(is_flooded[query] & (score == low[query]))].reset_index(drop=True))
-
-    is_positive = are_among(run, kept.positives)
-    query, doc = (np.asarray(run[name].cat.codes, dtype=np.int64) for name in PAIR)
-    rank, score = run["rank"].to_numpy(), np.asarray(run["score"] + 0.0, dtype=np.float64)
-    is_equal = ~are_firsts(query, score)  # to the one before it
-    anomalies.tied_in_top = len(np.unique(query[is_equal & (rank <= depth)]))
-    anomalies.tied_at_cut = int(np.sum(is_equal & (rank == depth + 1)))
-    is_tied = is_equal | np.append(is_equal[1:], False)[: len(run)]
-    anomalies.tied_positives = int(np.sum(is_tied & is_positive))
-    _count_duplicates(Ranked(query, doc, rank, score, anomalies), depth)
-    is_kept = (rank <= depth + kept.spare) | is_positive | are_among(run, kept.pairs)
-    return check_run(run[is_kept], where=str(path)), anomalies, ids
+    is_flooded = _count_shapes(anomalies, low, high, at_low, n_docs, axes[0])
+    ranked = Ranked(anomalies, query, doc, rank, score, is_whole=True)
+    return (_some(ranked, ~is_flooded[query] | (score > low[query])) if is_flooded.any() else ranked), axes

@@ -71,9 +71,9 @@ def open_run(
         >>> run_id_of(open_run(file))
         'a'
     """
-    if str(path) == STDIN or (reader := recognise(Path(path))).name == "trec":
-        return read_trec_run(path, run_id=run_id)
     path = Path(path)
+    if str(path) == STDIN or (reader := recognise(path)).name == "trec":
+        return run_of_lists(read_trec_run(path, is_named=run_id is not None), path, run_id=run_id)
     if reader.name == "run":
         return open_native_run(path, run_id=run_id)
     found = reader.read(path)

@@ -114,7 +114,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
         *("places", "lines of doc places", "whole numbers between commas, no header"),
         *(json_runs.is_index_list, json_runs.read_index_list),
     ),
-    ("trec", "a TREC run", "six fields on the first line", trec.is_trec_run, trec.read_trec_lists),
+    ("trec", "a TREC run", "six fields on the first line", trec.is_trec_run, trec.read_trec_run),
 )
 for _row in _ROWS:
     READERS.add(_row[0], RunReader(*_row))

@@ -27,10 +27,9 @@ from pyarrow import compute, csv
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, read_text
 from fire_toolkit.formats.recognised import start_of
-from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.listed import Listed, chosen_run
 from fire_toolkit.formats.tables.delimited import field_texts, joined_lines
-from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.tables import Qrels, Run, check_qrels
+from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.ids import are_ids
 
 RUN_FIELDS = ("query_id", "Q0", "doc_id", "rank", "score", "run_id")
@@ -110,38 +109,27 @@ def is_trec_run(start: bytes, path: Path) -> bool:
     return b"\0" not in start and bool(_RUN.names_of(_above_and_row(start, _RUN)[1].split()))
 
 
-def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
-    """Return a TREC run file (gzip or not) as a Run.
+def read_trec_run(path: str | Path, key: str | None = None, *, is_named: bool = False) -> Listed:
+    """Return a TREC run file (gzip or not) as ranked lists.
 
     Args:
         path: six fields per line, separated by white space; more may follow if the fourth is a rank.
-        run_id: the run's id; by default the sixth field, which must then be one and the same.
+        key: the one of several runs in it, by the sixth field.
+        is_named: whether the run has another name, so that all lines are one run, whatever their sixth field.
 
     Raises:
         FormatError: a line with another number of fields, a score that is not a finite number, several
-            run ids, an empty file.
-        TableError: a doc stands twice under a query.
+            run ids and no `key`, an empty file.
     """
     scored = _read(path, _RUN)
-    tag = pd.Index([run_id or _one_tag(scored, path)], dtype="str")
-    named = scored.assign(run_id=pd.Categorical.from_codes(np.zeros(len(scored), dtype=np.int8), tag))
-    return rank_run(named, where=str(path))
-
-
-def read_trec_lists(path: Path, key: str | None = None) -> Listed:
-    """Return a TREC run file as ranked lists; `key` names one of several runs in it.
-
-    Raises:
-        FormatError: as `read_trec_run`.
-    """
-    scored = _read(path, _RUN)
-    if key is None:
-        return Listed(scored, _one_tag(scored, path))
-    own = scored[scored["run_id"] == key]
-    if own.empty:
-        tags = sorted(map(str, scored["run_id"].unique()))
-        raise FormatError(f"{path}: no run {key!r} in it; choose one with --key: {', '.join(tags[:8])}")
-    return Listed(own.reset_index(drop=True), key)
+    tags = [*map(str, scored["run_id"].unique())]
+    if not tags:
+        raise FormatError(f"{path}: nothing but comments, expected the lines of a run")
+    if is_named and key is None:
+        return Listed(scored)
+    run_id = chosen_run(tags, key, str(path), hint=f", or name all of it yourself with NAME={path}")
+    own = scored if len(tags) == 1 else scored[scored["run_id"] == run_id].reset_index(drop=True)
+    return Listed(own, run_id)
 
 
 def read_trec_qrels(path: str | Path) -> Qrels:
@@ -168,18 +156,6 @@ def trec_qrels_text(qrels: Qrels) -> str:
     query, doc, relevance = (field_texts(qrels[name]) for name in ("query_id", "doc_id", "relevance"))
     strata = [field_texts(qrels["stratum"].replace("", "-").fillna("-")), " "] if "stratum" in qrels else []
     return b"".join(joined_lines([query, " 0 ", doc, " ", *strata, relevance])).decode()
-
-
-def _one_tag(scored: pd.DataFrame, path: str | Path) -> str:
-    tags = sorted(map(str, scored["run_id"].unique()))
-    if not tags:
-        raise FormatError(f"{path}: nothing but comments, expected the lines of a run")
-    if len(tags) > 1:
-        raise FormatError(
-            f"{path}: {len(tags)} run ids in one file ({', '.join(tags[:3])}), expected one; "
-            f"name the run yourself with NAME={path}"
-        )
-    return tags[0]
 
 
 def _above_and_row(start: bytes | str, kind: _Kind) -> tuple[list[str], str]:

@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import BOM, read_text
-from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
+from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, chosen_run, from_columns
 
 _ROOT = re.compile(rb"<(?:!DOCTYPE\s+)?videoAdhocSearch(?:Results|RunResult)[\s>]", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
@@ -40,11 +40,10 @@ def read_trecvid(path: Path, key: str | None = None) -> Listed:
         line = text.count("\n", 0, entity.start()) + 1
         raise FormatError(f"{path}:{line}: the XML has an entity{_UNREAD}")
     runs = _runs(path, text)
-    wanted = [run for run in runs if key is None or key in (run[0], run[0].partition("/")[0])]
-    if len(wanted) != 1:
-        names = ", ".join(name for name, _ in runs[:8]) or "none"
-        raise FormatError(f"{path}: {len(runs)} runs; choose one with --key (pid or pid/priority): {names}")
-    run_id, topics = wanted[0]
+    names = [name for name, _ in runs]
+    own = [name for name in names if name.partition("/")[0] == key]
+    run_id = chosen_run(names, own[0] if len(own) == 1 else key, str(path), hint=" (pid or pid/priority)")
+    topics = dict(runs)[run_id]
     pairs = [(query, shot, float(-n)) for query, items in topics.items() for n, shot in items.items()]
     queries, shots, scores = (list(column) for column in zip(*pairs, strict=True)) if pairs else ([], [], [])
     notes = (FROM_RANKS, "query ids are 1 + tNum, as in the track's qrels (topic 501 is 1501)")
