@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from fire_toolkit.campaign.kept import keep_rows
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
-from fire_toolkit.campaign.said import keep_rows
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.workspace.database import STORE
 

@@ -29,10 +29,13 @@ _UP_TO = "select coalesce(max(answer), 0), coalesce(max(task), 0) from counted_u
 _LAST = "select coalesce((select max(number) from versions), 0), coalesce((select max(rowid) from given), 0)"
 # Of answers with a row that came after some row: the one row that there is, or that which counts of several.
 _NEW = (
-    "insert into stale select iif(count(*) = 1, max(number), (select number from answers other "
-    f"where other.annotation = own.annotation order by {BEST} limit 1)), count(*) > 1 from versions own "
+    "insert into stale with several as materialized "
+    "(select annotation from versions {among} group by annotation having count(*) > 1) "
+    "select number, 0 from versions where number > :answer and annotation not in several union all "
+    "select (select number from answers other where other.annotation = own.annotation "
+    f"order by {BEST} limit 1), 1 from several own"
 )
-_AMONG = "where annotation in (select annotation from versions where number > :answer) "
+_AMONG = "where annotation in (select annotation from versions where number > :answer)"
 _REPLACED = (
     "delete from counted where number in (select other.number from stale join versions own using (number) "
     "join versions other using (annotation) where is_of_several)"
@@ -82,7 +85,7 @@ def _count(db: sqlite3.Connection, place: str) -> None:
         db.execute("delete from counted")
         answer = task = 0
     up_to = {"answer": answer, "task": task}
-    new = f"{_NEW}{_AMONG * bool(answer)}group by annotation"
+    new = _NEW.format(among=_AMONG * bool(answer))
     for statement in (new, _REPLACED, *[_GIVEN] * bool(answer and task < last_task)):
         db.execute(statement, up_to)
     for statement in _COUNT:
@@ -97,7 +100,7 @@ def check_counted(database: Database) -> None:
     """
     count_answers(database)
     with database.aside() as db:
-        db.execute(f"{_NEW}group by annotation")
+        db.execute(_NEW.format(among=""), {"answer": 0})
         (is_wrong,) = db.execute(_MISCOUNTED).fetchone()
         db.execute("delete from stale")
     if is_wrong:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.campaign.said import hashes_of
+from fire_toolkit.campaign.kept import hashes_of
 from fire_toolkit.campaign.schema import KEPT
 
 

@@ -10,11 +10,8 @@ wrong. A row of `page` is what somebody did on our own page, kept before the pag
 from __future__ import annotations
 
 import json
-from bisect import insort
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import count, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 from fire_toolkit.campaign.counting import check_counted, count_answers
+from fire_toolkit.campaign.kept import AT_ONCE, AsNew, Columns, add_chunks, check_rows, chunks_of, part_of
 from fire_toolkit.campaign.ledger import (
     ANSWERED,
     COLUMNS,
@@ -34,20 +32,9 @@ from fire_toolkit.campaign.ledger import (
     after,
 )
 from fire_toolkit.campaign.page_json import BESIDE
-from fire_toolkit.campaign.said import (
-    Kept,
-    Numbers,
-    Version,
-    check_rows,
-    drop_indexes,
-    keep_rows,
-    make_indexes,
-    row_as,
-    version_of,
-    versions_of,
-)
+from fire_toolkit.campaign.said import Kept, Version, row_as, versions_of
 from fire_toolkit.campaign.schema import SCHEMA, VERSION, VIEWS
-from fire_toolkit.errors import FormatError, TableError
+from fire_toolkit.errors import FormatError
 from fire_toolkit.files import opened
 from fire_toolkit.resolution.judgments import just_after
 from fire_toolkit.words import n_of
@@ -62,11 +49,9 @@ _REMEDY = (
     "restore it from a copy; `fire_toolkit.campaign.salvage.salvage` reads what can be read of it, and "
     "`fire-toolkit pull --full` then reads again what the server still has"
 )
-_AT_ONCE = 20_000
 _values = itemgetter(*COLUMNS)
-_key_of, _state_of = (itemgetter(COLUMNS.index(name)) for name in ("annotation", "state"))
-_PLACES = ("source", "project", "annotation", "updated_at", "state", "seen_at")
-_SOURCE, _PROJECT, _KEY, _MOMENT, _STATE, _SEEN_AT = map(COLUMNS.index, _PLACES)
+_PLACES = ("source", "project", "updated_at", "state", "seen_at")
+_SOURCE, _PROJECT, _MOMENT, _STATE, _SEEN_AT = map(COLUMNS.index, _PLACES)
 
 
 def time_now() -> str:
@@ -278,7 +263,12 @@ class Store:
 
     def add_read(self, rows: Iterable[Kept]) -> None:
         """Add answers as `add_answers` does, with what they say where that was read."""
-        self._insert(rows, self._as_version)
+        self._add(chunks_of(rows), self._as_version)
+
+    def add_columns(self, columns: Columns) -> None:
+        """Add first answers as `add_read` does, as columns with what they say."""
+        starts = range(0, len(columns["annotation"]), AT_ONCE)
+        self._add((part_of(columns, start, start + AT_ONCE) for start in starts), self._as_version)
 
     def add_deleted(self, rows: Iterable[Row], seen_at: str) -> None:
         """Add of each answer that this version is not on its server any more."""
@@ -294,7 +284,11 @@ class Store:
 
     def add_kept(self, rows: Iterable[Kept]) -> None:
         """Add rows of a record as they are, as `add_rows` does."""
-        self._insert(rows, self._as_row)
+        self._add(chunks_of(rows), self._as_row)
+
+    def _add(self, chunks: Iterable[Sequence[Kept] | Columns], as_new: AsNew) -> None:
+        counts = add_chunks(self.database, chunks, as_new)
+        self.counts = {state: n + counts[state] for state, n in self.counts.items()}
 
     def _as_version(self, row: Kept, versions: Sequence[Version]) -> Kept | None:
         """Return a row with its state, and with a time after those of the versions that it is later than.
@@ -327,44 +321,6 @@ class Store:
     def _contradicting(self, row: Kept, versions: Sequence[Version]) -> Kept:
         self._n_contradicting += 1
         return row_as(row, after(max(each.updated_at for each in versions)), EDITED)
-
-    def _insert(self, rows: Iterable[Kept], as_new: Callable[[Kept, Sequence[Version]], Kept | None]) -> None:
-        """Insert those of the rows that are new; each is looked at after the one before it was inserted."""
-        rows = iter(rows)
-        chunk = list(islice(rows, _AT_ONCE))
-        if not chunk:
-            return
-        counts, seen, numbers = Counter[str](), set[str](), count(1 << 40)
-        with self.database.transaction() as db:
-            was_empty = not self.has_answers()  # then all that is there was seen here
-            shared: Numbers | None = {} if was_empty else None
-            is_indexed_last = was_empty and len(chunk) == _AT_ONCE  # sorted once, not row by row
-            if is_indexed_last:
-                drop_indexes(db)
-            while chunk:
-                names = Counter(map(_key_of, chunk))
-                known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
-                again = seen.intersection(names) if was_empty else names
-                if again and is_indexed_last:
-                    make_indexes(db)
-                    is_indexed_last = False
-                known |= self.versions(again) if again else {}
-                seen.update(names if was_empty else ())
-                new = []
-                for row in chunk:
-                    versions = known.get(row[_KEY])
-                    if (found := as_new(row, versions or ())) is not None:
-                        new.append(found)
-                        if versions is not None:
-                            insort(versions, version_of(found, next(numbers)))
-                counts.update(map(_state_of, new))
-                if unknown := sorted(counts.keys() - set(STATES)):
-                    raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
-                keep_rows(db, new, shared)
-                chunk = list(islice(rows, _AT_ONCE))
-            if is_indexed_last:
-                make_indexes(db)
-        self.counts = {state: n + counts[state] for state, n in self.counts.items()}
 
 
 def _typed(parts: Sequence[Any]) -> Any:

@@ -182,7 +182,7 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     votes, others = Answers(found if is_vote.all() else found[is_vote]), Answers(found[~is_vote])
     del found
     result = judgments_of_votes(votes, others, guideline=guideline)
-    parts = (result.dropped, _earlier_versions(store), _of_no_pair(store))
+    parts = (result.dropped, *_earlier_versions(store), _of_no_pair(store))
     dropped = pd.concat(parts, ignore_index=True)
     dropped = check_dropped(dropped.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
     judgments = check_judgments(_with_pages(result.judgments, store))
@@ -224,18 +224,20 @@ def _of_no_pair(store: Store) -> Dropped:
     return check_dropped(store.table(query, [DELETED, NO_PAIR]))
 
 
-def _earlier_versions(store: Store) -> Dropped:
-    """Return the versions of answers that a later one has replaced, each once."""
+def _earlier_versions(store: Store) -> Iterator[Dropped]:
+    """Yield the versions of answers that a later one has replaced, each once, where there are any."""
+    count = "select (select count(*) from versions) > (select count(*) from counted)"
+    if not store.database.select(count)[0][0]:
+        return
     which = (
-        "join (select number, annotator_id, pair_id, state from answers) using (number) where "
-        "(select count(*) from versions) > (select count(*) from counted) and annotation in "
+        "join (select number, annotator_id, pair_id, state from answers) using (number) where annotation in "
         "(select annotation from versions group by annotation having count(*) > 1) "
         f"and pair_id <> '' and state not in {EVENTS} and exists (select 1 from versions later where "
         "later.annotation = versions.annotation and later.updated_at > versions.updated_at) "
         "group by annotation, updated_at"
     )
     columns = f"annotator_id, '{EDITED}' as reason, min(versions.number)"
-    return dropped_answers(_answers(store, columns, which))
+    yield dropped_answers(_answers(store, columns, which))
 
 
 def _with_pages(judgments: pd.DataFrame, store: Store) -> pd.DataFrame:

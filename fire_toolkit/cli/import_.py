@@ -34,7 +34,7 @@ from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.answers import ROLES, read_elsewhere
 from fire_toolkit.elsewhere.meaning import Labels, lines_of, notes_of, understand
-from fire_toolkit.elsewhere.rows import BY_SERVER, BY_TABLE, PEOPLE_KEY, new_rows, pseudonym_of
+from fire_toolkit.elsewhere.rows import BY_SERVER, BY_TABLE, PEOPLE_KEY, add_new, pseudonym_of
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, hinting, read_submissions
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
@@ -247,7 +247,7 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
     asked_in = rounds_handed_out(workspace.root)
     with Store(workspace.root / STORE) as store:
         for file in files:
-            store.add_read(new_rows(file, labels, store, name_of=name_of, known=known, asked_in=asked_in))
+            add_new(store, file, labels, name_of=name_of, known=known, asked_in=asked_in)
         notes = [*notes_of(files), *understood.notes, *store.notes]
         added = Fetched(store.counts, tuple(notes))
     derive_judgments(workspace.root, added, stage="import", exports=exports, as_json=given.values["as_json"])

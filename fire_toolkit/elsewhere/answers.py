@@ -29,16 +29,13 @@ from fire_toolkit.elsewhere.tables import (
     tool_of,
 )
 from fire_toolkit.elsewhere.values import (
-    Column,
     are_objects,
     are_of_people,
     as_it_is,
     author_of,
     chosen_texts,
     controls_in,
-    distinct_rows,
     find_columns,
-    joined,
     kind_of,
     round_of,
     seconds_of,
@@ -47,6 +44,7 @@ from fire_toolkit.elsewhere.values import (
     time_of,
 )
 from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.tables.coded import Coded, distinct_rows, joined
 from fire_toolkit.tables.ids import is_id, spelling_of
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
@@ -267,11 +265,11 @@ class _Rows:
         """Return what is read of each row's value."""
         return list(self._each(role, read).rows())
 
-    def _each(self, role: str, read: Callable[[Any], Any] = text_of_value) -> Column:
+    def _each(self, role: str, read: Callable[[Any], Any] = text_of_value) -> Coded:
         """Return what is read of each row's value, of equal texts once; an error says its row."""
         if role not in self._at:
             value = self._whose.get(self.roles.get(role, ""))
-            return Column(np.zeros(len(self._table), dtype=np.int64), [read(value)])
+            return Coded(np.zeros(len(self._table), dtype=np.int64), [read(value)])
         names, combine = self._at[role]
         columns = [self._table[name] for name in names]
         codes, rows = distinct_rows(list(map(_codes, columns)))
@@ -281,7 +279,7 @@ class _Rows:
                 found.append(read(combine(*values)))
             except FireError as error:
                 raise FormatError(f"{self._path}: {self._place(row)}: {error}") from None
-        return Column(codes, found)
+        return Coded(codes, found)
 
     def _place(self, row: int) -> str:
         number = self._table.index[row]
@@ -314,7 +312,7 @@ class _Rows:
             )
         return text, SKIPS[known] if SKIPS[known] == known else f"{SKIPS[known]} ({text})"
 
-    def _ids(self, split: str) -> tuple[Column, Column]:
+    def _ids(self, split: str) -> tuple[Coded, Coded]:
         """Return the query_id and the doc_id of each row."""
 
         def read_pair(value: Any) -> tuple[str, str]:

@@ -11,8 +11,8 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, SKIP, TOOLS, FoundFile
-from fire_toolkit.elsewhere.values import distinct_rows
 from fire_toolkit.errors import UsageError
+from fire_toolkit.tables.coded import distinct_rows
 from fire_toolkit.tables.columns import PAIR, codes_of
 
 _SHOWN = 5

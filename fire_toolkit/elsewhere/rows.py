@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import repeat
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.campaign.kept import Columns, rows_of
 from fire_toolkit.campaign.ledger import ANSWERED, answer_text
 from fire_toolkit.campaign.said import Kept, Version, read_said, row_as
 from fire_toolkit.campaign.schema import KEPT, SAID_NAMES
@@ -20,9 +19,9 @@ from fire_toolkit.campaign.votes import DELETED
 from fire_toolkit.elsewhere.answers import BY_FILE
 from fire_toolkit.elsewhere.meaning import Labels, Values
 from fire_toolkit.elsewhere.tables import SKIP, FoundFile
-from fire_toolkit.elsewhere.values import distinct_rows
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
+from fire_toolkit.tables.coded import Coded, coded, distinct_rows, same
 from fire_toolkit.tables.columns import PAIR, codes_of, listed, packed_codes
 
 PEOPLE_KEY = "people.key"  # of pseudonyms, in a workspace's private folder
@@ -46,16 +45,16 @@ def pseudonym_of(worker: str, *, key: bytes, source: str) -> str:
     return f"worker-{digest.hex()[:12]}"
 
 
-def new_rows(
+def add_new(
+    store: Store,
     file: FoundFile,
     labels: Labels,
-    store: Store,
     *,
     name_of: Callable[[str], str],
     known: Mapping[str, Collection[str] | None],
     asked_in: Mapping[str, int],
-) -> Iterator[Kept]:
-    """Yield a row of the record for each answer at a pair of the collection that says something new.
+) -> None:
+    """Add each answer at a pair of the collection that says something new to the record.
 
     A file that was read before gives none. An answer that says something else at the same time (its value is
     mapped to another label now, its work was rejected since, it is said to be of another round) becomes a
@@ -63,9 +62,9 @@ def new_rows(
     its annotator to the pair, so that their order stays.
 
     Args:
+        store: the record; the time of reading is the version of an answer without a time.
         file: its answers, whose values all have labels.
         labels: which value is which label.
-        store: where they go; the time of reading is the version of an answer without a time.
         name_of: worker → pseudonym.
         known: `query` and `doc` → the ids of the collection; None: all.
         asked_in: pair → the round that asked it last, which a new answer is of where the file says none; 1
@@ -78,12 +77,17 @@ def new_rows(
     if file.answers.empty:
         return
     columns = _columns(file, labels, seen_at, name_of=name_of, asked_in=asked_in)
-    keys = columns[_KEY]
-    versions = store.versions(keys) if store.has_answers() else {}
-    rows = zip(*columns, strict=False)  # of the same value in all rows there is no end
-    if not versions:
-        yield from rows
-        return
+    there = store.versions(columns["annotation"]) if store.has_answers() else {}
+    if there:
+        store.add_read(_new(rows_of(columns), there, seen_at, is_round_known=is_round_known))
+    else:
+        store.add_columns(columns)
+
+
+def _new(
+    rows: Sequence[Kept], versions: Mapping[str, Sequence[Version]], seen_at: str, *, is_round_known: bool
+) -> Iterator[Kept]:
+    """Yield those of the rows that are new, as versions of their answers; versions: those that are there."""
     new, redone = [], set()
     for row in rows:
         there = versions.get(row[_KEY], ())
@@ -105,65 +109,54 @@ def _columns(
     *,
     name_of: Callable[[str], str],
     asked_in: Mapping[str, int],
-) -> list[Any]:
+) -> Columns:
     """Return the answers of a file as the columns of the record, oldest first."""
     answers = file.answers.sort_values(["updated_at", "number"], kind="stable")
+    n_rows = len(answers)
     source = f"{file.tool} of one person" if file.roles.get("annotator") == BY_FILE else Path(file.path).name
     names, pairs, keys = _keys(answers, name_of)
     codes = [codes_of(answers[name]) for name in ("values", "why", "comment")]
     code, first = distinct_rows(codes)
     distinct = answers[["values", "why", "comment"]].iloc[first]
     said = [_said(labels, file.tool, *each) for each in distinct.itertuples(index=False, name=None)]
-    answer, label, no_vote, flags, comment, origin, controls, fault = (
-        np.fromiter(each, dtype=object, count=len(said))[code].tolist() for each in zip(*said, strict=True)
-    )
+    meant = ("answer", "label", "no_vote", "flags", "comment", "origin", "controls", "fault")
     seconds = answers["seconds"].to_numpy(dtype="object", copy=True)
     seconds[np.isnan(seconds.astype(np.float64))] = None
-    rounds = answers["round"].tolist()
+    rounds = coded(answers["round"].tolist())
     if not file.is_round_known and asked_in:
-        rounds = [asked_in.get(pair, 1) for pair in pairs]
+        rounds = pairs.named(lambda pair: asked_in.get(pair, 1))
     moments = answers["updated_at"].where(answers["updated_at"] != "", seen_at).tolist()
-    columns = {
-        "source": repeat(f"file:{source}"),
+    alike = dict.fromkeys(KEPT, "") | {"page": None, "page_s": None, "is_elsewhere": 1}
+    alike |= {"source": f"file:{source}", "state": ANSWERED, "seen_at": seen_at}
+    return {name: same(value, n_rows) for name, value in alike.items()} | {
+        **{name: Coded(code, values) for name, values in zip(meant, zip(*said, strict=True), strict=True)},
         "annotation": keys,
-        "state": repeat(ANSWERED),
-        "seen_at": repeat(seen_at),
         "pair_id": pairs,
         "annotator_id": names,
-        "answer": answer,
-        "query_id": answers["query_id"].tolist(),
-        "doc_id": answers["doc_id"].tolist(),
+        "query_id": coded(answers["query_id"].tolist()),
+        "doc_id": coded(answers["doc_id"].tolist()),
+        "task": [""] * n_rows,
         "id": answers["number"].tolist(),
-        "label": label,
-        "no_vote": no_vote,
-        "flags": flags,
-        "comment": comment,
-        "origin": origin,
-        "controls": controls,
         "created_at": answers["created_at"].tolist(),
         "duration_s": seconds.tolist(),
-        "page": repeat(None),
-        "page_s": repeat(None),
         "round_said": rounds,
-        "is_elsewhere": repeat(1),
-        "fault": fault,
-    } | dict.fromkeys(("updated_at", "changed_at"), moments)
-    return [columns.get(name, repeat("")) for name in KEPT]
+        "updated_at": moments,
+        "changed_at": moments,
+    }
 
 
-def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[list[str], list[str], list[str]]:
+def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[Coded, Coded, list[str]]:
     """Return who gave each answer, to which pair, and its key, counted within one person and pair."""
-    person, workers = pd.factorize(answers["worker"])
-    names = np.fromiter((who and name_of(who) for who in workers), dtype=object, count=len(workers))[person]
-    is_nobody = (answers["worker"] == "").to_numpy()
-    names[is_nobody] = [f"{DELETED}{number}" for number in answers["number"][is_nobody]]
-    pair, first = distinct_rows([codes_of(answers[name]) for name in PAIR])
-    distinct = listed(pair_ids(*(answers[name].iloc[first] for name in PAIR)))
-    pairs = np.fromiter(distinct, dtype=object, count=len(distinct))[pair].tolist()
-    given = pd.Series(packed_codes([codes_of(pd.Series(names)), pair]))
-    numbers = (given.groupby(given).cumcount() + 1).tolist()
-    each = zip(names.tolist(), pairs, answers["key"].tolist(), numbers, strict=True)
-    return names.tolist(), pairs, [f"{who}#{at}#{key or n}" for who, at, key, n in each]
+    who = coded(answers["worker"].tolist()).named(lambda worker: worker and name_of(worker))
+    if "" in who.distinct:
+        each = zip(who.rows().tolist(), answers["number"].tolist(), strict=True)
+        who = coded(name or f"{DELETED}{number}" for name, number in each)
+    code, first = distinct_rows([codes_of(answers[name]) for name in PAIR])
+    pair = Coded(code, listed(pair_ids(*(answers[name].iloc[first] for name in PAIR))))
+    given = pd.Series(packed_codes([who.codes, code]))
+    keys, numbers = answers["key"].tolist(), (given.groupby(given).cumcount() + 1).tolist()
+    columns = zip(who.rows().tolist(), pair.rows().tolist(), keys, numbers, strict=True)
+    return who, pair, [f"{name}#{at}#{key or n}" for name, at, key, n in columns]
 
 
 def _said(labels: Labels, tool: str, values: Values, why: str, comment: str) -> Sequence[str | None]:

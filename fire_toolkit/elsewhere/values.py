@@ -7,16 +7,11 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from fire_toolkit.arrays import Bools, Ints
 from fire_toolkit.errors import FormatError
 from fire_toolkit.resolution.judgments import describe_bad_time, utc_time
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.tables.columns import packed_codes
 
 _VALUES = ("choices", "rating", "number", "text", "taxonomy", "datetime")  # of Label Studio's controls
 _NOTHING = ("", "false", "0", "none", "null", "nan")
@@ -26,47 +21,6 @@ _OFFSETS = {"PDT": "-07:00", "PST": "-08:00", "UTC": "Z", "GMT": "Z"}
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _HAS_OFFSET = re.compile(r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$")
 _SPENT = re.compile(r"(?:Time spent: )?([0-9]+)d ([0-9]+)h ([0-9]+)m ([0-9]+)s *")
-
-
-class Column(NamedTuple):
-    """What was read of a role: for each row the place of its value among those that there are."""
-
-    codes: Ints
-    distinct: Sequence[Any]
-
-    def rows(self) -> Any:
-        """Return the value of each row, as an array."""
-        return np.fromiter(self.distinct, dtype=object, count=len(self.distinct))[self.codes]
-
-    def of_rows(self, is_in: Bools) -> Column:
-        """Return the same of some rows."""
-        return self._replace(codes=self.codes[is_in])
-
-    def named(self, make: Callable[[Any], Any]) -> Column:
-        """Return what is made of each value."""
-        return self._replace(distinct=list(map(make, self.distinct)))
-
-    def count(self, is_so: Callable[[Any], object]) -> int:
-        """Return of how many rows something is so."""
-        return int(np.array([bool(is_so(each)) for each in self.distinct], dtype=bool)[self.codes].sum())
-
-
-def distinct_rows(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """Return a number from 0 for each row by its keys, in the order of appearance, and where each is first.
-
-    Examples:
-        >>> distinct_rows([np.array([7, 2, 7]), np.array([0, 0, 0])])
-        (array([0, 1, 0]), array([0, 1]))
-    """
-    numbers = pd.factorize(packed_codes(keys))[0]
-    return numbers, np.flatnonzero(~pd.Series(numbers).duplicated().to_numpy())
-
-
-def joined(make: Callable[..., Any], *columns: Column) -> Column:
-    """Return what is made of the values of columns, of equal ones once."""
-    codes, rows = distinct_rows([column.codes for column in columns])
-    values = ([column.distinct[code] for code in column.codes[rows].tolist()] for column in columns)
-    return Column(codes, list(map(make, *values)))
 
 
 def find_columns(name: str, columns: Collection[str]) -> tuple[list[str], Callable[..., Any]] | None:

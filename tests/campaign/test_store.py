@@ -113,7 +113,7 @@ def test_what_an_answer_says_is_read_whatever_characters_are_in_it(path: Path) -
 def test_what_versions_share_stands_once(
     path: Path, monkeypatch: pytest.MonkeyPatch, crc32: Callable[[bytes], int]
 ) -> None:
-    monkeypatch.setattr("fire_toolkit.campaign.said.zlib.crc32", crc32)
+    monkeypatch.setattr("fire_toolkit.campaign.kept.zlib.crc32", crc32)
     rows = [row(f"a{n}", pair_id=f"q|d{n % 3}", label=("relevant", "irrelevant")[n % 2]) for n in range(12)]
     for start in range(0, 12, 4):
         add(path, *rows[start : start + 4])

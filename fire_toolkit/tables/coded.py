@@ -1,0 +1,80 @@
+"""Columns whose rows share values: each distinct value once, looked at once, and a code for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Bools, Ints
+from fire_toolkit.tables.columns import packed_codes
+
+
+class Coded(NamedTuple):
+    """A column: for each row the place of its value among those that there are."""
+
+    codes: Ints
+    distinct: Sequence[Any]
+
+    def rows(self) -> Any:
+        """Return the value of each row, as an array."""
+        return np.fromiter(self.distinct, dtype=object, count=len(self.distinct))[self.codes]
+
+    def of_rows(self, which: Bools | Ints | slice) -> Coded:
+        """Return the same of some rows."""
+        return self._replace(codes=self.codes[which])
+
+    def named(self, make: Callable[[Any], Any]) -> Coded:
+        """Return what is made of each value."""
+        return self._replace(distinct=list(map(make, self.distinct)))
+
+    def count(self, is_so: Callable[[Any], object]) -> int:
+        """Return of how many rows something is so."""
+        return int(self.where(is_so).sum())
+
+    def where(self, is_so: Callable[[Any], object]) -> Bools:
+        """Return of which rows something is so."""
+        return np.array([bool(is_so(each)) for each in self.distinct], dtype=bool)[self.codes]
+
+
+def coded(values: Iterable[Any]) -> Coded:
+    """Return a column of any values that can be keys.
+
+    Examples:
+        >>> coded("aba")
+        Coded(codes=array([0, 1, 0]), distinct=['a', 'b'])
+    """
+    values = list(values)
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    codes = np.fromiter(map(places.__getitem__, values), dtype=np.int64, count=len(values))
+    return Coded(codes, list(places))
+
+
+def same(value: Any, n_rows: int) -> Coded:
+    """Return a column that has the same value in all rows."""
+    return Coded(np.zeros(n_rows, dtype=np.int64), [value])
+
+
+def distinct_rows(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Return a number from 0 for each row by its keys, in the order of appearance, and where each is first.
+
+    Examples:
+        >>> distinct_rows([np.array([7, 2, 7]), np.array([0, 0, 0])])
+        (array([0, 1, 0]), array([0, 1]))
+    """
+    numbers = pd.factorize(packed_codes(keys))[0]
+    return numbers, np.flatnonzero(~pd.Series(numbers).duplicated().to_numpy())
+
+
+def joined(make: Callable[..., Any], *columns: Coded) -> Coded:
+    """Return what is made of the values of columns, of equal ones once.
+
+    Examples:
+        >>> joined(str.__add__, coded("aba"), coded("xyx")).distinct
+        ['ax', 'by']
+    """
+    codes, rows = distinct_rows([column.codes for column in columns])
+    values = ([column.distinct[code] for code in column.codes[rows].tolist()] for column in columns)
+    return Coded(codes, list(map(make, *values)))
