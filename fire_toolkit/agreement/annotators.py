@@ -13,8 +13,9 @@ from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.statistic import NO_PAIR
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
+from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes
-from fire_toolkit.tables import Items, Judgments, first_round
+from fire_toolkit.tables import Items, Judgments
 from fire_toolkit.words import n_of
 
 ONE_VALUE = "without this annotator every judgment on pairs with two judgments says the same"

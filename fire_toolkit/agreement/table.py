@@ -15,9 +15,10 @@ from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.pages import alike, has_pages, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.errors import JoinError, TableError, UsageError
+from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes, refuse_unknown_columns
 from fire_toolkit.results import drawn_text
-from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
+from fire_toolkit.tables import AGREEMENT, Agreement, Judgments
 from fire_toolkit.tables.columns import PAIR, code_pairs
 from fire_toolkit.words import n_of
 

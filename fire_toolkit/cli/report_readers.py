@@ -21,7 +21,8 @@ from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.reporting.against import Side, Since
 from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgments
 from fire_toolkit.reporting.study import TOP, Told
-from fire_toolkit.tables import Judgments, first_round
+from fire_toolkit.resolution.judgments import first_round
+from fire_toolkit.tables import Judgments
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of, manifest_path

@@ -24,10 +24,10 @@ from fire_toolkit.agreement.table import (
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import GuidelineOf, Option, Table
 from fire_toolkit.guidelines.model import choose_grades, fitting_level
-from fire_toolkit.resolution.judgments import typed_judgments
+from fire_toolkit.resolution.judgments import first_round, typed_judgments
 from fire_toolkit.resolution.votes import INCLUSION, Grades, pairs_by_votes
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import Judgments, first_round
+from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.words import n_of
 

@@ -51,11 +51,12 @@ from fire_toolkit.reporting.paper import (
     saturation,
 )
 from fire_toolkit.reporting.study import TOP, Study, Told
+from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.resolve import grades_or_usual
 from fire_toolkit.results import Found
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.scoring.drawn import drawn_scores
-from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries, Run, first_round
+from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries, Run
 from fire_toolkit.words import n_of
 
 _COMPARED = 8_000  # captions, whose likeness takes some 10 s beside 50,000 training captions

@@ -15,7 +15,8 @@ from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference import compare_orders
 from fire_toolkit.inference.differences import changes_of_scores
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
-from fire_toolkit.tables import Judgments, Qrels, first_round
+from fire_toolkit.resolution.judgments import first_round
+from fire_toolkit.tables import Judgments, Qrels
 from fire_toolkit.tables.columns import PAIR
 
 _SAME = 1e-9  # two sums of the same values in another order differ by less

@@ -16,7 +16,8 @@ from fire_toolkit.evidence.facts import words_of_machine
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.votes import words_of_errors
 from fire_toolkit.reporting.templates import rendered_blocks
-from fire_toolkit.tables import Judgments, first_round
+from fire_toolkit.resolution.judgments import first_round
+from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import PAIR
 
 # What no file can know: the keys of [study] in fire.toml, and what a checklist asks under that name.

@@ -20,8 +20,8 @@ from fire_toolkit.reporting.plots import VERDICTS, Plot, drawn_differences, plot
 from fire_toolkit.reporting.study import TOP, Study
 from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.reporting.voted import flips_by_length, flips_by_run, sets_of_runs
+from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.results import Found
-from fire_toolkit.tables import first_round
 from fire_toolkit.words import table_in, text_in
 
 WIDTHS = (85, 180)  # millimetres of a column, and of a page, for which figures are made

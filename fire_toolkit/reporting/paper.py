@@ -18,10 +18,11 @@ from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, Runs, 
 from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import FIRST
+from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.resolution.votes import INCLUSION
 from fire_toolkit.results import drawn_text
-from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries, first_round
+from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 from fire_toolkit.words import table_in
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries, first_round
+from fire_toolkit.resolution.judgments import first_round
+from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 # What a label can be other than the benchmark says, and the gallery's filter of such pairs.

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from fire_toolkit.errors import TableError
-from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped
+from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, asked_judgments, check_dropped
 from fire_toolkit.tables.checks import check_table, ordered
 from fire_toolkit.tables.columns import codes_of, packed_codes
 from fire_toolkit.tables.specs import Column, TableSpec
@@ -26,6 +26,7 @@ _IN_FORM = re.compile(f"[0-9]{_FORM}")
 _ROUND = re.compile("[1-9][0-9]*")
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b")
 SUPERSEDED = "superseded"
+_ROUNDS = TableSpec("judgments", (Column("round", "int"),), ())
 
 
 def latest_judgments(
@@ -159,3 +160,37 @@ def number_annotators(judgments: Judgments) -> dict[str, int]:
     counts = judgments["annotator_id"].value_counts()
     busiest = sorted(counts.index, key=lambda name: (-counts[name], name))
     return {name: number for number, name in enumerate(busiest, start=1)}
+
+
+def first_round(judgments: Judgments) -> Judgments:
+    """Return the judgments of each pair's first round, which were asked without knowing any answer.
+
+    A pair is asked again because of its earlier answers, so later answers are a biased sample: they make
+    agreement too high or too low, depending on how the pairs were chosen.
+
+    Args:
+        judgments: with a column round (whole numbers), else all are returned; with a column kind,
+            answers that were not asked of their annotator are left out too, see `asked_judgments`.
+
+    Returns:
+        The rows kept, in the order given.
+
+    Raises:
+        TableError: a round that is not a whole number.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
+        ...     "label": list("1010"), "round": [1, 1, 2, 2]}))
+        >>> first_round(judgments)[["doc_id", "annotator_id", "round"]].values.tolist()
+        [['a', 'u', 1], ['a', 'v', 1], ['b', 'u', 2]]
+    """
+    asked = asked_judgments(judgments)
+    if "round" not in asked.columns:
+        return asked
+    number = check_table(_ROUNDS, asked[["round"]])["round"]
+    if number.nunique() > 1:
+        first = number.groupby([asked[name] for name in ("query_id", "doc_id")], sort=False).transform("min")
+        asked = asked[number == first]
+    return Judgments(asked.reset_index(drop=True))

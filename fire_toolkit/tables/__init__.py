@@ -13,8 +13,8 @@ from typing import NewType
 
 import pandas as pd
 
-from fire_toolkit.tables.checks import check_table, checks_as
-from fire_toolkit.tables.specs import SPECS, Column, TableSpec
+from fire_toolkit.tables.checks import checks_as
+from fire_toolkit.tables.specs import SPECS
 
 Queries = NewType("Queries", pd.DataFrame)
 Items = NewType("Items", pd.DataFrame)
@@ -46,7 +46,6 @@ FOURTH = "fourth"  # the kind of a vote that only tests whether errors are indep
 
 RUN, TASKS, JUDGMENTS, DROPPED = (SPECS[name] for name in ("run", "tasks", "judgments", "dropped"))
 SCORES, AGREEMENT, COMPARISONS = (SPECS[name] for name in ("scores", "agreement", "comparisons"))
-_ROUNDS = TableSpec("judgments", (Column("round", "int"),), ())
 
 check_queries = checks_as(Queries, "queries")
 check_items = checks_as(Items, "items")
@@ -80,37 +79,3 @@ def asked_judgments(judgments: Judgments) -> Judgments:
     if "kind" not in judgments.columns:
         return judgments
     return Judgments(judgments[~judgments["kind"].isin([UNASSIGNED, FOURTH])].reset_index(drop=True))
-
-
-def first_round(judgments: Judgments) -> Judgments:
-    """Return the judgments of each pair's first round, which were asked without knowing any answer.
-
-    A pair is asked again because of its earlier answers, so later answers are a biased sample: they make
-    agreement too high or too low, depending on how the pairs were chosen.
-
-    Args:
-        judgments: with a column round (whole numbers), else all are returned; with a column kind,
-            answers that were not asked of their annotator are left out too, see `asked_judgments`.
-
-    Returns:
-        The rows kept, in the order given.
-
-    Raises:
-        TableError: a round that is not a whole number.
-
-    Examples:
-        >>> from fire_toolkit.tables import check_judgments
-        >>> judgments = check_judgments(pd.DataFrame({
-        ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
-        ...     "label": list("1010"), "round": [1, 1, 2, 2]}))
-        >>> first_round(judgments)[["doc_id", "annotator_id", "round"]].values.tolist()
-        [['a', 'u', 1], ['a', 'v', 1], ['b', 'u', 2]]
-    """
-    asked = asked_judgments(judgments)
-    if "round" not in asked.columns:
-        return asked
-    number = check_table(_ROUNDS, asked[["round"]])["round"]
-    if number.nunique() > 1:
-        first = number.groupby([asked[name] for name in ("query_id", "doc_id")], sort=False).transform("min")
-        asked = asked[number == first]
-    return Judgments(asked.reset_index(drop=True))

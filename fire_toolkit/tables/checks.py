@@ -105,18 +105,28 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     # Others' columns without rows may be arrays without chunks, two of which pandas fails to join.
     more = {name: values for name, values in given.items() if spec.extra and name not in columns}
     columns |= {name: each if len(table) else pd.Series([], dtype=each.dtype) for name, each in more.items()}
-    as_given = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
     order, key = () if spec.as_given else spec.order or spec.key, [*spec.key]
-    typed = ordered(as_given, order) if order else as_given
-    is_unique = order == spec.key and do_ascend([typed[name] for name in key])
-    if not is_unique and not are_distinct(packed_codes([codes_of(columns[name]) for name in key])):
-        again = as_given.loc[as_given.duplicated(key), key]
-        examples = ", ".join(" ".join(map(str, row)) for row in again[:3].itertuples(index=False))
-        raise TableError(f"{where}: {', '.join(key)} given twice ({len(again)} rows; {examples})")
+    if order != spec.key or not do_ascend([columns[name] for name in key]):
+        in_order = {name: codes_in_order(columns[name]) for name in order}
+        codes = in_order | {name: codes_of(columns[name]) for name in key if name not in in_order}
+        if not are_distinct(packed_codes([codes[name] for name in key])):
+            _refuse_again(pd.DataFrame({name: columns[name] for name in key}), where)
+        by = packed_codes([codes[name] for name in order])
+        if (by[1:] < by[:-1]).any():
+            place = np.argsort(by, kind="stable")
+            arrays: Any = {name: getattr(each, "array", each) for name, each in columns.items()}
+            columns = {name: values.take(place) for name, values in arrays.items()}
+    typed = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
     refuse_several(typed, spec.one, where)
     if spec.further is not None and spec.further[0] in typed:
         spec.further[1](typed, where)
     return typed
+
+
+def _refuse_again(keys: pd.DataFrame, where: str) -> None:
+    again = keys[keys.duplicated()]
+    examples = ", ".join(" ".join(map(str, row)) for row in again[:3].to_numpy())
+    raise TableError(f"{where}: {', '.join(keys.columns)} given twice ({len(again)} rows; {examples})")
 
 
 def ordered(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

@@ -93,8 +93,11 @@ def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
         pairs, among: with columns query_id and doc_id, text; of a pair that stands twice in `among` the
             first row counts.
     """
-    n_among, both = len(among), pd.concat([among[PAIR], pairs[PAIR]], ignore_index=True)
-    codes, distinct = pd.factorize(packed_codes([codes_of(both[name]) for name in PAIR]))
+    n_among, ids = len(among), []
+    for name in PAIR:
+        both = pa.chunked_array([arrow_text(table[name].array) for table in (among, pairs)])
+        ids.append(both.combine_chunks().dictionary_encode().indices.to_numpy())
+    codes, distinct = pd.factorize(packed_codes(ids))
     rows = np.full(len(distinct), -1, dtype=np.int64)
     rows[codes[:n_among][::-1]] = np.arange(n_among)[::-1]
     return rows[codes[n_among:]]

@@ -16,8 +16,9 @@ from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import agreement, join_columns
 from fire_toolkit.errors import JoinError, TableError
+from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.votes import code_votes
-from fire_toolkit.tables import Judgments, check_judgments, first_round
+from fire_toolkit.tables import Judgments, check_judgments
 
 NAMES = list(STATISTICS)
 OF_TWO = ["cohen_kappa"]
