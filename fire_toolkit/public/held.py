@@ -11,11 +11,12 @@ import pandas as pd
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import qrels_of_json, read_qrels
 from fire_toolkit.formats.columns import ANNOTATOR, LABEL, OWN, RELEVANCE, are_pairs, find_name, pair_column
-from fire_toolkit.formats.runs.ingest import run_from_matrix
+from fire_toolkit.formats.runs.ingest import Request, ingest_matrix
 from fire_toolkit.formats.runs.json_runs import listed_of
 from fire_toolkit.formats.runs.listed import id_column, listed_table
 from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
@@ -76,8 +77,10 @@ def run(
                 f"run: {found}; expected a path, {{query: {{doc: score}}}}, a frame with query_id, doc_id "
                 "and score, or a matrix with name=, query_ids= and doc_ids="
             )
-        options: dict[str, Any] = {"qrels": qrels, "allow": allow}
-        return run_from_matrix(x, query_ids, doc_ids, name, depth=depth or 100, **options)
+        ids: dict[str, Any] = {"query_ids": query_ids, "doc_ids": doc_ids}
+        allowed = parse_allowances(allow)
+        asked = Request(run_id=name, **ids, depth=depth or 100, qrels=qrels, allow=allowed)
+        return ingest_matrix(x, asked, "run")
     listed = listed_table(x, "run", name) if is_table else listed_of(x, "run", None)
     if name is None and listed.run_id is None:
         raise UsageError('run: nothing says what the run is called; give name="..."')

@@ -4,6 +4,7 @@ import contextlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from brought import put
 from click.testing import Result
 from command import run
 
-from fire_toolkit.formats.runs.ingest import run_from_matrix
+import fire_toolkit as fire
 from fire_toolkit.scoring.expect import sense_of
 from fire_toolkit.tables import Qrels, check_qrels
 
@@ -20,6 +21,7 @@ Add = Callable[..., Result]
 N = 60
 VIDEOS = [f"v{n}" for n in np.random.default_rng(1).permutation(N)]
 QUERIES = [f"q{n}" for n in np.random.default_rng(2).permutation(N)]
+IDS: dict[str, Any] = {"query_ids": QUERIES, "doc_ids": VIDEOS}
 NOISE = np.random.default_rng(3).normal(size=(N, N)).astype(np.float32)
 SIMS = NOISE + 2 * np.eye(N, dtype=np.float32)
 
@@ -37,7 +39,7 @@ SAID = f"C@1 {100 * SHARE:.1f} (chance 1.7)"
 
 
 def test_the_words_are_those_of_numpy() -> None:
-    run = run_from_matrix(SIMS, QUERIES, VIDEOS, "m", qrels=diagonal(), depth=5)
+    run = fire.run(SIMS, "m", **IDS, qrels=diagonal(), depth=5)
     found = sense_of(run, diagonal(), n_docs=N)
     expected = (found.words, found.warning)
     assert (f"{SAID}; ranks of positives: median {np.median(ranks(SIMS)):g}", "") == expected
@@ -47,13 +49,13 @@ def test_the_words_are_those_of_numpy() -> None:
 @pytest.mark.parametrize("depth", [5, N])
 def test_scrambled_ids_noise_and_distances_are_near_chance(kind: str, depth: int) -> None:
     sims = {"rows moved": np.roll(SIMS, 7, axis=0), "noise": NOISE, "distances": -SIMS}[kind]
-    run = run_from_matrix(sims, QUERIES, VIDEOS, "m", qrels=diagonal(), depth=depth)
+    run = fire.run(sims, "m", **IDS, qrels=diagonal(), depth=depth)
     assert sense_of(run, diagonal(), n_docs=N).warning.startswith("near chance")
 
 
 def test_lists_without_ranks_below_are_told_by_how_many_positives_they_hold() -> None:
     for sims, is_near in ((SIMS, False), (np.roll(SIMS, 7, axis=0), True)):
-        run = run_from_matrix(sims, QUERIES, VIDEOS, "m", depth=5)
+        run = fire.run(sims, "m", **IDS, depth=5)
         found = sense_of(run, diagonal(), n_docs=N)
         assert (found.warning != "") is is_near
         assert ("median below the lists" in found.words) is is_near
@@ -64,13 +66,13 @@ def test_lists_of_more_than_half_of_the_docs_are_not_near_chance_by_their_length
     several = check_qrels(pd.DataFrame(pairs, columns=["query_id", "doc_id", "relevance"]))
     places = (np.arange(N)[None, :] - np.arange(N)[:, None]) % N < 12
     for sims, is_near in ((NOISE + 1.5 * places, False), (NOISE, True)):
-        run = run_from_matrix(sims.astype(np.float32), QUERIES, VIDEOS, "m", depth=32)
+        run = fire.run(sims.astype(np.float32), "m", **IDS, depth=32)
         assert (sense_of(run, several, n_docs=N).warning != "") is is_near
 
 
 def test_few_positives_tell_nothing_and_no_shared_query_is_said() -> None:
     few = Qrels(diagonal()[:19])
-    run = run_from_matrix(-SIMS, QUERIES, VIDEOS, "m", qrels=few)
+    run = fire.run(-SIMS, "m", **IDS, qrels=few)
     assert sense_of(run, few, n_docs=N).warning == ""
     other = check_qrels(pd.DataFrame({"query_id": ["x"], "doc_id": ["v1"], "relevance": 1}))
     found = sense_of(run, other, n_docs=N)

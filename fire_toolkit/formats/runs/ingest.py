@@ -36,7 +36,7 @@ from fire_toolkit.formats.runs.ranked import (
     run_of_ranked,
 )
 from fire_toolkit.formats.runs.reader import read_vectors, recognise
-from fire_toolkit.formats.runs.score_anomalies import parse_allowances, refuse_anomalies
+from fire_toolkit.formats.runs.score_anomalies import refuse_anomalies
 from fire_toolkit.matching.own_items import OwnItems, drop_own_items
 from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.scoring.expect import Expectation, Sense, describe_expectations, found_scores, sense_of
@@ -319,80 +319,38 @@ def _agree(expected: Sequence[Expectation], found: Sequence[float]) -> bool:
     return all(each.agrees(value) for each, value in zip(expected, found, strict=True))
 
 
-_IN_MEMORY = Path("run_from_matrix")
-
-
-def run_from_matrix(
-    sims: Any,
-    query_ids: Sequence[str],
-    doc_ids: Sequence[str],
-    run_id: str,
-    *,
-    depth: int = 100,
-    qrels: Qrels | None = None,
-    allow: str = "",
-) -> Run:
-    """Return a matrix of scores as a Run: what `add-run` makes of the same matrix in a file.
+def ingest_matrix(sims: Any, request: Request, where: str) -> Run:
+    """Return a matrix that somebody holds, queries × docs, as the run that `ingest` makes of it in a file.
 
     Args:
-        sims: queries × docs, the higher the better: an array, a tensor, nested lists; a DataFrame whose
-            rows and columns are the ids, or are numbered from 0.
-        query_ids: the ids of the rows, in their order; whole numbers become their digits.
-        doc_ids: the ids of the columns, in their order.
-        run_id: what the run is called.
-        depth: how many docs of each query are kept, 1 or more.
-        qrels: their positives are kept at any rank, each with its exact rank in the whole row. None: the
-            top alone.
-        allow: what `add-run --allow` takes: `nan`, `inf`, `flood`, `constant`, `duplicates`, joined by
-            commas.
-
-    Returns:
-        A Run by query id and rank; equal scores by doc id, descending.
+        sims: an array, a tensor, nested lists; a DataFrame whose rows and columns are the ids, or are
+            numbered from 0.
+        request: with the ids of both sides.
+        where: what asks for it, in errors.
 
     Raises:
         FormatError: no matrix of numbers, or its shape or labels do not fit the ids, or an id is given twice.
-        TableError: an id is invalid, or the scores have anomalies that are not allowed (see `allow`).
-        UsageError: `depth` is below 1, or `allow` names nothing known.
-
-    Examples:
-        >>> import numpy as np
-        >>> sims = np.array([[0.9, 0.1, 0.4], [0.2, 0.2, 0.7]], dtype=np.float32)
-        >>> run_from_matrix(sims, ["q1", "q2"], ["a", "b", "c"], "clip", depth=2)
-          run_id query_id doc_id  rank  score
-        0   clip       q1      a     1    0.9
-        1   clip       q1      c     2    0.4
-        2   clip       q2      c     1    0.7
-        3   clip       q2      b     2    0.2
+        TableError: an id is invalid, or the scores have anomalies that are not allowed.
     """
-    if depth < 1:
-        raise UsageError(f"run_from_matrix: depth is {depth}, expected 1 or more")
-    ids = [id_texts(query_ids, "query_ids"), id_texts(doc_ids, "doc_ids")]
-    arrays = arrays_in({"sims": _array(sims)}, _IN_MEMORY)
-    for what, labels, own in zip(
-        ("row", "column"), sims.axes if isinstance(sims, pd.DataFrame) else (), ids, strict=False
-    ):
-        is_odd = [str(label) != each for label, each in zip(labels, own, strict=False)]
-        if any(is_odd) and not labels.equals(pd.RangeIndex(len(own))):
-            place = is_odd.index(True)
-            raise FormatError(
-                f"run_from_matrix: {what} {place} of sims is {str(labels[place])!r}, but its id is "
-                f"{own[place]!r}: give the ids in the order of sims, or sims.to_numpy() if its labels mean "
-                "nothing"
-            )
-    given: Any = {"query_ids": ids[0], "doc_ids": ids[1], "orientation": QUERIES_ROWS}
-    request = Request(run_id=run_id, qrels=qrels, depth=depth, allow=parse_allowances(allow), **given)
-    try:
-        return _of_arrays(arrays, _IN_MEMORY, request, {}).run
-    except TableError as error:
-        raise TableError(str(error).replace("--allow ", "allow=")) from None
-
-
-def _array(sims: Any) -> Array:
+    ids = [id_texts(request.query_ids, "query_ids"), id_texts(request.doc_ids, "doc_ids")]
+    labels = sims.axes if isinstance(sims, pd.DataFrame) else ()
     if hasattr(sims, "detach"):  # a tensor, on any device
         sims = sims.detach().cpu()
         sims = sims.float() if str(sims.dtype) == "torch.bfloat16" else sims
     try:
-        values = np.asarray(sims)
+        arrays = arrays_in({"sims": np.asarray(sims)}, Path(where))
     except (TypeError, ValueError) as error:
-        raise FormatError(f"run_from_matrix: sims cannot be read as a matrix ({error})") from None
-    return values
+        raise FormatError(f"{where}: sims cannot be read as a matrix ({error})") from None
+    for what, names, own in zip(("row", "column"), labels, ids, strict=False):
+        is_odd = [str(name) != each for name, each in zip(names, own, strict=False)]
+        if any(is_odd) and not names.equals(pd.RangeIndex(len(own))):
+            place = is_odd.index(True)
+            raise FormatError(
+                f"{where}: {what} {place} of sims is {str(names[place])!r}, but its id is {own[place]!r}: "
+                "give the ids in the order of sims, or sims.to_numpy() if its labels mean nothing"
+            )
+    request = replace(request, query_ids=ids[0], doc_ids=ids[1], orientation=QUERIES_ROWS)
+    try:
+        return _of_arrays(arrays, Path(where), request, {}).run
+    except TableError as error:
+        raise TableError(str(error).replace("--allow ", "allow=")) from None
