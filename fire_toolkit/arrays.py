@@ -91,12 +91,15 @@ def are_among(codes: npt.NDArray[Any], n_codes: int) -> Bools:
 
 
 def are_distinct(codes: Ints) -> bool:
-    """Whether each of some codes stands once; a sort tells, which is sooner than a table of hashes.
+    """Whether each of some codes stands once: a table of all tells where it is small, else a sort.
 
     Examples:
         >>> are_distinct(np.array([3, 0, 1])), are_distinct(np.array([3, 0, 3]))
         (True, False)
     """
+    n_codes = int(codes.max(initial=-1)) + 1
+    if codes.min(initial=0) >= 0 and n_codes <= min(_DENSE_CELLS, 16 * len(codes)):
+        return bool(np.count_nonzero(are_among(codes, n_codes)) == len(codes))
     ordered = np.sort(codes)
     return not (ordered[1:] == ordered[:-1]).any()
 

@@ -246,8 +246,9 @@ def _ranks_by_comparing(
         part = slice(start, start + step)
         lines, column = scores[rows[part]], columns[part]
         score = lines[np.arange(len(column)), column][:, None]
-        equal = lines == score
-        is_above = tie_codes[None, :] > tie_codes[column][:, None]
-        rank[part] = 1 + (lines > score).sum(axis=1) + (equal & is_above).sum(axis=1)
-        n_equal[part] = equal.sum(axis=1)
+        equal, own = lines == score, rank[part]
+        own[:], n_equal[part] = 1 + (lines > score).sum(axis=1), equal.sum(axis=1)
+        tied = np.flatnonzero(n_equal[part] > 1)
+        is_above = tie_codes[None, :] > tie_codes[column[tied]][:, None]
+        own[tied] += (equal[tied] & is_above).sum(axis=1)
     return rank, n_equal

@@ -13,7 +13,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.source import Entry, Source, have
 from fire_toolkit.formats.columns import COLLECTION, MEDIA, RELEVANCE, find_name, guessed_columns, line_of
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
+from fire_toolkit.formats.runs.named_arrays import NAMES
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.tables.columns import PAIR
@@ -25,7 +25,7 @@ ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)
 _NOTHING: Mapping[str, str] = {}
 _SHOWN = 6  # columns of a table that are named
-_ARRAYS = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
+_ARRAYS = {"query_id": NAMES["query_ids"], "doc_id": NAMES["doc_ids"]}
 _HEADERS = {"id", "ids", "name", "names", "index", "idx", "#"}.union(*COLLECTION.values(), *_ARRAYS.values())
 
 

@@ -22,13 +22,12 @@ from fire_toolkit.formats.collections.tables import column_of, ids_of_lines
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.listed import Listed, coded
-from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
+from fire_toolkit.formats.runs.named_arrays import found_as
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC
 from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import writer_of
 
-_NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
 _PLACE = re.compile("0|[1-9][0-9]{0,14}")
 
 
@@ -122,9 +121,7 @@ def _under_a_name(values: Any, source: Source, column: str) -> Any:
     """Return a list as it is; of named lists the one named as ids, else the ids of a collection's file."""
     if not isinstance(values, Mapping):
         return values
-    found = next((values[name] for name in _NAMES[column] if name in values), None)
-    if isinstance(found, Stored):
-        return _under_a_name(found.values(), source, column)
+    found = found_as(f"{column}s", values)
     return _in_a_collection(source, column, list(values)) if found is None else found
 
 

@@ -5,7 +5,7 @@ Other names are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,35 +17,50 @@ from fire_toolkit.formats.arrays.matrix import Array, Stored, held
 from fire_toolkit.formats.arrays.pickles import Name
 from fire_toolkit.formats.ids import id_texts
 
-QUERY_IDS = ("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids")
-DOC_IDS = (
-    *("doc_ids", "doc_id", "docs", "dids", "item_ids", "video_ids", "vid_ids", "image_ids", "audio_ids"),
-    "corpus_ids",
-)
-MASKS = ("query_masks", "query_mask", "mask", "masks")
-ORIENTATION = "orientation"
-SIMILARITIES = (
-    *("sims", "sim", "sim_matrix", "sims_matrix", "similarity", "similarities", "similarity_matrix"),
-    *("scores", "score_matrix", "score_matrix_t2i", "score_t2i", "t2v_sims", "sims_t2v", "t2v", "t2i"),
-)
-QUERY_VECTORS = (
-    *("query_embeddings", "query_embeds", "query_vectors", "text_embeddings", "text_embeds", "text_features"),
-    *("txt_embeds", "text_embs", "caption_embeds", "text_feats"),
-)
-DOC_VECTORS = (
-    *("doc_embeddings", "doc_embeds", "doc_vectors", "item_vectors", "video_embeddings", "video_embeds"),
-    *("video_features", "vid_embeds", "video_feats", "image_embeddings", "image_embeds", "image_features"),
-    *(
-        "image_feats",
-        "corpus_embeddings",
-        "audio_embeddings",
-        "audio_embeds",
-        "audio_features",
-        "audio_feats",
+NAMES: dict[str, tuple[str, ...]] = {
+    "query_ids": (*("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids"),),
+    "doc_ids": (
+        *("doc_ids", "doc_id", "docs", "dids", "item_ids", "video_ids", "vid_ids", "image_ids", "audio_ids"),
+        "corpus_ids",
     ),
-)
+    "mask": ("query_masks", "query_mask", "mask", "masks"),
+    "orientation": ("orientation",),
+    "similarities": (
+        *("sims", "sim", "sim_matrix", "sims_matrix", "similarity", "similarities", "similarity_matrix"),
+        *("scores", "score_matrix", "score_matrix_t2i", "score_t2i", "t2v_sims", "sims_t2v", "t2v", "t2i"),
+    ),
+    "query_vectors": (
+        *("query_embeddings", "query_embeds", "query_vectors", "text_embeddings", "text_embeds"),
+        *("text_features", "txt_embeds", "text_embs", "caption_embeds", "text_feats"),
+    ),
+    "doc_vectors": (
+        *("doc_embeddings", "doc_embeds", "doc_vectors", "item_vectors", "video_embeddings", "video_embeds"),
+        *("video_features", "vid_embeds", "video_feats", "image_embeddings", "image_embeds"),
+        *("image_features", "image_feats", "corpus_embeddings", "audio_embeddings", "audio_embeds"),
+        *("audio_features", "audio_feats"),
+    ),
+}
+_ROLES = {name: role for role, names in NAMES.items() for name in names}
+_BESIDE = ("query_ids", "doc_ids", "mask", "orientation")  # of a matrix, and none themselves
 _SHOWN = 8
 _MOST_IN_LIST = 64
+
+
+def role_of(name: str) -> str:
+    """Return what an array of this name (or path of keys) is, empty where the name tells nothing.
+
+    Examples:
+        >>> role_of("test/Sims"), role_of("caption_ids"), role_of("loss")
+        ('similarities', 'query_ids', '')
+    """
+    return _ROLES.get(name.rpartition("/")[2].lower(), "")
+
+
+def found_as(role: str, leaves: Mapping[str, Any]) -> Any:
+    """Return what a file has in a role, by the first of its names that is there; None without one."""
+    last = {name.rpartition("/")[2].lower(): name for name in reversed([*leaves])}
+    leaf = next((leaves[last[name]] for name in NAMES[role] if name in last), None)
+    return leaf.values() if isinstance(leaf, Stored) else leaf
 
 
 @dataclass(frozen=True)
@@ -71,41 +86,33 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
     Raises:
         FormatError: there is no matrix, or one is damaged, or an id is invalid.
     """
-    matrices, values = dict[str, Stored](), dict[str, Any]()
     if isinstance(tree, Stored) and tree.dtype.hasobject and tree.shape == ():
         tree = tree.values().item()
     leaves = dict(leaves_of(tree))
-    for name, leaf in leaves.items():
-        if isinstance(leaf, np.ndarray):
-            leaf = held(leaf, name)
-        last = _last(name)
-        if isinstance(leaf, Stored) and len(leaf.shape) in (2, 3) and leaf.is_numbers and last not in MASKS:
-            matrices[name] = replace(leaf, where=f"{path}: {name}" if name else str(path))
-        elif last in (*QUERY_IDS, *DOC_IDS, *MASKS, ORIENTATION):
-            values.setdefault(last, leaf.values() if isinstance(leaf, Stored) else leaf)
-    masks, queries, docs, declared = (
-        next((values[name] for name in names if name in values), None)
-        for names in (MASKS, QUERY_IDS, DOC_IDS, (ORIENTATION,))
-    )
-    is_plain = not any(isinstance(leaf, Stored | np.ndarray | Name) for leaf in leaves.values())
-    if isinstance(tree, dict) and is_plain and all(isinstance(docs, dict | list) for docs in tree.values()):
+    arrays = {name: held(own, name) if isinstance(own, np.ndarray) else own for name, own in leaves.items()}
+    arrays = {name: own for name, own in arrays.items() if isinstance(own, Stored | Name)}
+    if isinstance(tree, dict) and not arrays and all(isinstance(docs, dict | list) for docs in tree.values()):
         return Arrays({}, lists=tree)
-    if not matrices and masks is None:
-        found = [
+    matrices = {
+        name: replace(own, where=f"{path}: {name}" if name else str(path))
+        for name, own in arrays.items()
+        if isinstance(own, Stored) and len(own.shape) in (2, 3) and own.is_numbers and role_of(name) != "mask"
+    }
+    queries, docs, mask, declared = (found_as(role, leaves) for role in _BESIDE)
+    if not matrices and mask is None:
+        shown = [
             f"{name[:60]} ({own if isinstance(own, Name) else f'{own.dtype} of shape {own.shape}'})".strip()
-            for name, own in leaves.items()
-            if isinstance(own, Stored | np.ndarray | Name)
+            for name, own in [*arrays.items()][:_SHOWN]
         ]
-        others = f": {'; '.join(found[:_SHOWN])}" if found else ""
         raise FormatError(
-            f"{path}: no array of numbers with two or three axes{others}; expected sims "
-            "(queries × docs), query_ids and doc_ids"
+            f"{path}: no array of numbers with two or three axes{': ' * bool(shown)}{'; '.join(shown)}; "
+            "expected sims (queries × docs), query_ids and doc_ids"
         )
     return Arrays(
         matrices,
-        None if queries is None else id_texts(queries, f"{path}: {QUERY_IDS[0]}"),
-        None if docs is None else id_texts(docs, f"{path}: {DOC_IDS[0]}"),
-        None if masks is None else as_mask(masks, f"{path}: the mask"),
+        None if queries is None else id_texts(queries, f"{path}: query_ids"),
+        None if docs is None else id_texts(docs, f"{path}: doc_ids"),
+        None if mask is None else as_mask(mask, f"{path}: the mask"),
         None if declared is None else "".join(id_texts([np.asarray(declared).item()], str(path))),
     )
 
@@ -115,17 +122,13 @@ def leaves_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves_of(inner, f"{name}/{key}" if name else str(key))
-    elif isinstance(value, list | tuple) and _last(name) not in (*QUERY_IDS, *DOC_IDS, *MASKS):
+    elif isinstance(value, list | tuple) and role_of(name) not in _BESIDE:
         for place, inner in enumerate(value if len(value) <= _MOST_IN_LIST else ()):
             yield from leaves_of(inner, f"{name}/{place}" if name else str(place))
     elif isinstance(value, Stored) and value.dtype.hasobject and not name:
         yield from leaves_of(value.values(), name)
     else:
         yield name, value
-
-
-def _last(name: str) -> str:
-    return name.rpartition("/")[2].lower()
 
 
 def as_mask(values: Any, where: str) -> Array:
@@ -159,13 +162,12 @@ def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tu
         raise FormatError(f"{where}: no array {key!r}; found {described(arrays)}")
     if len(names) == 1:
         return names[0]
-    by_name = [name for name in names if _last(name) in SIMILARITIES]
+    by_name = [name for name in names if role_of(name) == "similarities"]
     by_shape = [name for name in by_name or names if tuple(arrays.matrices[name].shape) in shapes]
-    vectors = (*QUERY_VECTORS, *DOC_VECTORS)
     for candidates in (by_name, by_shape):
         if len(candidates) == 1:
             shape = tuple(arrays.matrices[candidates[0]].shape)
-            rivals = [name for name, each in arrays.matrices.items() if _last(name) not in vectors]
+            rivals = [name for name in names if not role_of(name).endswith("_vectors")]
             if sum(tuple(arrays.matrices[name].shape) in (shape, shape[::-1]) for name in rivals) == 1:
                 return candidates[0]
     if not names:
@@ -177,12 +179,10 @@ def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tu
 
 def vector_names(arrays: Arrays) -> tuple[str, str] | None:
     """Return the names of the query and doc vectors; None without such a pair, or beside similarities."""
-    if any(_last(name) in SIMILARITIES for name in arrays.matrices):
-        return None
-    queries, docs = (
-        [name for name in arrays.matrices if _last(name) in known] for known in (QUERY_VECTORS, DOC_VECTORS)
-    )
-    return (queries[0], docs[0]) if len(queries) == len(docs) == 1 else None
+    roles = {name: role_of(name) for name in arrays.matrices}
+    pair = [[name for name in roles if roles[name] == role] for role in ("query_vectors", "doc_vectors")]
+    is_pair = [*map(len, pair)] == [1, 1] and "similarities" not in roles.values()
+    return (pair[0][0], pair[1][0]) if is_pair else None
 
 
 def described(arrays: Arrays) -> str:

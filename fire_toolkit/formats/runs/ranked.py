@@ -25,6 +25,7 @@ from fire_toolkit.arrays import (
     are_firsts,
     find_pairs,
     mix_bits,
+    rows_of_lists,
     starts_of_groups,
 )
 from fire_toolkit.errors import FormatError, UsageError
@@ -142,8 +143,7 @@ def rank_rows(
             f"{where}: the mask keeps {int(mask.sum())} of {len(mask)} rows, expected {n_queries} "
             f"queries of {n_rows} rows"
         )
-    codes, anomalies = tie_codes_of(docs), ScoreAnomalies()
-    tops, below = list[tuple[Array, ...]](), list[tuple[Array, ...]]()
+    codes, anomalies, pieces = tie_codes_of(docs), ScoreAnomalies(), list[list[Array]]()
     row = query = 0
     for chunk in blocks:
         is_row = None if mask is None else mask[row : row + len(chunk)]
@@ -153,54 +153,44 @@ def rank_rows(
         if is_row is not None:
             anomalies.padding += len(chunk) - int(is_row.sum())
             chunk = chunk[is_row]
-        if not len(chunk):
-            continue
-        after, own = query + len(chunk), slice(*np.searchsorted(cells.query, (query, query + len(chunk))))
-        if after > n_queries:
-            query = after
+        own = slice(query, query := query + len(chunk))
+        if query > n_queries:
             break
-        scores, cut = cut_of(chunk, anomalies, (queries[query:after], docs))
-        tops.append(_top_of(scores, cut, codes, depth + 1, query))
-        lines, columns = cells.query[own] - query, cells.doc[own]
-        rank, n_equal = np.zeros((2, len(lines)), dtype=np.int64)
-        real = np.flatnonzero(scores[lines, columns] > cut[lines])
-        rank[real], n_equal[real] = ranks_in_rows(scores, lines[real], columns[real], codes)
-        anomalies.tied_positives += int(np.sum((n_equal > 1) & (cells.kind[own] & POSITIVE > 0)))
-        is_below = rank > depth + 1
-        lines, columns = lines[is_below], columns[is_below]
-        below.append((lines + query, columns, rank[is_below], scores[lines, columns]))
-        query = after
+        if len(chunk):
+            scores, cut = cut_of(chunk, anomalies, (queries[own], docs))
+            at = slice(*np.searchsorted(cells.query, (own.start, own.stop)))
+            mine = Cells(cells.query[at] - own.start, cells.doc[at], cells.kind[at])
+            pieces.append(_ranked_block(scores, cut, codes, depth + 1, mine, anomalies))
+            pieces[-1][0] += own.start
     if query != n_queries:
         raise FormatError(
             f"{where}: {query} rows or more with scores, expected {n_queries}, one for "
             "each query id; padding must be -inf or NaN throughout, or marked by a mask"
         )
-    query_of, doc, rank, score = _merged(tops, below)
+    query_of, doc, rank, score = map(np.concatenate, zip(*pieces, strict=True))
     return Ranked(anomalies, query_of, doc, rank, score)
 
 
-def _merged(tops: list[tuple[Array, ...]], below: list[tuple[Array, ...]]) -> list[Array]:
-    """Return query, doc, rank and score of the tops, each query's followed by its pairs below, by rank."""
-    pieces = [list(column) for column in zip(*tops, strict=True)]
-    tops.clear()  # so that parts and whole are not in memory at once
-    lower = [np.concatenate(column) for column in zip(*below, strict=True)]
-    order, at, columns = np.lexsort((lower[2], lower[0])), None, list[Array]()
-    for more, kind in zip(lower, (np.int64, np.int64, np.int64, np.float64), strict=True):
-        column = np.concatenate(pieces.pop(0), dtype=kind)
-        at = np.searchsorted(column, more[order], side="right") if at is None else at
-        columns.append(np.insert(column, at, more[order]) if len(order) else column)
-    columns[-1] += 0.0  # -0.0 is 0.0, whichever was kept
-    return columns
-
-
-def _top_of(scores: Array, cut: Array, codes: Ints, depth: int, start: int) -> tuple[Array, ...]:
-    """Return query, doc, rank and score of each row's top above its cut."""
+def _ranked_block(
+    scores: Array, cut: Array, codes: Ints, depth: int, cells: Cells, anomalies: ScoreAnomalies
+) -> list[Array]:
+    """Return row, column, rank and score of each row's top above its cut, followed by the cells below it."""
     n_rows, n_docs = scores.shape
     columns = top_of_rows(scores, depth, codes)[1].reshape(n_rows, -1)
     best = scores.reshape(-1).take(columns + n_docs * np.arange(n_rows)[:, None])
-    row, place = np.nonzero(best > cut[:, None])
-    ints = (each.astype(np.int32) for each in (row + start, columns[row, place], place + 1))
-    return *ints, best[row, place]
+    is_real = best > cut[:, None]
+    lengths = is_real.sum(axis=1)
+    top = np.repeat(np.arange(n_rows), lengths), columns[is_real], rows_of_lists(1, lengths), best[is_real]
+    real = np.flatnonzero(scores[cells.query, cells.doc] > cut[cells.query])
+    row, column = cells.query[real], cells.doc[real]
+    rank, n_equal = ranks_in_rows(scores, row, column, codes)
+    anomalies.tied_positives += int(np.sum((n_equal > 1) & (cells.kind[real] & POSITIVE > 0)))
+    below = np.flatnonzero(rank > depth)
+    below = below[np.lexsort((rank[below], row[below]))]
+    at = np.searchsorted(top[0], row[below], side="right")
+    more = row[below], column[below], rank[below], scores[row[below], column[below]]
+    found = [np.insert(own, at, others) for own, others in zip(top, more, strict=True)]
+    return [*found[:3], found[3].astype(np.float64) + 0.0]  # -0.0 is 0.0, whichever was kept
 
 
 def cut_of(scores: Array, anomalies: ScoreAnomalies, axes: Axes) -> tuple[Array, Array]:
@@ -289,12 +279,12 @@ def kept_of(ranked: Ranked, axes: Axes, cells: Cells, depth: int) -> tuple[Ranke
 
 def _count_duplicates(ranked: Ranked, is_top: Bools, queries: Sequence[str]) -> None:
     """Count the queries whose top's docs and scores are an earlier query's."""
-    columns: Any = (ranked.query, ranked.doc, ranked.score)
-    query, doc, score = columns if is_top.all() else [column[is_top] for column in columns]
+    query, score = ranked.query, ranked.score.view(np.uint64)
     if not len(query):
         return
-    starts, doc, score = starts_of_groups(query), doc.view(np.uint64), score.view(np.uint64)
-    lists = np.add.reduceat(mix_bits(doc * np.uint64(GOLDEN) ^ score), starts)  # a sum of hashes for each
+    starts, hashes = starts_of_groups(query), mix_bits(ranked.doc.view(np.uint64) * np.uint64(GOLDEN) ^ score)
+    hashes[~is_top] = 0
+    lists = np.add.reduceat(hashes, starts)  # a sum of hashes for each
     _, first, list_of = np.unique(lists, return_index=True, return_inverse=True)
     earlier = first[list_of]
     is_again = earlier != np.arange(len(lists))
@@ -308,9 +298,10 @@ def _count_duplicates(ranked: Ranked, is_top: Bools, queries: Sequence[str]) -> 
 def run_of_ranked(ranked: Ranked, run_id: str, axes: Axes, *, where: str) -> Run:
     """Return ranked indices as a Run of the ids at those indices."""
     same = np.zeros(len(ranked.query), dtype=np.int8)
-    columns = {"run_id": coded(same, [run_id])}
+    columns: dict[str, Any] = {"run_id": coded(same, [run_id])}
     columns |= {"query_id": coded(ranked.query, axes[0]), "doc_id": coded(ranked.doc, axes[1])}
-    return check_run(pd.DataFrame({**columns, "rank": ranked.rank, "score": ranked.score}), where=where)
+    columns |= {"rank": ranked.rank, "score": ranked.score}
+    return check_run(pd.DataFrame(columns, copy=False), where=where)
 
 
 def run_name(path: Path, run_id: str | None) -> str:

@@ -24,7 +24,7 @@ from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs import json_runs, native, trec
 from fire_toolkit.formats.runs.json_runs import listed_of
 from fire_toolkit.formats.runs.listed import Listed, listed_table
-from fire_toolkit.formats.runs.named_arrays import MASKS, Arrays, arrays_in, as_mask, leaves_of
+from fire_toolkit.formats.runs.named_arrays import Arrays, arrays_in, as_mask, found_as, leaves_of
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, read_parquet, read_parquet_vectors
 from fire_toolkit.formats.tables import trecvid
 from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
@@ -209,9 +209,8 @@ def read_mask(path: Path) -> Array:
     found = tree_of(start_of(path)[0], path)
     if not isinstance(found, list):
         leaves = dict(leaves_of(found))
-        named = [leaf for name, leaf in leaves.items() if name.lower() in MASKS]
-        arrays = named[:1] or [leaf for leaf in leaves.values() if isinstance(leaf, Stored | np.ndarray)]
-        if len(arrays) != 1:
+        arrays = [leaf for leaf in leaves.values() if isinstance(leaf, Stored | np.ndarray)]
+        if (named := found_as("mask", leaves)) is None and len(arrays) != 1:
             raise FormatError(f"{path}: {reader.what} without a mask, expected one array of 0 and 1")
-        found = arrays[0]
+        found = arrays[0] if named is None else named
     return as_mask(found.values() if isinstance(found, Stored) else found, str(path))
