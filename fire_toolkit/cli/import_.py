@@ -233,7 +233,7 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
         if refusals:
             raise FormatError(f"this would be refused: {'; '.join(refusals)}")
         return
-    if all(file.answers.empty for file in files):
+    if not any(file.n_answers for file in files):
         refusals = ["no answer in it"]
     if refusals:
         raise FormatError(f"{', '.join(file.path for file in files)}: {'; '.join(refusals)}")

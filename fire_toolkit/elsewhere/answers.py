@@ -44,7 +44,7 @@ from fire_toolkit.elsewhere.values import (
     time_of,
 )
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.tables.coded import Coded, distinct_rows, joined
+from fire_toolkit.tables.coded import Coded, coded, distinct_rows, joined, same
 from fire_toolkit.tables.ids import is_id, spelling_of
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
@@ -112,7 +112,7 @@ class _Rows:
         self.used = {name for names, _ in self._at.values() for name in names}
         self._spread()
         self._check_roles()
-        for role in columns.keys() & self._at.keys() if len(self._table) else ():
+        for role in [role for role in columns if role in self._at] if len(self._table) else ():
             if "." in roles[role] and all(each is None for each in self._read(role, as_it_is)):
                 raise self._no_column(role, roles[role])  # a way into JSON that leads nowhere
 
@@ -150,7 +150,7 @@ class _Rows:
             if "status" not in self.roles and any("status" in each for own in entries for each in own):
                 ways = {"status": "status"}
                 self.roles["status"] = f"{within}.status"
-        elif people in table and any(isinstance(each, list) for each in table[people]):  # lists side by side
+        elif people in table and _has_lists(table[people]):  # lists side by side
             ways = {role: role for role in ("annotator", "label", "status") if role in self._at}
             parts = (self._read(role, as_it_is) for role in ways)
             lists = enumerate(zip(*parts, strict=True))
@@ -207,7 +207,7 @@ class _Rows:
 
     def answers(
         self, split: str, kept: Collection[str] | None, controls: Callable[[Collection[str]], Sequence[str]]
-    ) -> pd.DataFrame:
+    ) -> dict[str, Coded]:
         """Return the answers, see `FoundFile`; of a Label Studio project none is left out."""
         tool, label = self.tool, self.roles["label"]
         if tool.each:
@@ -249,17 +249,16 @@ class _Rows:
             "comment": joined(lambda why, text: "" if why else text, why, self._each("comment")),
             "round": self._each("round", round_of),
         }
-        columns: dict[str, Any] = {name: each.rows() for name, each in found.items()}
-        columns |= {"number": self._table.index, "key": ""}
-        answers = pd.DataFrame(columns, range(len(self._table)), dtype="object")
+        n_rows = len(self._table)
+        found |= {"number": Coded(np.arange(n_rows), self._table.index.tolist()), "key": same("", n_rows)}
         if tool.each:
-            self._name_annotations(answers)
+            found |= self._names_of_annotations(worker)
         n_without = times.count(lambda time: not time[1])
         self._note("times do not say their zone; they count as UTC", n_without)
         n_unnamed = worker.count(_SESSION.match) * (tool.name == "Prodigy")
         words = "answers are from unnamed sessions, so their authors are unknown; each counts as a person"
         self._note(words, n_unnamed)
-        return answers
+        return {name: each.unified() for name, each in found.items()}
 
     def _read(self, role: str, read: Callable[[Any], Any] = text_of_value) -> list[Any]:
         """Return what is read of each row's value."""
@@ -343,19 +342,22 @@ class _Rows:
             raise FormatError(f"{named} is {text[:40]!r}, expected an id without white space")
         return text
 
-    def _name_annotations(self, found: pd.DataFrame) -> None:
-        """Set what Label Studio knows answers by, and note whose they are."""
+    def _names_of_annotations(self, worker: Coded) -> dict[str, Coded]:
+        """Return what Label Studio knows answers by, and note whose they are."""
         annotations = self._table[self.tool.each].tolist()
         projects = self._table["project"] if "project" in self._table else [None] * len(annotations)
-        found["number"] = [each["id"] if isinstance(each.get("id"), int) else 0 for each in annotations]
-        found["key"] = [
-            str(each.get("unique_id") or f"{each.get('project', project)}#{each.get('id')}")
-            for each, project in zip(annotations, projects, strict=True)
+        numbers = [each.get("id") for each in annotations]
+        keys = [
+            str(each.get("unique_id") or f"{each.get('project', project)}#{number}")
+            for each, project, number in zip(annotations, projects, numbers, strict=True)
         ]
-        n_deleted = int(found["worker"].eq("").sum())
         n_true = sum(each.get("ground_truth") is True for each in annotations)
+        n_deleted = worker.count(lambda who: not who)
         self._note("annotations are by deleted accounts; each counts as an annotator of its own", n_deleted)
         self._note("annotations are marked as ground truth, and count as answers of their annotators", n_true)
+        are_numbers = (isinstance(number, int) and abs(number) < 2**63 for number in numbers)
+        known = (number if is_one else 0 for number, is_one in zip(numbers, are_numbers, strict=True))
+        return {"number": coded(map(int, known)), "key": coded(keys)}
 
     def _note(self, words: str, n: int) -> None:
         self.notes += [f"{n:,} {words}"] * (n > 0)
@@ -368,6 +370,10 @@ def _codes(values: pd.Series[Any]) -> Ints:
     known: dict[str | int, int] = {}
     keys = (value if type(value) is str else id(value) for value in values.tolist())
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+
+
+def _has_lists(values: pd.Series[Any]) -> bool:
+    return values.dtype == "object" and any(isinstance(each, list) for each in values)
 
 
 def _texts(label: str, value: Any) -> tuple[tuple[str, str], ...]:

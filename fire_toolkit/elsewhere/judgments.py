@@ -64,17 +64,18 @@ def judgments_from_table(
     known = Labels(texts, [label.name for label in guideline.labels])
     if refusals := understand([file], known, {}, skips_unknown=True).refusals:
         raise FormatError(f"{path}: {'; '.join(refusals)}")
-    meant = [known.of(values, file.tool) or () for values in file.answers["values"]]
-    answers = file.answers.assign(
-        annotator_id=file.answers["worker"],
-        created_at=file.answers["updated_at"],
-        duration_s=file.answers["seconds"],
+    given = {name: column.rows() for name, column in file.answers.items()}
+    meant = [known.of(values, file.tool) or () for values in given["values"]]
+    answers = pd.DataFrame(given).assign(
+        annotator_id=given["worker"],
+        created_at=given["updated_at"],
+        duration_s=given["seconds"].astype("float64"),
         label=[" + ".join(each) for each in meant],
         reason=[
             SKIPPED if why or SKIP in each else "" if len(each) == 1 else SEVERAL_LABELS if each else NO_LABEL
-            for why, each in zip(file.answers["why"], meant, strict=True)
+            for why, each in zip(given["why"], meant, strict=True)
         ],
-        detail=file.answers["why"],
+        detail=given["why"],
     )
     is_vote = answers["reason"] == ""
     judgments, superseded = latest_judgments(answers.loc[is_vote, [*_COLUMNS, "label"]])

@@ -7,16 +7,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from fire_toolkit.arrays import Bools
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, SKIP, TOOLS, FoundFile
 from fire_toolkit.errors import UsageError
-from fire_toolkit.tables.coded import distinct_rows
-from fire_toolkit.tables.columns import PAIR, codes_of
+from fire_toolkit.tables.coded import Coded, distinct_rows, joined, same, stacked
+from fire_toolkit.tables.columns import PAIR, packed_codes
 
 _SHOWN = 5
 NO_VOTE = "no vote"
+_LOOKED_AT = ("query_id", "doc_id", "worker", "values", "why", "key")
 Values = tuple[tuple[str, str], ...]  # of an answer: control and value
 
 
@@ -113,19 +113,25 @@ def understand(
         known: `query` and `doc` → the ids of the collection; None: they cannot be checked.
         skips_unknown: whether answers at pairs that the collection does not have are left out.
     """
-    parts = [file.answers.assign(tool=file.tool, path=file.path) for file in files]
-    answers = pd.concat(parts, ignore_index=True)
-    by_label, unmapped, used, is_vote = _meant(answers, labels)
-    people = answers["worker"].where(answers["worker"] != "", "#" + answers["path"] + "#" + answers["key"])
-    pair, first = distinct_rows([codes_of(answers[name]) for name in PAIR])
-    votes = pd.DataFrame({"pair": pair, "person": codes_of(people)})[is_vote].drop_duplicates()
-    n_votes = np.bincount(votes["pair"], minlength=len(first))
-    is_odd = {role: ~answers[f"{role}_id"].isin(ids) for role, ids in known.items() if ids is not None}
-    odd = {role: answers[f"{role}_id"][are_odd].unique().tolist() for role, are_odd in is_odd.items()}
-    n_strange = int(pd.DataFrame(is_odd, answers.index).any(axis=1).sum())
+    sizes = [file.n_answers for file in files]
+    answers = {name: stacked([file.answers[name] for file in files]) for name in _LOOKED_AT}
+    tool, path = (
+        stacked([same(getattr(file, name), n) for file, n in zip(files, sizes, strict=True)])
+        for name in ("tool", "path")
+    )
+    by_label, unmapped, used, is_vote = _meant(labels, answers["values"], tool, answers["why"])
+    nobody = (path, answers["key"]) if "" in answers["worker"].distinct else ()
+    people = joined(lambda who, *at: who or f"#{'#'.join(at)}", answers["worker"], *nobody)
+    pair, first = distinct_rows([answers[name].codes for name in PAIR])
+    votes = np.unique(packed_codes([pair[is_vote], people.codes[is_vote]]), return_index=True)[1]
+    n_votes = np.bincount(pair[is_vote][votes], minlength=len(first))
+    ids = {role: answers[f"{role}_id"] for role, own in known.items() if own is not None}
+    is_odd = {role: ~column.where((known[role] or ()).__contains__) for role, column in ids.items()}
+    odd = {role: column.used(is_odd[role]) for role, column in ids.items()}
+    n_strange = int(np.any([*is_odd.values(), np.zeros(sum(sizes), dtype=bool)], axis=0).sum())
     record = {
         "files": [_record_of(file) for file in files],
-        "people": int(people.nunique()),
+        "people": len(set(people.used(np.ones(len(pair), dtype=bool)))),
         "pairs": len(first),
         "pairs_by_votes": {str(votes): n for votes, n in sorted(Counter(n_votes.tolist()).items())},
         "labels": {label: dict(values.most_common()) for label, values in by_label.items()},
@@ -144,29 +150,28 @@ def understand(
             "which label each is, as in --label VALUE=LABEL, or VALUE=- for no vote"
         )
     if n_strange:
-        found = [(f"{len(ids):,} unknown {role} ids", ids[:_SHOWN]) for role, ids in odd.items() if ids]
-        ids = ", ".join(f"{words} ({', '.join(some)})" for words, some in found)
+        found = [(f"{len(own):,} unknown {role} ids", own[:_SHOWN]) for role, own in odd.items() if own]
+        words = ", ".join(f"{what} ({', '.join(some)})" for what, some in found)
         if skips_unknown:
-            notes.insert(0, f"{n_strange:,} answers left out: {ids}")
+            notes.insert(0, f"{n_strange:,} answers left out: {words}")
         else:
             refusals.append(
-                f"{n_strange:,} answers are at pairs that the collection does not have: {ids}; "
+                f"{n_strange:,} answers are at pairs that the collection does not have: {words}; "
                 "name the right columns, or leave these out with --skip-unknown"
             )
     return Understood(record, refusals, notes)
 
 
-def _meant(
-    answers: pd.DataFrame, labels: Labels
-) -> tuple[dict[str, Counter[str]], Counter[str], set[str], Bools]:
-    """Return label → what was said → answers; values without a label; all values; what is a vote."""
-    names = ["values", "tool", "why"]
-    code, first = distinct_rows([codes_of(answers[name]) for name in names])
-    counts = np.bincount(code, minlength=len(first)).tolist()
-    distinct = list(answers[names].iloc[first].itertuples(index=False, name=None))
-    is_vote, by_label = np.zeros(len(first), dtype=bool), dict[str, Counter[str]]()
+def _meant(labels: Labels, *columns: Coded) -> tuple[dict[str, Counter[str]], Counter[str], set[str], Bools]:
+    """Return label → what was said → answers; values without a label; all values; what is a vote.
+
+    columns: values, tool, and why an answer is no vote.
+    """
+    each = joined(lambda *parts: parts, *columns)
+    counts = np.bincount(each.codes, minlength=len(each.distinct)).tolist()
+    is_vote, by_label = np.zeros(len(counts), dtype=bool), dict[str, Counter[str]]()
     unmapped, used = Counter[str](), set[str]()
-    for place, ((values, tool, why), n) in enumerate(zip(distinct, counts, strict=True)):
+    for place, ((values, tool, why), n) in enumerate(zip(each.distinct, counts, strict=True)):
         used |= {text for control, value in values for text in (value, f"{control}:{value}")}
         meant = labels.of(values, tool)
         if meant is None:
@@ -176,7 +181,7 @@ def _meant(
             is_vote[place] = len(meant) == 1 and meant[0] != SKIP
             said = " + ".join(value for _, value in values) or why or "nothing answered"
             by_label.setdefault(meant[0] if is_vote[place] else NO_VOTE, Counter())[said] += n
-    return by_label, unmapped, used, is_vote[code]
+    return by_label, unmapped, used, is_vote[each.codes]
 
 
 def _record_of(file: FoundFile) -> dict[str, Any]:
@@ -185,7 +190,7 @@ def _record_of(file: FoundFile) -> dict[str, Any]:
         "tool": file.tool,
         "columns": dict(file.roles),
         "rows": file.n_rows,
-        "answers": len(file.answers),
+        "answers": file.n_answers,
         "left_out": dict(file.left_out),
         "not_read": list(file.unread),
         "unknown": ["guideline", *file.unknown],

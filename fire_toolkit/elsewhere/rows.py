@@ -21,12 +21,13 @@ from fire_toolkit.elsewhere.meaning import Labels, Values
 from fire_toolkit.elsewhere.tables import SKIP, FoundFile
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
-from fire_toolkit.tables.coded import Coded, coded, distinct_rows, same
-from fire_toolkit.tables.columns import PAIR, codes_of, listed, packed_codes
+from fire_toolkit.tables.coded import Coded, coded, joined, same
+from fire_toolkit.tables.columns import PAIR, listed, packed_codes
 
 PEOPLE_KEY = "people.key"  # of pseudonyms, in a workspace's private folder
 SOURCES = BY_TABLE, BY_SERVER = ("table", "labelstudio")  # whose people are told apart, where nobody names it
 WHERE = "elsewhere"  # the entry of a row's answer that says with which tool it was given
+_MEANT = ("answer", "label", "no_vote", "flags", "comment", "origin", "controls", "fault")
 _MILLISECONDS = len("2026-03-02T09:23:56.123")
 _PLACES = ("annotation", "updated_at", "pair_id", "annotator_id", "changed_at", "round_said")
 _KEY, _MOMENT, _PAIR, _WHO, _CHANGED, _ROUND = map(KEPT.index, _PLACES)
@@ -41,7 +42,7 @@ def pseudonym_of(worker: str, *, key: bytes, source: str) -> str:
         >>> one[:7], len(one), one == other
         ('worker-', 19, False)
     """
-    digest = hmac.digest(key, f"{source}\0{worker}".encode(), "sha256")
+    digest = hmac.digest(key, f"{source}\0{worker}".encode("utf-8", "surrogatepass"), "sha256")
     return f"worker-{digest.hex()[:12]}"
 
 
@@ -71,11 +72,14 @@ def add_new(
             for others.
     """
     seen_at, is_round_known = store.now(), file.is_round_known
+    answers = file.answers
     for role, ids in known.items():
         if ids is not None:
-            file = file._replace(answers=file.answers[file.answers[f"{role}_id"].isin(ids)])
-    if file.answers.empty:
+            is_in = answers[f"{role}_id"].where(ids.__contains__)
+            answers = {name: column.of_rows(is_in) for name, column in answers.items()}
+    if not len(answers["values"].codes):
         return
+    file = file._replace(answers=answers)
     columns = _columns(file, labels, seen_at, name_of=name_of, asked_in=asked_in)
     there = store.versions(columns["annotation"]) if store.has_answers() else {}
     if there:
@@ -111,68 +115,68 @@ def _columns(
     asked_in: Mapping[str, int],
 ) -> Columns:
     """Return the answers of a file as the columns of the record, oldest first."""
-    answers = file.answers.sort_values(["updated_at", "number"], kind="stable")
-    n_rows = len(answers)
+    times = file.answers["updated_at"]
+    place = np.argsort(np.argsort(np.array(times.distinct, dtype="object"), kind="stable"))
+    in_order = np.lexsort([file.answers["number"].rows().astype(np.int64), place[times.codes]])
+    answers = {name: column.of_rows(in_order) for name, column in file.answers.items()}
+    number, time, n_rows = answers["number"].rows().tolist(), answers["updated_at"], len(in_order)
     source = f"{file.tool} of one person" if file.roles.get("annotator") == BY_FILE else Path(file.path).name
-    names, pairs, keys = _keys(answers, name_of)
-    codes = [codes_of(answers[name]) for name in ("values", "why", "comment")]
-    code, first = distinct_rows(codes)
-    distinct = answers[["values", "why", "comment"]].iloc[first]
-    said = [_said(labels, file.tool, *each) for each in distinct.itertuples(index=False, name=None)]
-    meant = ("answer", "label", "no_vote", "flags", "comment", "origin", "controls", "fault")
-    seconds = answers["seconds"].to_numpy(dtype="object", copy=True)
-    seconds[np.isnan(seconds.astype(np.float64))] = None
-    rounds = coded(answers["round"].tolist())
+    who = answers["worker"].named(lambda worker: worker and name_of(worker))
+    if "" in who.distinct:
+        who = coded(name or f"{DELETED}{n}" for name, n in zip(who.rows().tolist(), number, strict=True))
+    pair = joined(lambda *ids: ids, *(answers[name] for name in PAIR))
+    pair = pair._replace(distinct=listed(pair_ids(*zip(*pair.distinct, strict=True))))
+    rounds = answers["round"]
     if not file.is_round_known and asked_in:
-        rounds = pairs.named(lambda pair: asked_in.get(pair, 1))
-    moments = answers["updated_at"].where(answers["updated_at"] != "", seen_at).tolist()
+        rounds = pair.named(lambda each: asked_in.get(each, 1))
+    said = joined(lambda *parts: parts, *(answers[name] for name in ("values", "why", "comment")))
+    meant = zip(*_said(labels, file.tool, said.distinct), strict=True)
+    moments = time.named(lambda each: each or seen_at).rows().tolist()
     alike = dict.fromkeys(KEPT, "") | {"page": None, "page_s": None, "is_elsewhere": 1}
     alike |= {"source": f"file:{source}", "state": ANSWERED, "seen_at": seen_at}
     return {name: same(value, n_rows) for name, value in alike.items()} | {
-        **{name: Coded(code, values) for name, values in zip(meant, zip(*said, strict=True), strict=True)},
-        "annotation": keys,
-        "pair_id": pairs,
-        "annotator_id": names,
-        "query_id": coded(answers["query_id"].tolist()),
-        "doc_id": coded(answers["doc_id"].tolist()),
+        **{name: said._replace(distinct=values) for name, values in zip(_MEANT, meant, strict=True)},
+        **{name: answers[name] for name in PAIR},
+        "annotation": _keys(who, pair, answers["key"]),
+        "pair_id": pair,
+        "annotator_id": who,
         "task": [""] * n_rows,
-        "id": answers["number"].tolist(),
-        "created_at": answers["created_at"].tolist(),
-        "duration_s": seconds.tolist(),
+        "id": number,
+        "created_at": answers["created_at"].rows().tolist(),
+        "duration_s": answers["seconds"].rows().tolist(),
         "round_said": rounds,
         "updated_at": moments,
         "changed_at": moments,
     }
 
 
-def _keys(answers: pd.DataFrame, name_of: Callable[[str], str]) -> tuple[Coded, Coded, list[str]]:
-    """Return who gave each answer, to which pair, and its key, counted within one person and pair."""
-    who = coded(answers["worker"].tolist()).named(lambda worker: worker and name_of(worker))
-    if "" in who.distinct:
-        each = zip(who.rows().tolist(), answers["number"].tolist(), strict=True)
-        who = coded(name or f"{DELETED}{number}" for name, number in each)
-    code, first = distinct_rows([codes_of(answers[name]) for name in PAIR])
-    pair = Coded(code, listed(pair_ids(*(answers[name].iloc[first] for name in PAIR))))
-    given = pd.Series(packed_codes([who.codes, code]))
-    keys, numbers = answers["key"].tolist(), (given.groupby(given).cumcount() + 1).tolist()
-    columns = zip(who.rows().tolist(), pair.rows().tolist(), keys, numbers, strict=True)
-    return who, pair, [f"{name}#{at}#{key or n}" for name, at, key, n in columns]
+def _keys(who: Coded, pair: Coded, key: Coded) -> list[str]:
+    """Return what answers are known by: by the tool's own key, else counted within one person and pair."""
+    given = pd.Series(packed_codes([who.codes, pair.codes]))
+    numbers = (given.groupby(given).cumcount() + 1).tolist()
+    columns = zip(*(column.rows().tolist() for column in (who, pair, key)), numbers, strict=True)
+    return [f"{name}#{at}#{own or n}" for name, at, own, n in columns]
 
 
-def _said(labels: Labels, tool: str, values: Values, why: str, comment: str) -> Sequence[str | None]:
-    """Return what the record keeps of an answer's values, why it is no vote, and its comment.
+def _said(
+    labels: Labels, tool: str, given: Sequence[tuple[Values, str, str]]
+) -> Iterator[Sequence[str | None]]:
+    """Yield what the record keeps of answers: their values, why they are no votes, and their comments.
 
-    That is as they were given, then label, no_vote, flags, comment, origin and controls as it has them of
-    answers of Label Studio, and why these cannot be read.
+    That is as they were given, then as it has them of answers of Label Studio (`_MEANT`).
     """
-    meant = labels.of(values, tool) or ()
-    is_skip, words = bool(why) or SKIP in meant, why or comment
-    result = [{"from_name": RELEVANCE, "origin": "manual", "value": {"choices": list(meant)}}]
-    beside = [{"from_name": COMMENT, "value": {"text": [words]}}] if words else []
-    content = {"id": 0, "result": [*([] if is_skip or not meant else result), *beside]}
-    (columns,) = read_said([""], [answer_text(content | {"was_cancelled": is_skip})])
-    given = {"given": values, WHERE: tool} | ({COMMENT: words} if words else {})
-    return [answer_text(given), *columns[:6], columns[SAID_NAMES.index("fault")]]
+    contents, shown = [], []
+    for values, why, comment in given:
+        meant = labels.of(values, tool) or ()
+        is_skip, words = bool(why) or SKIP in meant, why or comment
+        result = [{"from_name": RELEVANCE, "origin": "manual", "value": {"choices": list(meant)}}]
+        beside = [{"from_name": COMMENT, "value": {"text": [words]}}] if words else []
+        results = [*([] if is_skip or not meant else result), *beside]
+        contents.append(answer_text({"id": 0, "result": results, "was_cancelled": is_skip}))
+        shown.append(answer_text({"given": values, WHERE: tool} | ({COMMENT: words} if words else {})))
+    places = [SAID_NAMES.index(name) for name in _MEANT[1:]]
+    for text, columns in zip(shown, read_said([""] * len(contents), contents), strict=True):
+        yield text, *(columns[place] for place in places)
 
 
 def _is_other(row: Kept, versions: Sequence[Version], *, is_round_known: bool) -> bool:

@@ -18,6 +18,7 @@ from fire_toolkit.files import read_text
 from fire_toolkit.formats.columns import GUESSED, guessed_columns, line_of, pair_column
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.syntax import parse_json
+from fire_toolkit.tables.coded import Coded, same
 
 _PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
 COUNTS, NOT_YET = _PRESETS["counts"], _PRESETS["not_yet"]
@@ -58,22 +59,27 @@ class FoundFile(NamedTuple):
     unread: columns (or controls) that nobody looked at; unknown: what the file does not say; notes: in words;
     controls: those of a Label Studio project.
 
-    answers: a row for what one person left at one pair: query_id, doc_id; worker (as the file has it; empty
-    if the account is deleted); values ((control, value) of all that was answered); why (the word that makes
-    it no vote, else empty); created_at, updated_at (UTC or empty); seconds (nan if unknown); number (its
-    place in the file); key (what its tool knows it by, or empty); comment; round (1 if unknown).
+    answers: columns, with a row for what one person left at one pair: query_id, doc_id; worker (as the file
+    has it; empty if the account is deleted); values ((control, value) of all that was answered); why (the
+    word that makes it no vote, else empty); created_at, updated_at (UTC or empty); seconds (None if unknown);
+    number (its place in the file); key (what its tool knows it by, or empty); comment; round (1 if unknown).
     """
 
     path: str
     tool: str
     roles: Mapping[str, str]
     n_rows: int
-    answers: pd.DataFrame
+    answers: Mapping[str, Coded]
     left_out: Counter[str]
     unread: Sequence[str]
     unknown: Sequence[str]
     notes: Sequence[str]
     controls: Sequence[str] = ()
+
+    @property
+    def n_answers(self) -> int:
+        """How many answers there are."""
+        return len(self.answers["values"].codes)
 
     @property
     def is_round_known(self) -> bool:
@@ -85,7 +91,7 @@ class FoundFile(NamedTuple):
         if "round" in self.roles:
             return self
         unknown = [words for words in self.unknown if words != UNKNOWN["round"]]
-        return self._replace(answers=self.answers.assign(round=number), unknown=unknown)
+        return self._replace(answers={**self.answers, "round": same(number, self.n_answers)}, unknown=unknown)
 
 
 def tool_of(columns: Collection[str]) -> Tool:

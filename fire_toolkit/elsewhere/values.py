@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
@@ -178,8 +177,8 @@ def time_of(text: str) -> tuple[str, bool]:
     return time, not text or bool(_HAS_OFFSET.search(written))
 
 
-def seconds_of(text: str) -> float:
-    """Return seconds; nan for an empty text.
+def seconds_of(text: str) -> float | None:
+    """Return seconds; None for an empty text.
 
     Raises:
         FormatError: no number of seconds.
@@ -189,7 +188,7 @@ def seconds_of(text: str) -> float:
         (7.5, 65.0)
     """
     if not text:
-        return math.nan
+        return None
     if found := _SPENT.fullmatch(text):
         days, hours, minutes, seconds = map(int, found.groups())
         return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

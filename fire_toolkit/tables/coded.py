@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +28,18 @@ class Coded(NamedTuple):
         return self._replace(codes=self.codes[which])
 
     def named(self, make: Callable[[Any], Any]) -> Coded:
-        """Return what is made of each value."""
-        return self._replace(distinct=list(map(make, self.distinct)))
+        """Return what is made of each value, equal ones once."""
+        return self._replace(distinct=list(map(make, self.distinct))).unified()
+
+    def unified(self) -> Coded:
+        """Return the same with equal values once."""
+        values = coded(self.distinct)
+        is_so = len(values.distinct) == len(self.distinct)
+        return self if is_so else Coded(values.codes[self.codes], values.distinct)
+
+    def used(self, which: Bools) -> list[Any]:
+        """Return the distinct values of some rows, in the order of these."""
+        return [self.distinct[code] for code in pd.unique(self.codes[which]).tolist()]
 
     def count(self, is_so: Callable[[Any], object]) -> int:
         """Return of how many rows something is so."""
@@ -57,6 +68,19 @@ def same(value: Any, n_rows: int) -> Coded:
     return Coded(np.zeros(n_rows, dtype=np.int64), [value])
 
 
+def stacked(columns: Sequence[Coded]) -> Coded:
+    """Return the rows of columns, one column behind the other.
+
+    Examples:
+        >>> stacked([coded("ab"), coded("cb")])
+        Coded(codes=array([0, 1, 2, 1]), distinct=['a', 'b', 'c'])
+    """
+    values = coded(chain.from_iterable(column.distinct for column in columns))
+    ends = np.cumsum([0, *(len(column.distinct) for column in columns)])
+    parts = [values.codes[start:][column.codes] for start, column in zip(ends, columns, strict=False)]
+    return Coded(np.concatenate(parts), values.distinct)
+
+
 def distinct_rows(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
     """Return a number from 0 for each row by its keys, in the order of appearance, and where each is first.
 
@@ -77,4 +101,4 @@ def joined(make: Callable[..., Any], *columns: Coded) -> Coded:
     """
     codes, rows = distinct_rows([column.codes for column in columns])
     values = ([column.distinct[code] for code in column.codes[rows].tolist()] for column in columns)
-    return Coded(codes, list(map(make, *values)))
+    return Coded(codes, list(map(make, *values))).unified()

@@ -15,6 +15,7 @@ from command import run as fire
 import fire_toolkit
 from fire_toolkit.campaign.said import Version
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.tasks import pair_id
 
 pytestmark = pytest.mark.usefixtures("workspace")
 OWN = {"query_id": "NA", "doc_id": "v1", "annotator_id": "ann", "label": "Yes"}
@@ -152,6 +153,19 @@ def test_the_round_is_said_where_no_column_has_it() -> None:
     fire("import", save("other.csv", with_column), *columns, *asked)
     assert [(each["doc_id"], each["round"]) for each in table("judgments.csv")] == [("007", "3"), ("v1", "2")]
     assert "1<=x" in fire("import", "t.csv", *columns, "--round", "0", code=2).stderr
+
+
+def test_answers_are_of_the_last_round_that_handed_their_pairs_out() -> None:
+    """Several pairs of one round: what rows of the record share stands there once."""
+    given = [("2", "NA", "v1"), ("2", "007", "v1"), ("3", "q4", "v3")]
+    with Store(Path("campaign.sqlite")) as store, store.database.transaction() as db:
+        keys = (
+            (int(number), 0, n, "", "A01", pair_id(*pair), "task") for n, (number, *pair) in enumerate(given)
+        )
+        db.executemany("insert into given values (?, ?, ?, ?, ?, ?, ?)", keys)
+    fire("import", said(*(("w", query, doc, "Yes") for _, query, doc in given)), *OF_PEOPLE, *YES_NO)
+    found = sorted((row["query_id"], row["round"]) for row in table("judgments.csv"))
+    assert found == [("007", "2"), ("NA", "2"), ("q4", "3")]
 
 
 def test_a_file_read_again_moves_to_the_round_that_is_said_and_never_back_by_silence() -> None:
