@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_world import made, make_qrels
 
+import fire_toolkit as fire
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.making import POLICIES, make_evidence
@@ -176,4 +177,13 @@ def test_open_pairs_of_a_sample_are_in_the_qrels_and_two_designs_are_refused() -
     refused(f"labels: {said}", make_evidence, original({"a": 1}), judged, **sample, by=JoinError)
     strata = check_qrels(original({"a": 1}).assign(stratum="1"))
     said = "the original qrels have strata, and so has the pool"
-    refused(said, make_evidence, strata, labelled({"b": 1}), **sample, by=JoinError)
+    drawn = drawn.assign(judge_id="j", score=0.5, best_rank=1, is_drawn=True)
+    for sampled in (sample, {"machine_sample": drawn}):
+        refused(said, make_evidence, strata, labelled({"b": 1}), **sampled, by=JoinError)
+
+
+def test_a_pair_of_a_sample_that_the_policy_drops_is_not_called_open() -> None:
+    rows = [("q", doc, "2:9:0.5", 0.5) for doc in ("a", "b")]
+    drawn = made(check_pool, "query_id doc_id stratum inclusion_probability", *rows)
+    found = fire.augment(original({"a": 1, "z": 1}), labelled({"a": 0}), pool=drawn, policy="drop")
+    assert "1 pair of the sample without a label" in "".join(found.said)

@@ -81,11 +81,8 @@ def make_evidence(
     """
     _refuse(original, labels, policy, answers, judge)
     is_sampled = pool is not None and {*SAMPLE} <= {*pool} and machine_sample is None
-    if takes_out and (is_sampled or machine_sample is not None):
-        raise UsageError(
-            "the pool is a sample, and estimates from it need all of its queries; take --unusable flag, "
-            "which gives scores with and without the unusable ones"
-        )
+    if is_sampled or machine_sample is not None:
+        _refuse_sample(original, takes_out=takes_out)
     given = {
         "original": original,
         "labels": labels,
@@ -196,6 +193,19 @@ def _refuse(original: Qrels, labels: Labels, policy: str, answers: pd.DataFrame 
         raise JoinError("the qrels have strata; a machine's labels are not a sample, leave them out")
 
 
+def _refuse_sample(original: Qrels, *, takes_out: bool) -> None:
+    """Raise where what stands beside the sample of a pool leaves it without an estimate."""
+    if "stratum" in original:
+        raise JoinError(
+            "the original qrels have strata, and so has the pool; a sample of two designs gives no estimate"
+        )
+    if takes_out:
+        raise UsageError(
+            "the pool is a sample, and estimates from it need all of its queries; take --unusable flag, "
+            "which gives scores with and without the unusable ones"
+        )
+
+
 def _put_relevance(join: _Join, policy: str, *, takes_out: bool) -> None:
     """Put what originals and labels say of each pair, and what becomes of it under the policy."""
     before, labelled = (join.numbers(name, "relevance") for name in ("original", "labels"))
@@ -242,10 +252,6 @@ def _put_answers(join: _Join, judge: str) -> None:
 
 def _put_undrawn(join: _Join) -> None:
     """Put relevance -1 to pairs of sampled strata that have none; refuse labels of pairs not drawn."""
-    if "stratum" in join.given["original"]:
-        raise JoinError(
-            "the original qrels have strata, and so has the pool; a sample of two designs gives no estimate"
-        )
     table, strata = join.table, join.given["pool"]["stratum"]
     is_odd = join.has("undrawn") & ~table["source"].isin(["original", UNJUDGED]).to_numpy()
     if is_odd.any():
