@@ -18,8 +18,8 @@ from demo_judge import BACKBONE, JUDGE, judge_clips
 from fire_toolkit.demo.film import render_clip
 from fire_toolkit.demo.models import score_clips
 from fire_toolkit.demo.world import World, make_world
-from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.inference.background import Background, Design
+from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.scoring import score_runs

@@ -13,7 +13,9 @@ from fire_toolkit.arrays import Bools
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.inference import coverage, leave_out, scores_with_uncertainty
+from fire_toolkit.inference.bounds import coverage
+from fire_toolkit.inference.honest import scores_with_uncertainty
+from fire_toolkit.inference.leave_out import leave_out
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists, lists_of

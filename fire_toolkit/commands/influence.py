@@ -13,7 +13,7 @@ from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import GradesOf, Measures, Option, Original, OwnItem, OwnQueries, Runs, Table
 from fire_toolkit.evidence.qrels import Augmented, augment_qrels, highest_grade, originals_beside
-from fire_toolkit.inference import score_changes
+from fire_toolkit.inference.leave_out import score_changes
 from fire_toolkit.measures.defaults import INFLUENCE
 from fire_toolkit.resolution.other_labels import LabelsWithout, labels_without_each
 from fire_toolkit.resolution.resolve import grades_or_usual, resolve

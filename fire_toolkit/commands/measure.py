@@ -25,7 +25,6 @@ from fire_toolkit.commands.types import (
     Table,
 )
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference import score_differences
 from fire_toolkit.inference.background import Background, pairs_of_sample
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.correction import (
@@ -35,6 +34,7 @@ from fire_toolkit.inference.correction import (
     join_with_votes,
     with_corrected_differences,
 )
+from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.judged_pairs import Tell, join_runs, silent
 from fire_toolkit.measures import Definition, list_measures, parse_measure
 from fire_toolkit.measures.defaults import SCORE

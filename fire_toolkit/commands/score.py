@@ -21,9 +21,9 @@ from fire_toolkit.commands.types import (
     Table,
 )
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.correction import correct_for_errors, is_by_design, with_corrected_scores
+from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import Tell, silent
 from fire_toolkit.inference.trust import describe_labelled
 from fire_toolkit.inference.votes import words_of_errors

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from fire_toolkit import inference
 from fire_toolkit.commands.command import column_of, command, unpooled
 from fire_toolkit.commands.types import (
     Augmented,
@@ -25,8 +24,9 @@ from fire_toolkit.commands.types import (
     Table,
 )
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference import leave_out
+from fire_toolkit.inference.bounds import coverage as coverage_of
 from fire_toolkit.inference.judged_pairs import Tell, silent
+from fire_toolkit.inference.leave_out import contributions, leave_out
 from fire_toolkit.inference.orders import compare_orders
 from fire_toolkit.measures.defaults import COVERAGE, REUSABILITY, SCORE
 from fire_toolkit.results import Found, Next
@@ -73,7 +73,7 @@ def own(
         >>> found.basis
         '1 query; 1 pair in the original qrels; 2 labels; 2 pairs in the pool'
     """
-    return replace(inference.contributions(pool_sources, labels, qrels), shown=show)
+    return replace(contributions(pool_sources, labels, qrels), shown=show)
 
 
 def _families(given: tuple[str, ...]) -> dict[str, str]:
@@ -185,7 +185,7 @@ def coverage(
         labels = len(judgments) / max(1, len(judgments.drop_duplicates(PAIR)))
         seconds = float(judgments["duration_s"].mean())
         said = [f"cost: {seconds:.1f} s a judgment and {labels:.2f} judgments a pair, as in the judgments"]
-    found = inference.coverage(
+    found = coverage_of(
         runs,
         qrels,
         augmented,

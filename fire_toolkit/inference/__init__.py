@@ -13,17 +13,3 @@ Read in this order; each stands on those before it:
 - orders, leave_out, bounds: other questions of the same join;
 - compare: rankings against one another, without qrels.
 """
-
-from fire_toolkit.inference.bounds import coverage as coverage
-from fire_toolkit.inference.bounds import describe_bounds as describe_bounds
-from fire_toolkit.inference.bounds import score_bounds as score_bounds
-from fire_toolkit.inference.bounds import why_unbounded as why_unbounded
-from fire_toolkit.inference.differences import holm as holm
-from fire_toolkit.inference.differences import score_differences as score_differences
-from fire_toolkit.inference.honest import scores_with_uncertainty as scores_with_uncertainty
-from fire_toolkit.inference.leave_out import contributions as contributions
-from fire_toolkit.inference.leave_out import leave_out as leave_out
-from fire_toolkit.inference.leave_out import score_changes as score_changes
-from fire_toolkit.inference.limits import clopper_pearson as clopper_pearson
-from fire_toolkit.inference.limits import wilson as wilson
-from fire_toolkit.inference.orders import compare_orders as compare_orders

@@ -12,9 +12,9 @@ import pandas as pd
 
 from fire_toolkit.agreement.table import AgreementSummary, agreement_summary
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.inference import compare_orders
 from fire_toolkit.inference.differences import changes_of_scores
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
+from fire_toolkit.inference.orders import compare_orders
 from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.tables import Judgments, Qrels
 from fire_toolkit.tables.columns import PAIR

@@ -11,12 +11,13 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.inference import compare_orders, score_differences, scores_with_uncertainty
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.correction import first_of, join_with_votes, with_corrected_differences
-from fire_toolkit.inference.honest import HonestRows
+from fire_toolkit.inference.differences import score_differences
+from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
+from fire_toolkit.inference.orders import compare_orders
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE

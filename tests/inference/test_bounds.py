@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from fire_toolkit.inference import describe_bounds, score_bounds, why_unbounded
-from fire_toolkit.inference.bounds import EXACT, OUTER
+from fire_toolkit.inference.bounds import EXACT, OUTER, describe_bounds, score_bounds, why_unbounded
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import JudgedRanking, code_qrels, judge_run, list_measures, parse_measure
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_run

@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from fire_toolkit.inference import compare_orders, leave_out
+from fire_toolkit.inference.leave_out import leave_out
+from fire_toolkit.inference.orders import compare_orders
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.reporting.paper import saturation
 from fire_toolkit.results import bold

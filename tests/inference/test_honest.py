@@ -10,8 +10,10 @@ from small_world import World, made, qrels_of, run_in_order
 from examples import seeds, some
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
-from fire_toolkit.inference import compare_orders, score_differences, scores_with_uncertainty
+from fire_toolkit.inference.differences import score_differences
+from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.inference.orders import compare_orders
 from fire_toolkit.reporting.paper import by_length
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_labels, check_qrels, check_queries

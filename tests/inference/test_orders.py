@@ -11,8 +11,7 @@ from small_world import World
 from examples import some
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
-from fire_toolkit.inference import holm, score_differences
-from fire_toolkit.inference.differences import changes_of_scores
+from fire_toolkit.inference.differences import changes_of_scores, holm, score_differences
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.orders import compare_orders, kendall_p, kendall_tau, tau_ap
 from fire_toolkit.matching.ranking import top

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.inference import coverage, score_differences
+from fire_toolkit.inference.bounds import coverage
 from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.matching.ranking import rank_run, ranked_lengths, run_depth, top
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.names import parse_measure

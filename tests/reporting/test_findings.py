@@ -8,7 +8,7 @@ from small_world import World, made
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
-from fire_toolkit.inference import scores_with_uncertainty
+from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.reporting.paper import all_and_new, by_length, by_similarity, describe_data, saturation
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_judgments, check_pool_sources, check_queries
