@@ -106,6 +106,14 @@ def test_a_tsv_is_read_as_pandas_wrote_it(rows: list[tuple[str, str]], quoting: 
     assert read_delimited(Path("table")).to_numpy().tolist() == table.to_numpy().tolist()
 
 
+@pytest.mark.parametrize("mark", [",", '"', "\n", "\r"])
+def test_a_mark_far_down_has_its_rows_quoted_and_none_written_twice(mark: str) -> None:
+    texts = ["x"] * 70_000 + [f"b{mark}c"]
+    rows = delimited_text(pd.DataFrame({"a": pd.array(texts, dtype="str"), "n": 1}))
+    quoted = mark.replace('"', '""')
+    assert rows == "a,n\n" + "x,1\n" * 70_000 + f'"b{quoted}c",1\n'
+
+
 def test_a_table_written_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["a, b", 'say "x"', "", "c\nd", None, "é", "plain"]
     table = pd.DataFrame({"text": pd.Series(texts, dtype="str"), "score": [0.1, 1e-9, np.nan, 2, -3.5, 7, 1]})

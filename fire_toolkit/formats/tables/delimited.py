@@ -297,8 +297,7 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
     written.write(header.encode())
     for start in range(0, len(table), _ROWS_WRITTEN_AT_ONCE):
         rows = table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE]
-        if not quotes_all and (plain := _plain_rows(rows, delimiter, nan)) is not None:
-            written.write(plain)
+        if not quotes_all and _wrote_plain(written, rows, delimiter, nan):
             continue
         columns = [field_texts(values, nan=nan, marked=marked) for _, values in rows.items()]
         if quotes_all:
@@ -307,23 +306,26 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
     return written.getvalue()
 
 
-def _plain_rows(table: pd.DataFrame, delimiter: str, nan: str) -> Any:
-    """Return rows of which no field needs quotes as a buffer; None where one does."""
+def _wrote_plain(written: io.BytesIO, table: pd.DataFrame, delimiter: str, nan: str) -> bool:
+    """Write rows of which no field needs quotes; return whether it did, else nothing is written."""
     from pyarrow import csv
 
+    begin = written.tell()
     columns = [
         pa.array(values.array)
         if pd.api.types.is_integer_dtype(values.dtype)
         else field_texts(values, nan=nan)
         for _, values in table.items()
     ]
-    options = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
-    found = pa.BufferOutputStream()
+    rows = pa.table(columns, names=[str(name) for name in table.columns])
+    style = {"include_header": False, "quoting_style": "none", "batch_size": _ROWS_JOINED_AT_ONCE}
     try:
-        csv.write_csv(pa.table(columns, names=[str(name) for name in table.columns]), found, options)
+        csv.write_csv(rows, written, csv.WriteOptions(delimiter=delimiter, **style))
     except pa.ArrowInvalid:
-        return None
-    return found.getvalue()
+        written.truncate(begin)
+        written.seek(begin)
+        return False
+    return True
 
 
 def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda texts: texts) -> Texts:
