@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice, pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
 from fire_toolkit.arrays import Ints
-from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, STATES
+from fire_toolkit.campaign.ledger import COLUMNS, STATES
 from fire_toolkit.campaign.said import Kept, Version, read_said, version_of, versions_of
 from fire_toolkit.campaign.schema import KEPT, LATE, NAMES, OWN, SHARED
 from fire_toolkit.errors import TableError
@@ -38,55 +38,61 @@ _ROWS_OF_A_STATEMENT = 100
 _ROW = f"({', '.join('?' * (2 + len(OWN) + len(SHARED)))})"
 _MARK = "\x1f"
 _LAST = "select number, sha256 from batches order by number desc limit 1"
+_SEEN_AT_OF_ORIGIN = NAMES["origins"].index("seen_at")
 _NO_SERVERS = ("file:", "page:")
 _PLACES = ("source", "annotation", "seen_at", "pair_id", "answer", "state")
 _SOURCE, _KEY, _SEEN_AT, _PAIR, _ANSWER, _STATE = map(COLUMNS.index, _PLACES)
 _key_of, _state_of = itemgetter(_KEY), itemgetter(_STATE)
 
 
-def add_chunks(database: Database, chunks: Iterable[Sequence[Kept] | Columns], as_new: AsNew) -> Counter[str]:
+def add_rows(database: Database, rows: Iterable[Kept], as_new: AsNew) -> Counter[str]:
     """Add those of the rows that are new, all or none; return how many of each state there were.
 
     Args:
         database: the record.
-        chunks: rows, or columns of first answers; each is looked at after the one before it was inserted.
+        rows: each is looked at after the one before it was inserted.
         as_new: gives the row to add of one that is there in versions, which it may be one of: then None.
     """
-    chunks = iter(chunks)
+    rows = iter(rows)
     counts, seen, numbers = Counter[str](), set[str](), count(1 << 40)
-    chunk = next(chunks, None)
+    chunk = list(islice(rows, AT_ONCE))
     if not chunk:
         return counts
     with database.transaction() as db:
-        was_empty = not db.execute("select 1 from answers limit 1").fetchall()  # all there is was seen here
+        was_empty = db.execute(_LAST).fetchone() is None  # then all that is there was seen here
         shared: Numbers | None = {} if was_empty else None
-        is_indexed_last = was_empty and len(_names_in(chunk)) == AT_ONCE  # sorted once, not row by row
+        is_indexed_last = was_empty and len(chunk) == AT_ONCE  # sorted once, not row by row
         if is_indexed_last:
             drop_indexes(db)
         while chunk:
-            names = _names_in(chunk)
-            distinct = set(names)
-            again = seen & distinct if was_empty else distinct
+            names = Counter(map(_key_of, chunk))
+            known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
+            again = seen.intersection(names) if was_empty else names
             if again and is_indexed_last:
                 make_indexes(db)
                 is_indexed_last = False
-            known = versions_of(database, again) if again else {}
-            if len(distinct) < len(names):
-                known = {name: [] for name, n in Counter(names).items() if n > 1} | known
-            seen |= distinct if was_empty else set()
-            if isinstance(chunk, Mapping) and not known:
-                counts[ANSWERED] += len(names)
-                keep_columns(db, chunk, shared)
-            else:
-                new = _new(rows_of(chunk) if isinstance(chunk, Mapping) else chunk, known, as_new, numbers)
-                counts.update(map(_state_of, new))
-                if unknown := sorted(counts.keys() - set(STATES)):
-                    raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
-                keep_rows(db, new, shared)
-            chunk = next(chunks, None)
+            known |= versions_of(database, again) if again else {}
+            seen.update(names if was_empty else ())
+            new = _new(chunk, known, as_new, numbers)
+            counts.update(map(_state_of, new))
+            if unknown := sorted(counts.keys() - set(STATES)):
+                raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
+            keep_rows(db, new, shared)
+            chunk = list(islice(rows, AT_ONCE))
         if is_indexed_last:
             make_indexes(db)
     return counts
+
+
+def add_first(database: Database, columns: Columns) -> None:
+    """Add answers of which none is there, all or none."""
+    with database.transaction() as db:
+        is_indexed_last = db.execute(_LAST).fetchone() is None and len(columns["annotation"]) >= AT_ONCE
+        if is_indexed_last:
+            drop_indexes(db)
+        keep_columns(db, columns)
+        if is_indexed_last:
+            make_indexes(db)
 
 
 def _new(
@@ -107,17 +113,6 @@ def _new(
     return new
 
 
-def _names_in(chunk: Sequence[Kept] | Columns) -> Sequence[str]:
-    """Return the names of the answers in a chunk."""
-    return chunk["annotation"] if isinstance(chunk, Mapping) else list(map(_key_of, chunk))
-
-
-def chunks_of(rows: Iterable[Kept]) -> Iterator[Sequence[Kept]]:
-    """Return rows as chunks."""
-    rows = iter(rows)
-    return iter(lambda: list(islice(rows, AT_ONCE)), [])
-
-
 def keep_rows(db: sqlite3.Connection, rows: Sequence[Kept], known: Numbers | None = None) -> None:
     """Add rows as `keep_columns` does, with what each says, which is read where a row has it not."""
     if not rows:
@@ -134,42 +129,41 @@ def columns_of(rows: Sequence[Kept]) -> Columns:
     return {name: column if name in OWN else coded(column) for name, column in columns}
 
 
-def part_of(columns: Columns, start: int, stop: int) -> Columns:
-    """Return some rows of columns."""
-    part = slice(start, stop)
-    return {
-        name: column.of_rows(part) if isinstance(column, Coded) else column[part]
-        for name, column in columns.items()
-    }
-
-
 def rows_of(columns: Columns) -> list[Kept]:
     """Return columns as rows."""
-    each = (columns[name] for name in KEPT)
-    lists = (column.rows().tolist() if isinstance(column, Coded) else column for column in each)
-    return list(zip(*lists, strict=True))
+    return list(zip(*(_listed(columns[name]) for name in KEPT), strict=True))
+
+
+def _listed(column: Sequence[Any] | Coded) -> Sequence[Any]:
+    return column.rows().tolist() if isinstance(column, Coded) else column
 
 
 def keep_columns(db: sqlite3.Connection, columns: Columns, known: Numbers | None = None) -> None:
-    """Add rows behind all that are there.
+    """Add rows behind all that are there, in batches.
 
     known: all that rows share so far, where that is known; what is new is added to it.
     """
     last, before = db.execute(_LAST).fetchone() or (0, b"")
     own, shared = _apart(columns)
-    hashes = _hashes(own, shared)
-    numbers = range(last + 1, last + 1 + len(hashes))
-    places = []
-    for table, (codes, values, texts) in zip(SHARED, shared, strict=True):
-        places.append(np.array(_numbers(db, table, values, texts, known), dtype=np.int64)[codes].tolist())
+    texts = _texts(own, shared)
+    places = [
+        np.array(_numbers(db, table, each, known), dtype=np.int64)[each.codes].tolist()
+        for table, each in zip(SHARED, shared, strict=True)
+    ]
+    values = {name: _listed(column) for name, column in own.items()}
     for name in ("created_at", "changed_at"):  # mostly that of the version, and not written again
-        both = zip(own[name], own["updated_at"], strict=True)
-        own[name] = [None if moment == updated_at else moment for moment, updated_at in both]
-    _insert(db, [numbers, *own.values(), *places, hashes])
-    origins = (dict(zip(NAMES["origins"], value, strict=True)) for value in shared[0].values)
-    seen = _seen((origin["seen_at"], origin["source"]) for origin in origins)
-    batch = [numbers[-1], *seen, batch_sha256(before, hashes)]
-    db.execute("insert into batches values (?, ?, ?, ?)", batch)
+        both = zip(values[name], values["updated_at"], strict=True)
+        values[name] = [None if moment == updated_at else moment for moment, updated_at in both]
+    for start in range(0, len(values["annotation"]), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        hashes = _hashes(texts, part)
+        numbers = range(last + 1, last + 1 + len(hashes))
+        rows = (each[part] for each in (*values.values(), *places))
+        _insert(db, [numbers, *rows, hashes])
+        origins = [shared[0].distinct[code] for code in np.unique(shared[0].codes[part]).tolist()]
+        seen = _seen((row[_SEEN_AT_OF_ORIGIN], row[0]) for row in origins)
+        last, before = numbers[-1], batch_sha256(before, hashes)
+        db.execute("insert into batches values (?, ?, ?, ?)", [last, *seen, before])
 
 
 def _insert(db: sqlite3.Connection, columns: Sequence[Sequence[Any]]) -> None:
@@ -192,41 +186,48 @@ def make_indexes(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
-class _Shared(NamedTuple):
-    """What rows have of a table that they share: the place of each, and the values as values and as texts."""
-
-    codes: Ints
-    values: Sequence[Kept]
-    texts: Sequence[str]
-
-
-def _apart(columns: Columns) -> tuple[dict[str, Sequence[Any]], list[_Shared]]:
+def _apart(columns: Columns) -> tuple[dict[str, Any], list[Coded]]:
     """Return what rows have of their own as columns, then what they share, for each table."""
     answer, is_elsewhere = columns["answer"], columns["is_elsewhere"]
-    n_rows = len(columns["annotation"])
-    columns = {**columns, "answer": same(None, n_rows)}
+    nothing = same(None, len(is_elsewhere.codes))
     own = {name: columns[name] for name in OWN}
     if not any(is_elsewhere.distinct):
-        own["answer"] = answer
+        columns = {**columns, "answer": nothing}
     elif all(is_elsewhere.distinct):
-        own["answer"] = [None] * n_rows
-        columns["answer"] = answer if isinstance(answer, Coded) else coded(answer)
+        own["answer"] = nothing
+        columns = {**columns, "answer": answer if isinstance(answer, Coded) else coded(answer)}
     else:
         answers = list(zip(answer, is_elsewhere.rows(), strict=True))
         own["answer"] = [None if is_shared else text for text, is_shared in answers]
-        columns["answer"] = coded(text if is_shared else None for text, is_shared in answers)
-    shared = []
-    for names in NAMES.values():
-        codes, values = joined(lambda *value: value, *(columns[name] for name in names))
-        shared.append(_Shared(codes, values, [_MARK.join(map(str, value)) for value in values]))
-    return own, shared
+        columns = {**columns, "answer": coded(text if is_shared else None for text, is_shared in answers)}
+    shared = (joined(lambda *value: value, *(columns[name] for name in names)) for names in NAMES.values())
+    return own, list(shared)
 
 
-def _hashes(own: Mapping[str, Sequence[Any]], shared: Sequence[_Shared]) -> list[bytes]:
-    """Return the hash of each row: of the texts of all its values, one behind the other."""
-    parts = [_bytes_of(list(map(str, values))) for values in own.values()]
-    parts += [_bytes_of(each.texts).take(pa.array(each.codes)) for each in shared]
-    whole = compute.binary_join_element_wise(*parts, pa.scalar(_MARK.encode(), pa.large_binary()))
+_Texts = tuple[Any, Ints | None]  # what a column's rows are hashed as; with codes: each value once
+
+
+def _texts(own: Mapping[str, Any], shared: Sequence[Coded]) -> list[_Texts]:
+    """Return the texts that rows are hashed as, column by column."""
+    found: list[_Texts] = []
+    for column in own.values():
+        is_coded = isinstance(column, Coded)
+        texts = list(map(str, column.distinct if is_coded else column))
+        found.append((_bytes_of(texts), column.codes if is_coded else None))
+    return found + [(_bytes_of(list(_joined_texts(each))), each.codes) for each in shared]
+
+
+def _joined_texts(column: Coded) -> Iterable[str]:
+    """Return the text of each value of a table of what rows share."""
+    return (_MARK.join(map(str, value)) for value in column.distinct)
+
+
+def _hashes(columns: Sequence[_Texts], part: slice) -> list[bytes]:
+    """Return the hash of each of some rows: of the texts of all its values, one behind the other."""
+    texts = (
+        values[part] if codes is None else values.take(pa.array(codes[part])) for values, codes in columns
+    )
+    whole = compute.binary_join_element_wise(*texts, pa.scalar(_MARK.encode(), pa.large_binary()))
     _, offsets, content = whole.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[: len(whole) + 1].tolist()
     content = memoryview(content)
@@ -243,18 +244,13 @@ def _bytes_of(texts: Sequence[str]) -> Any:
 
 def hashes_of(kept: Sequence[Kept]) -> list[bytes]:
     """Return the hash of each row of a record."""
-    return _hashes(*_apart(columns_of(kept)))
+    return _hashes(_texts(*_apart(columns_of(kept))), slice(None))
 
 
-def _numbers(
-    db: sqlite3.Connection,
-    table: str,
-    values: Sequence[Kept],
-    texts: Sequence[str],
-    whole: Numbers | None,
-) -> list[int]:
+def _numbers(db: sqlite3.Connection, table: str, column: Coded, whole: Numbers | None) -> list[int]:
     """Return the number of each value in a table of what rows share; new ones are added to it."""
-    crcs = [zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in texts]
+    values = column.distinct
+    crcs = [zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in _joined_texts(column)]
     if whole is None:
         there = db.execute(
             f"select {', '.join(NAMES[table])}, number from json_each(?) as wanted cross join {table} "

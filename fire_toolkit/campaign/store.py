@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 from fire_toolkit.campaign.counting import check_counted, count_answers
-from fire_toolkit.campaign.kept import AT_ONCE, AsNew, Columns, add_chunks, check_rows, chunks_of, part_of
+from fire_toolkit.campaign.kept import AsNew, Columns, add_first, add_rows, check_rows, rows_of
 from fire_toolkit.campaign.ledger import (
     ANSWERED,
     COLUMNS,
@@ -263,12 +263,16 @@ class Store:
 
     def add_read(self, rows: Iterable[Kept]) -> None:
         """Add answers as `add_answers` does, with what they say where that was read."""
-        self._add(chunks_of(rows), self._as_version)
+        self._add(rows, self._as_version)
 
     def add_columns(self, columns: Columns) -> None:
-        """Add first answers as `add_read` does, as columns with what they say."""
-        starts = range(0, len(columns["annotation"]), AT_ONCE)
-        self._add((part_of(columns, start, start + AT_ONCE) for start in starts), self._as_version)
+        """Add answers as `add_read` does, none of them edited: columns with what they say."""
+        names = columns["annotation"]
+        if len(set(names)) < len(names) or (self.has_answers() and self.versions(names)):
+            self.add_read(rows_of(columns))
+        elif len(names):
+            add_first(self.database, columns)
+            self.counts[ANSWERED] += len(names)
 
     def add_deleted(self, rows: Iterable[Row], seen_at: str) -> None:
         """Add of each answer that this version is not on its server any more."""
@@ -284,10 +288,10 @@ class Store:
 
     def add_kept(self, rows: Iterable[Kept]) -> None:
         """Add rows of a record as they are, as `add_rows` does."""
-        self._add(chunks_of(rows), self._as_row)
+        self._add(rows, self._as_row)
 
-    def _add(self, chunks: Iterable[Sequence[Kept] | Columns], as_new: AsNew) -> None:
-        counts = add_chunks(self.database, chunks, as_new)
+    def _add(self, rows: Iterable[Kept], as_new: AsNew) -> None:
+        counts = add_rows(self.database, rows, as_new)
         self.counts = {state: n + counts[state] for state, n in self.counts.items()}
 
     def _as_version(self, row: Kept, versions: Sequence[Version]) -> Kept | None:

@@ -131,7 +131,7 @@ def _columns(
         rounds = pair.named(lambda each: asked_in.get(each, 1))
     said = joined(lambda *parts: parts, *(answers[name] for name in ("values", "why", "comment")))
     meant = zip(*_said(labels, file.tool, said.distinct), strict=True)
-    moments = time.named(lambda each: each or seen_at).rows().tolist()
+    moments = time.named(lambda each: each or seen_at)
     alike = dict.fromkeys(KEPT, "") | {"page": None, "page_s": None, "is_elsewhere": 1}
     alike |= {"source": f"file:{source}", "state": ANSWERED, "seen_at": seen_at}
     return {name: same(value, n_rows) for name, value in alike.items()} | {
@@ -140,10 +140,9 @@ def _columns(
         "annotation": _keys(who, pair, answers["key"]),
         "pair_id": pair,
         "annotator_id": who,
-        "task": [""] * n_rows,
         "id": number,
-        "created_at": answers["created_at"].rows().tolist(),
-        "duration_s": answers["seconds"].rows().tolist(),
+        "created_at": answers["created_at"],
+        "duration_s": answers["seconds"],
         "round_said": rounds,
         "updated_at": moments,
         "changed_at": moments,
