@@ -80,8 +80,8 @@ def test_a_list_that_ends_in_the_tie_of_the_last_doc_kept_is_told() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"ids": np.where(IDS == 5, 6, IDS)}, "row 1, column 0: place 6, but 6 doc ids; expected places"),
-        ({"ids": np.where(IDS == 5, -2, IDS)}, "row 1, column 0: place -2"),
+        ({"ids": np.where(IDS == 5, 6, IDS)}, "place 6, but 6 doc ids; expected places from 0 to 5"),
+        ({"ids": np.where(IDS == 5, -2, IDS)}, "place -2, but 6 doc ids"),
         (
             {"ids": np.where(IDS == 5, 3, IDS)},
             "query_id, doc_id given twice (1 rows; I q1 d)",
@@ -94,7 +94,7 @@ def test_a_list_that_ends_in_the_tie_of_the_last_doc_kept_is_told() -> None:
         ({"scores": SCORES[:, :3]}, "ids of shape (2, 4) and scores of shape (2, 3), expected one shape"),
         ({"ids": IDS + 0.5}, "holds float64, expected places of docs, whole numbers"),
         ({"ids": IDS[:0], "scores": SCORES[:0]}, "ids of shape (0, 4) and scores of shape (0, 4), expected"),
-        ({"query_ids": ["q0"]}, "2 rows, but 1 query ids"),
+        ({"query_ids": ["q0"]}, "2 lists, but 1 query ids"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

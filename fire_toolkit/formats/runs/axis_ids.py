@@ -203,7 +203,9 @@ def axes_of(
     return axes[0], axes[1]
 
 
-def with_ids(listed: Listed, path: Path, given: Sequence[Ids]) -> Listed:
+def with_ids(
+    listed: Listed, path: Path, given: Sequence[Ids], own: Sequence[Sequence[str] | None] = (None, None)
+) -> Listed:
     """Return lists with ids in the place of places.
 
     Args:
@@ -211,6 +213,7 @@ def with_ids(listed: Listed, path: Path, given: Sequence[Ids]) -> Listed:
         path: the file.
         given: the ids of queries, then of docs. In lists that have ids, these must be places in a file of
             ids that the user gave.
+        own: the ids of queries and docs in a file of places, None if it has none.
 
     Raises:
         FormatError: the file has places, and not one list for each query, or a place beyond the docs.
@@ -221,15 +224,17 @@ def with_ids(listed: Listed, path: Path, given: Sequence[Ids]) -> Listed:
             if isinstance(file, IdFile) and file.is_asked:
                 listed = _in_places_of(listed, path, column, file)
         return listed
-    axes = queries, docs = axes_of(path, (None, None), given)
-    n_lists, highest = (int(listed.scored[name].max()) + (name == "query_id") for name in PAIR)
+    axes = queries, docs = axes_of(path, own, given)
+    row, place = (listed.scored[name].to_numpy() for name in PAIR)
+    n_lists = max(listed.n_lists, int(row.max(initial=-1)) + 1)
     if n_lists != len(queries):
         raise FormatError(
             f"{path}: {n_lists} lists, but {len(queries)} query ids; expected a list for each query"
         )
-    if highest >= len(docs):
+    if len(outside := place[(place < 0) | (place >= len(docs))]):
         raise FormatError(
-            f"{path}: place {highest}, but {len(docs)} doc ids; expected places from 0 to {len(docs) - 1}"
+            f"{path}: place {outside[0]}, but {len(docs)} doc ids; expected places from 0 to "
+            f"{len(docs) - 1}; ids that are no places must be text"
         )
     ids = {name: coded(listed.scored[name].to_numpy(), own) for name, own in zip(PAIR, axes, strict=True)}
     return replace(listed, scored=listed.scored.assign(**ids), has_places=False)

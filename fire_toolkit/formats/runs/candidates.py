@@ -7,8 +7,6 @@ hnswlib return them; or Parquet with two columns of lists. They become ranked li
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,67 +17,83 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Array, Stored, as_floats
 from fire_toolkit.formats.columns import find_name, pair_column
 from fire_toolkit.formats.ids import id_texts
-from fire_toolkit.formats.runs.listed import Listed, coded
+from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.named_arrays import Arrays, described
 from fire_toolkit.formats.runs.parquet_files import is_list, whole_table
 from fire_toolkit.formats.runs.reader import recognise
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
 
 SIMILARITY, DISTANCE = KINDS = ("similarity", "distance")
 PADDING = -1
 PLACES = ("ids", "indices", "i", "labels", "neighbors", "keys", "places", "doc_ids", "doc_id")
 VALUES = ("scores", "distances", "d", "similarities", "sims", "score", "distance")
+Ids = list[str] | None  # of an axis, if the file has them
 _EXPECTED = (
     "what a vector search returns: ids (queries × K, whole numbers, -1 for padding) and scores (the same "
     "shape), as an .npz with both, or Parquet with two columns of lists"
 )
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """The docs that a search found, by their lists.
-
-    shape: the number of lists, and of docs in the longest. row, column: where each doc stands; place: of the
-    doc; value: its score or distance. query_ids: of the lists, None if the file has none. doc_ids: what the
-    places are places of, None if the file has none.
-    """
-
-    where: str
-    shape: tuple[int, ...]
-    row: Ints
-    column: Ints
-    place: Ints
-    value: Array
-    query_ids: list[str] | None = None
-    doc_ids: list[str] | None = None
-
-
-def candidate_lists(
-    found: Candidates, axes: Sequence[Sequence[str]], *, kind: str, depth: int
-) -> tuple[Listed, dict[str, int]]:
-    """Return candidates as ranked lists with notes on them, and counts for the manifest.
+def read_candidates(path: Path, kind: str) -> tuple[Listed, tuple[Ids, Ids], int]:
+    """Return the candidates in a file as lists of places, the ids of queries and docs in it, and K.
 
     Args:
-        found: the candidates; their rows are the queries.
-        axes: the ids of the rows, and of the docs at the places.
+        path: the file.
         kind: `similarity` (the higher the better) or `distance` (the lower the better; a doc's score is then
             minus its distance).
-        depth: how many docs of a query are kept; a list that ends in a tie with the last of them is noted.
 
     Raises:
-        FormatError: not a row for each query, a place beyond the docs or below -1, padding before a doc, or a
-            list that is not in the order of its scores.
+        FormatError: there are not two arrays of one shape, one of whole numbers; the file is damaged; padding
+            stands before a doc, or a list is not in the order of its scores.
     """
-    (queries, docs), (n_lists, length) = axes, found.shape
-    if n_lists != len(queries):
+    reader = recognise(path)
+    if reader.name == "parquet":
+        place, value, lengths, own = _from_parquet(path)
+    elif reader.read_arrays is None:
+        raise FormatError(f"{path}: {reader.what}, expected {_EXPECTED}")
+    else:
+        arrays = reader.read_arrays(path)
+        places, values = _chosen(arrays, path)
+        ids, numbers = _whole(places.matrix(), places.where), as_floats(values.matrix(), values.where)
+        ids[(ids == 0) & np.isnan(numbers)] = PADDING  # as usearch pads
+        place, value, own = ids.ravel(), numbers.ravel(), (arrays.query_ids, arrays.doc_ids)
+        lengths = np.full(len(ids), ids.shape[1])
+    row, column = np.repeat(np.arange(len(lengths)), lengths), rows_of_lists(0, lengths)
+    is_real = place != PADDING
+    row, column, place, value = (each[is_real] for each in (row, column, place, value))
+    score = -value if kind == DISTANCE else value
+    rise, expected = np.zeros(len(row)), rows_of_lists(0, np.bincount(row, minlength=len(lengths)))
+    rise[:-1] = np.where(row[1:] == row[:-1], np.diff(score), 0.0)
+    if len(gap := np.flatnonzero(column != expected)):
+        at = f"row {row[gap[0]]}, column {expected[gap[0]]}"
+        raise FormatError(f"{path}: {at}: -1 before a doc, expected padding at the end of a list")
+    if len(worse := np.flatnonzero(rise > 0)):
+        at, first = f"row {row[worse[0]]}, column {column[worse[0]]}", value[worse[0]]
+        other, most = KINDS[1 - KINDS.index(kind)], "at least" if kind == DISTANCE else "at most"
+        advice = "" if (rise < 0).any() else f"; every list is in the other order: give --scores {other}"
         raise FormatError(
-            f"{found.where}: {n_lists:,} rows, but {len(queries):,} query ids; expected a row each"
+            f"{path}: {at}: {first} is followed by {value[worse[0] + 1]}, expected each {kind} to be {most} "
+            f"the one before it{advice}"
         )
-    score = -found.value if kind == DISTANCE else found.value
-    lengths = np.bincount(found.row, minlength=n_lists)
-    _check(found, score, lengths, kind, len(docs))
-    n_padding, n_short = n_lists * length - len(found.row), int((lengths < depth).sum())
-    full = starts_of_lists(lengths)[:-1][(lengths == length) & (depth < length < len(docs))]
+    scored = pd.DataFrame({"query_id": row, "doc_id": place, "score": score})
+    return Listed(scored, has_places=True, n_lists=len(lengths)), own, int(lengths.max())
+
+
+def gaps_of(listed: Listed, length: int, depth: int) -> tuple[list[str], dict[str, int]]:
+    """Return notes on lists that are short or end in a tie, and counts of them for the manifest.
+
+    Args:
+        listed: candidates with their ids; the categories of docs are all that were searched.
+        length: how many docs the longest list may have.
+        depth: how many docs of a query are kept; a list that ends in a tie with the last of them is noted.
+    """
+    queries, docs = (listed.scored[name].array for name in PAIR)
+    score, n_lists = listed.scored["score"].to_numpy(), len(queries.categories)
+    lengths = np.bincount(queries.codes, minlength=n_lists)
+    n_padding, n_short = n_lists * length - len(score), int((lengths < depth).sum())
+    is_full = (lengths == length) & (depth < length < len(docs.categories))
+    full = starts_of_lists(lengths)[:-1][is_full]
     n_open = int((score[full + depth - 1] == score[full + length - 1]).sum()) if len(full) else 0
     notes = []
     if n_padding:
@@ -90,56 +104,7 @@ def candidate_lists(
             f"{n_of(n_open, 'list')} {'ends' if n_open == 1 else 'end'} in a tie with the last doc kept; "
             "which docs of that score lie beyond is not known: ask the index for more docs than --depth"
         )
-    counts = {"cells_of_padding": n_padding, "short_lists": n_short, "open_ties": n_open}
-    ids = {"query_id": coded(found.row, queries), "doc_id": coded(found.place, docs)}
-    return Listed(pd.DataFrame({**ids, "score": score}), notes=tuple(notes)), counts
-
-
-def _check(found: Candidates, score: Array, lengths: Ints, kind: str, n_docs: int) -> None:
-    """Refuse lists that no search gives, by the first cell of the first kind of fault."""
-    row, column, place = found.row, found.column, found.place
-    expected, rise = rows_of_lists(0, lengths), np.zeros(len(row))
-    rise[:-1] = np.where(row[1:] == row[:-1], np.diff(score), 0.0)
-    other, most = KINDS[1 - KINDS.index(kind)], "at least" if kind == DISTANCE else "at most"
-    advice = "" if (rise < 0).any() else f"; every list is in the other order: give --scores {other}"
-    for is_wrong, at_column, words in (
-        (
-            (place < 0) | (place >= n_docs),
-            column,
-            f"place {{place}}, but {n_docs:,} doc ids; expected places from 0 to {n_docs - 1}, or -1 for "
-            "padding; ids that are not places go into Parquet as text",
-        ),
-        (column != expected, expected, "-1 before a doc, expected padding at the end of a list"),
-        (
-            rise > 0,
-            column,
-            f"{{value}} is followed by {{next}}, expected each {kind} to be {most} the one before it{advice}",
-        ),
-    ):
-        if is_wrong.any():
-            at = int(np.argmax(is_wrong))
-            told = words.format(place=place[at], value=found.value[at], next=found.value[(at + 1) % len(row)])
-            raise FormatError(f"{found.where}: row {row[at]}, column {at_column[at]}: {told}")
-
-
-def read_candidates(path: Path) -> Candidates:
-    """Return the candidates in a file.
-
-    Raises:
-        FormatError: there are not two arrays of one shape, one of whole numbers; or the file is damaged.
-    """
-    reader = recognise(path)
-    if reader.name == "parquet":
-        return _from_parquet(path)
-    if reader.read_arrays is None:
-        raise FormatError(f"{path}: {reader.what}, expected {_EXPECTED}")
-    found = reader.read_arrays(path)
-    places, values = _chosen(found, path)
-    ids, numbers = _whole(places.matrix(), places.where), as_floats(values.matrix(), values.where)
-    ids[(ids == 0) & np.isnan(numbers)] = PADDING  # as usearch pads
-    row, column = np.nonzero(ids != PADDING)
-    shape, cells = ids.shape, (row, column, ids[row, column], numbers[row, column])
-    return Candidates(str(path), shape, *cells, found.query_ids, found.doc_ids)
+    return notes, {"cells_of_padding": n_padding, "short_lists": n_short, "open_ties": n_open}
 
 
 def _chosen(found: Arrays, path: Path) -> tuple[Stored, Stored]:
@@ -173,8 +138,8 @@ def _whole(values: Array, where: str) -> Ints:
     return np.where(values == limit, PADDING, values.astype(np.int64))
 
 
-def _from_parquet(path: Path) -> Candidates:
-    """Return Parquet with two lists for each query, ids (text, or places) and scores."""
+def _from_parquet(path: Path) -> tuple[Array, Array, Ints, tuple[Ids, Ids]]:
+    """Return places and values of all lists, their lengths, and the ids of queries and of docs as text."""
     import pyarrow as pa
 
     table = whole_table(path)
@@ -200,10 +165,7 @@ def _from_parquet(path: Path) -> Candidates:
         raise FormatError(f"{where}: {problem}, expected places of docs, -1 for padding, or ids as text")
     if not (pa.types.is_floating(numbers.type) or pa.types.is_integer(numbers.type)):
         raise FormatError(f"{path}: {values_name} holds {numbers.type}, expected numbers")
-    place, value = _whole(ids.to_numpy(zero_copy_only=False), where), numbers.to_numpy(zero_copy_only=False)
-    row, column = np.repeat(np.arange(len(lengths)), lengths), rows_of_lists(0, lengths.astype(np.int64))
-    row, column, place, value = (each[place != PADDING] for each in (row, column, place, value * 1.0))
     query = pair_column(table.column_names, "query_id")
     queries = None if query is None else id_texts(table[query].to_pylist(), f"{path}: column {query}")
-    shape = len(lengths), int(lengths.max())
-    return Candidates(str(path), shape, row, column, place, value, queries, docs)
+    place, value = _whole(ids.to_numpy(zero_copy_only=False), where), numbers.to_numpy(zero_copy_only=False)
+    return place, value * 1.0, lengths.astype(np.int64), (queries, docs)

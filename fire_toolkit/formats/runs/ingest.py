@@ -15,7 +15,7 @@ from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array, Stored, blocks_of
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.axis_ids import Ids, axes_of, with_ids
-from fire_toolkit.formats.runs.candidates import candidate_lists, read_candidates
+from fire_toolkit.formats.runs.candidates import gaps_of, read_candidates
 from fire_toolkit.formats.runs.embeddings import COSINE, products
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrices import readings_of
@@ -158,12 +158,12 @@ def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingest
     about = {"reader": reader.name, "format": reader.what, "evidence": reader.evidence}
     found: Any = None
     if request.candidates is not None:
-        candidates = read_candidates(path)
-        length = candidates.shape[1]
+        listed, own, length = read_candidates(path, request.candidates)
         request = replace(request, depth=min(request.depth, length))
-        axes = axes_of(path, (candidates.query_ids, candidates.doc_ids), given)
-        listed, counts = candidate_lists(candidates, axes, kind=request.candidates or "", depth=request.depth)
-        reading = _of_lists(listed, path, request, n_docs=len(axes[1]))
+        listed = with_ids(listed, path, given, own)
+        notes, counts = gaps_of(listed, length, request.depth)
+        n_docs = len(listed.scored["doc_id"].cat.categories)
+        reading = _of_lists(replace(listed, notes=tuple(notes)), path, request, n_docs=n_docs)
         reading.about |= {"scores": request.candidates, "candidates": length, **counts}
     elif other is not None:
         reading = _of_vectors([read_vectors(path), read_vectors(other)], path, request, (path, other))

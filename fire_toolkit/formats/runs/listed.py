@@ -25,6 +25,7 @@ class Listed:
     scored: columns query_id, doc_id, score (or, when `has_ranks`, also rank, which then holds).
     run_id: the run's id, if the file names one. notes: what a user must know (scores made from ranks).
     has_places: the ids are places from 0 in lists of ids that another file has, as whole numbers.
+    n_lists: how many lists of places there are, if the last of them may be empty.
     """
 
     scored: pd.DataFrame
@@ -32,6 +33,7 @@ class Listed:
     notes: tuple[str, ...] = ()
     has_ranks: bool = False
     has_places: bool = False
+    n_lists: int = 0
 
 
 def from_columns(
