@@ -12,7 +12,6 @@ from brought import put, refused
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.tables import check_qrels
 
 pytestmark = pytest.mark.usefixtures("here")
 DOCS = [*"abcdef"]
@@ -60,12 +59,6 @@ def test_arrays_that_both_hold_whole_numbers_are_told_apart_by_their_names() -> 
         assert lists_of(ingest(file, asked("distance")))["q0"] == FOUND["q0"]
     file, said = put("h.npz", {"a": IDS, "b": hamming}), "expected what a vector search returns"
     refused(said, ingest, file, asked("distance"), by=FireError)
-
-
-def test_positives_below_the_depth_are_kept_with_their_ranks() -> None:
-    qrels = check_qrels(pd.DataFrame({"query_id": ["q0", "q1"], "doc_id": ["a", "b"], "relevance": 1}))
-    rows = read(depth=1, qrels=qrels).run[["query_id", "doc_id", "rank"]]
-    assert rows.to_numpy().tolist() == [["q0", "c", 1], ["q0", "a", 4], ["q1", "f", 1]]
 
 
 def test_a_list_that_ends_in_the_tie_of_the_last_doc_kept_is_told() -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from brought import put, refused
 
-from fire_toolkit.errors import FormatError, TableError, UsageError
+from fire_toolkit.errors import FileNote, FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays import matrix
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.native import run_bytes
@@ -112,9 +112,21 @@ def test_what_is_no_score_is_refused_or_left_out(value: float, said: str, allowa
 
 
 @pytest.mark.parametrize("scores", [[0.5, np.nan], ["0.5", None], ["0.5", "NaN"]])
-def test_parquet_whose_scores_are_nan_is_told_as_any_other_file(scores: list[Any]) -> None:
-    path = put("m.parquet", pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": scores}))
-    refused("1 score is NaN (the first at query q, doc b", ingest, path, Request(), by=TableError)
+def test_records_whose_scores_are_nan_are_told_as_any_other_file(scores: list[Any]) -> None:
+    table = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": scores})
+    for path in (put("m.parquet", table), put("m.json", table.to_dict("records"))):
+        refused("1 score is NaN (the first at query q, doc b", ingest, path, Request(), by=TableError)
+
+
+def test_of_records_of_several_runs_one_is_chosen_and_ids_with_blanks_are_all_encoded() -> None:
+    pairs = [(7, "a b", "0.5", "m"), ("q%", "c", 1, "m"), (7, "c", 1, "n")]
+    records = [dict(zip(("qid", "doc", "score", "run"), pair, strict=True)) for pair in pairs]
+    path = put("m.json", records)
+    refused("2 runs in one file; choose one with --key: m, n", ingest, path, Request())
+    with pytest.warns(FileNote, match="all ids are percent-encoded"):
+        run = ingest(path, Request(key="m")).run
+    found = run[["query_id", "doc_id", "score"]].astype(str).to_numpy().tolist()
+    assert found == [["7", "a%20b", "0.5"], ["q%25", "c", "1.0"]]
 
 
 FLOOD = np.full((2, 20), -100.0)

@@ -267,9 +267,3 @@ def test_rows_of_padding_are_left_out_by_content_or_by_mask() -> None:
     refused("3 rows or more with scores, expected 2", rank, filled, n_queries=2)
     mask = np.array([True, False, False])
     refused("the mask keeps 1 of 3 rows, expected 2 queries", rank, filled, n_queries=2, mask=mask)
-
-
-def test_three_axes_are_rows_of_the_last() -> None:
-    ranked = rank([[[1, 2, 3], [3, 2, 1]], [[1, 3, 2], [-np.inf] * 3]], n_queries=3, depth=1)
-    assert ranked.doc.tolist() == [2, 0, 1]
-    assert ranked.anomalies.padding == 1

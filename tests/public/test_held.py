@@ -73,7 +73,10 @@ def test_all_forms_give_the_qrels_of_the_file() -> None:
         pd.DataFrame(pairs, columns=names)
         for names in (["qid", "docno", "label"], ["query_id", "doc_id", "relevance"])
     )
-    for form in (GRADES, *frames, Held(GRADES), expected):
+    floats = {
+        query: {doc: np.float32(grade) for doc, grade in docs.items()} for query, docs in GRADES.items()
+    }
+    for form in (GRADES, *frames, Held(GRADES), floats, expected):
         pdt.assert_frame_equal(expected, fire.qrels(form))
     assert fire.to_dict(fire.qrels({"q": ["a", "b"]})) == {"q": {"a": 1, "b": 1}}
 

@@ -126,9 +126,8 @@ def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
     for query, docs in zip(queries, by_query.values(), strict=True):
         at = f"{where}: query {query!r}"
         for doc, grade in docs.items() if isinstance(docs, dict) else ((doc, 1) for doc in docs):
-            is_whole = isinstance(grade, int | np.integer) or (
-                isinstance(grade, float) and grade.is_integer()
-            )
+            is_whole = isinstance(grade, int | np.integer)
+            is_whole = is_whole or (isinstance(grade, float | np.floating) and grade.is_integer())
             if isinstance(grade, bool) or not is_whole or abs(grade) >= _MOST:
                 raise FormatError(f"{at}: score {str(grade)[:60]}, expected a whole number below 10^15")
             pairs.append((query, id_text(doc, at), int(grade)))

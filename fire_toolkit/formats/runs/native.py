@@ -136,15 +136,13 @@ class NativeRunFile(ListedRun, Shown):
         Raises:
             FormatError: damaged: a page's checksum; ids, ranks or scores that no run has.
         """
-        if self.own_items is None:
-            yield from self._blocks()
-            return
         left_out = LeftOut()
         for block in self._blocks():
-            block, more = leave_out_own(block, self.own_items)
-            left_out += more
+            if self.own_items is not None:
+                block, more = leave_out_own(block, self.own_items)
+                left_out += more
             yield block
-        if self.tell is not None:
+        if self.tell is not None and self.own_items is not None:
             self.tell(left_out)
 
     def top(self, depth: int | None) -> Run:
@@ -221,15 +219,6 @@ def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
     if about.get("version") != _VERSION:
         raise FormatError(f"{path}: run file of version {about.get('version')}, expected {_VERSION}")
     return NativeRunFile(path, run_id or about["run_id"])
-
-
-def read_native_run(path: Path, key: str | None = None) -> Listed:
-    """Return the run in the toolkit's own file, with its ranks, checked to the end; no key is used.
-
-    Raises:
-        FormatError: as for `open_native_run` and `NativeRunFile.blocks`.
-    """
-    return open_native_run(path).lists()
 
 
 def _block(batch: Any, before: str) -> RunBlock:
