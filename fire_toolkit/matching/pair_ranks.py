@@ -137,7 +137,7 @@ class ListedRun:
         doc_of = np.empty(0, dtype=np.int64)
         for block in self.blocks():
             if block.doc.size and not any(found.first_pair):
-                found.first_pair = block.queries[int(block.query[0])], block.docs[block.doc[0]]
+                found.first_pair = block.queries[int(np.argmax(block.lengths > 0))], block.docs[block.doc[0]]
             if doc_order is not None:
                 at_index = places_in_order(block.docs, doc_order, run_id=self.run_id)[block.doc]
                 block = replace(block, doc=block.doc[np.lexsort((at_index, -block.score, block.query))])

@@ -82,11 +82,13 @@ def ranked_lengths(rank: npt.NDArray[Any], start: Ints, stop: Ints) -> Ints:
         >>> ranked_lengths(np.array([1, 2, 3, 7, 1, 2]), np.array([0, 4]), np.array([4, 6]))
         array([3, 2])
     """
-    lengths = stop - start
-    row = rows_of_lists(start, lengths)
-    is_in_place = rank[row] == row - np.repeat(start, lengths) + 1
-    lists = np.repeat(np.arange(lengths.size), lengths)
-    return np.bincount(lists[is_in_place], minlength=lengths.size).astype(np.int64)
+    low: Any = np.zeros(len(start), dtype=np.int64)
+    high: Any = stop - start
+    while (is_open := low < high).any():  # by halves, as ranks ascend
+        middle = (low + high) // 2
+        is_in_place = is_open & (rank.take(start + middle, mode="clip") == middle + 1)
+        low, high = np.where(is_in_place, middle + 1, low), np.where(is_in_place, high, middle)
+    return np.asarray(low)
 
 
 def run_depth(n_ranked: Ints, last_rank: Ints) -> int:

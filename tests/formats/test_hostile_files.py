@@ -41,6 +41,7 @@ QUERIES = check_queries(pd.DataFrame({"query_id": ["q", "r"], "text": ["a dog", 
 MORE: dict[str, tuple[Any, ...]] = {
     "fire_release.read_fire_release": (QUERIES,),
     "axis_ids.read_ids": ("query_id",),
+    "candidates.read_candidates": ("similarity",),
     "table_files.read_machine_scores": ("j",),
 }
 
