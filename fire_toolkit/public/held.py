@@ -10,7 +10,16 @@ import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import qrels_of_json, read_qrels
-from fire_toolkit.formats.columns import ANNOTATOR, LABEL, OWN, RELEVANCE, are_pairs, find_name, pair_column
+from fire_toolkit.formats.columns import (
+    ANNOTATOR,
+    LABEL,
+    OWN,
+    RELEVANCE,
+    RUN,
+    are_pairs,
+    find_name,
+    pair_column,
+)
 from fire_toolkit.formats.runs.ingest import Request, ingest_matrix
 from fire_toolkit.formats.runs.json_runs import listed_of
 from fire_toolkit.formats.runs.listed import id_column, listed_table
@@ -81,7 +90,8 @@ def run(
         allowed = parse_allowances(allow)
         asked = Request(run_id=name, **ids, depth=depth or 100, qrels=qrels, allow=allowed)
         return ingest_matrix(x, asked, "run")
-    listed = listed_table(x, "run", name) if is_table else listed_of(x, "run", None)
+    key = name if is_table and find_name(list(map(str, x.columns)), RUN) else None
+    listed = listed_table(x, "run", key) if is_table else listed_of(x, "run", None)
     if name is None and listed.run_id is None:
         raise UsageError('run: nothing says what the run is called; give name="..."')
     made = run_of_lists(listed, Path("run"), run_id=name)

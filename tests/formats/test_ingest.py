@@ -9,6 +9,7 @@ from brought import put, refused
 
 from fire_toolkit.errors import FileNote, FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays import matrix
+from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import read_run
@@ -123,6 +124,8 @@ def test_of_records_of_several_runs_one_is_chosen_and_ids_with_blanks_are_all_en
     records = [dict(zip(("qid", "doc", "score", "run"), pair, strict=True)) for pair in pairs]
     path = put("m.json", records)
     refused("2 runs in one file; choose one with --key: m, n", ingest, path, Request())
+    alone = put("m.csv", "qid,doc,score\nq,a,1\n")
+    refused("no column of run ids, of which --key 'x' could be one", ingest, alone, Request(key="x"))
     with pytest.warns(FileNote, match="all ids are percent-encoded"):
         run = ingest(path, Request(key="m")).run
     found = run[["query_id", "doc_id", "score"]].astype(str).to_numpy().tolist()
@@ -237,6 +240,12 @@ def test_video_to_text_counts_any_of_the_captions() -> None:
     given = {"query_ids": videos, "doc_ids": captions, "qrels": turned}
     assert orientation(read(sims, logged, **given))[0] == "queries-columns"
     assert orientation(read(sims.T.copy(), logged, **given))[0] == "queries-rows"
+
+
+def test_a_missing_id_is_no_place_in_a_list_of_ids() -> None:
+    path = put("m.parquet", {"query_id": ["0", None], "doc_id": ["a", "b"], "score": [1.0, 2.0]})
+    ids = IdFile(put("ids.txt", "q\nr\n"), "query_id")
+    refused("hold 'nan', neither an id", ingest, path, Request(query_ids=ids), by=UsageError)
 
 
 @pytest.mark.parametrize("index", [["query_id"], ["query_id", "doc_id"], ["doc_id"], []])

@@ -244,7 +244,7 @@ def _in_places_of(listed: Listed, path: Path, column: str, file: IdFile) -> List
     """Return lists whose ids of one column are places in a list of ids, with the ids there."""
     ids, values = file.ids, listed.scored[column].astype("str")
     known = set(ids)
-    found = values.unique().tolist()
+    found = list(map(str, values.unique()))  # a missing id too, which is none
     strange = next((each for each in found if not _PLACE.fullmatch(each) or int(each) >= len(ids)), None)
     are_ids, problem = known.issuperset(found), ""
     if len(known) < len(ids):

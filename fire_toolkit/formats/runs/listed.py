@@ -85,7 +85,7 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
 
     Raises:
         FormatError: no query or doc, or several columns that could be; no score and no rank, one that is not
-            a number (with its row), several runs and no `key`, which names one.
+            a number (with its row), several runs and no `key`, which names one, or a `key` and no runs.
     """
     names = [str(name) for name in table.columns]
     pair = {role: needed_column(names, role, where) for role in PAIR}
@@ -96,6 +96,8 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     if run is not None:
         run_id = chosen_run({*map(str, table[run].unique())}, key, where)
         table = table[table[run].astype(str) == run_id]
+    elif key is not None:
+        raise FormatError(f"{where}: no column of run ids, of which --key {key!r} could be one; leave it out")
     if table.empty:
         raise FormatError(f"{where}: no row below the header, expected a query with a ranked doc")
     numbers = numbers_of(table[score or rank], f"{where}: {score or rank}")
