@@ -114,9 +114,7 @@ def read_delimited(
     ]
     found = pd.DataFrame(dict(zip(kept, arrays, strict=True)), copy=False)
     ids = [column for name, column in zip(kept, columns, strict=False) if name in PAIR]
-    if {*PAIR} <= {*required} and any(
-        compute.any(compute.match_substring(each, " ")).as_py() for each in ids
-    ):
+    if {*PAIR} <= {*required} and any(b" " in bytes_of(each) for each in ids):
         found = with_encoded_ids(found, str(path))
     return found if only is None else found[[name for name in kept if name in only]]
 
