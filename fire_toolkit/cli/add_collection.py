@@ -15,7 +15,7 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.collections.tables import ROLES
-from fire_toolkit.formats.columns import named_columns
+from fire_toolkit.formats.columns import columns_by_role
 from fire_toolkit.formats.releases import own_item_rule_at
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.formats.written import as_text
@@ -51,7 +51,7 @@ def add_collection(
         split: The split to keep, where a file has several; `all` keeps all. [default: test]
         columns: Which column of a table is what, where its name does not tell; ROLE: query_id, doc_id, text,
             media_url, start_s, end_s, reference, relevance. Columns of texts can be a pattern, as in
-            text=caption_*.
+            text=caption_*; a role may be named once for each table.
         own_item: Whether each query's own item (column reference) is left out of its ranking. [default: as
             the benchmark's scorer does]
         texts_as_items: Read it the other way round (image to text): items are the queries, and texts are what
@@ -61,7 +61,7 @@ def add_collection(
     inputs = Given({"out": out, "as_json": as_json})
     folder = inputs.out("collection")
     paths = as_files(files)
-    named = named_columns(columns, ROLES)
+    named = columns_by_role(columns, ROLES)
     collection, recognised = read_collection(paths, split=split, columns=named)
     collection = turned(collection) if texts_as_items else collection
     for found in recognised:
@@ -79,7 +79,9 @@ def add_collection(
         "notes": collection.notes,
     }
     if named:
-        parameters["columns"] = named
+        parameters["columns"] = {
+            role: names[0] if len(names) == 1 else names for role, names in named.items()
+        }
     more = {"texts_as_items": texts_as_items, "encoded_ids": collection.encoded}
     parameters |= {key: value for key, value in more.items() if value}
     if COLUMN in collection.queries:

@@ -188,13 +188,21 @@ def named_columns(texts: Sequence[str], roles: Sequence[str]) -> dict[str, str]:
         >>> named_columns(["doc=file_name,text=caption_*"], ["doc_id", "query_id", "text"])
         {'doc_id': 'file_name', 'text': 'caption_*'}
     """
+    found = columns_by_role(texts, roles)
+    if twice := [role for role, columns in found.items() if len(columns) > 1]:
+        raise UsageError(f"--columns: {twice[0]} is named twice")
+    return {role: columns[0] for role, columns in found.items()}
+
+
+def columns_by_role(texts: Sequence[str], roles: Sequence[str]) -> dict[str, list[str]]:
+    """Return what `named_columns` does of texts that may name several columns for a role, each once."""
     meant = {name: role for role in roles for name in next((same for same in _SAME if role in same), {role})}
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for text in texts:
         for part in re.split(rf",(?=\s*(?:{'|'.join(meant)})=)", text):
             name, equals, column = (each.strip() for each in part.partition("="))
             if name not in meant or not equals or not column:
                 raise UsageError(f"--columns {part}: expected ROLE=NAME with one of {', '.join(roles)}")
-            if found.setdefault(meant[name], column) != column:
-                raise UsageError(f"--columns: {meant[name]} is named twice")
+            columns = found.setdefault(meant[name], [])
+            columns += [column] if column not in columns else []
     return found

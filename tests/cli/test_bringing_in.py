@@ -120,7 +120,7 @@ def test_columns_are_named_as_import_names_them(columns: str, queries: list[str]
         ("Q0\ta dog runs fast over green grass\n", "", "whose first line names its columns"),
         ("video1\ta dog runs\nvideo2\ta man cooks\n", "", "whose first line names its columns"),
         ("clip,caption\na,b\n", "txt=caption", "expected ROLE=NAME with one of query_id, text, doc_id"),
-        ("clip,caption\na,b\n", "doc=clip,doc_id=caption", "doc_id is named twice"),
+        ("clip,caption\na,b\n", "doc=clip,doc_id=caption", "names clip and caption for doc_id"),
     ],
 )
 def test_a_foreign_table_says_what_to_type(table: str, columns: str, told: str, tmp_path: Path) -> None:
@@ -129,6 +129,26 @@ def test_a_foreign_table_says_what_to_type(table: str, columns: str, told: str, 
     result = run("add-collection", tmp_path / "t.csv", *named, "--out", tmp_path / "c", code=1)
     assert result.stderr.count("\n") < 4
     assert re.search(told, result.stderr), result.stderr
+
+
+def test_two_tables_have_names_of_their_own_and_captions_without_items_are_told(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "t.csv").write_text("nr,shown_clip,sentence\n1,a,one\n2,b,two\n")
+    (tmp_path / "v.csv").write_text("file,url\na,a.mp4\nb,b.mp4\nc,c.mp4\n")
+    named = ["--columns", "doc_id=file,media_url=url", "--columns", "query_id=nr,doc_id=shown_clip"]
+    given = ("add-collection", tmp_path / "t.csv", tmp_path / "v.csv", "--out", tmp_path / "c")
+    run(*given, *named)
+    assert (tmp_path / "c" / "qrels.txt").read_text() == "1 0 a 1\n2 0 b 1\n"
+    assert read_items(tmp_path / "c" / "items.tsv")["media_url"].tolist() == ["a.mp4", "b.mp4", "c.mp4"]
+    said = run(*given, *named[:2], "--columns", "query_id=nr").stderr
+    assert "no positives are known" in said
+    assert (
+        "names the item of each caption, add --columns 'doc_id=shown_clip,text=sentence,query_id=nr'" in said
+    )
+    assert (
+        "no table has the columns link" in run(*given, *named, "--columns", "media_url=link", code=1).stderr
+    )
 
 
 def test_the_line_that_is_shown_is_understood(tmp_path: Path) -> None:

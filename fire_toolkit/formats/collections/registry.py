@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,8 @@ from fire_toolkit.formats.runs.reader import not_the_file
 from fire_toolkit.plugins import Registry
 from fire_toolkit.results import Shown
 
-NONE_NAMED: Mapping[str, str] = MappingProxyType({})
+Named = Mapping[str, str | Sequence[str]]
+NONE_NAMED: Named = MappingProxyType({})
 READERS: Registry[Reader] = Registry("collections", "collection format", Reader)
 
 
@@ -65,18 +66,37 @@ def find_reader(source: Source) -> Reader | None:
     return next((known for known in READERS.values() if known.recognise(source) is not None), None)
 
 
-def _reader_of(source: Source, columns: Mapping[str, str]) -> Reader:
+def _named_in(source: Source, columns: Named) -> dict[str, str]:
+    """Return role → column of those named that a table has.
+
+    Raises:
+        UsageError: it has several columns that are named for one role.
+    """
+    found: dict[str, str] = {}
+    for role, named in columns.items():
+        names = [named] if isinstance(named, str) else named
+        here = [name for name in names if tables.columns_of(source.columns, name)]
+        if len(here) > 1:
+            raise UsageError(
+                f"{source.path}: --columns names {here[0]} and {here[1]} for {role}, and the table has both"
+            )
+        found |= dict.fromkeys([role] if here else [], *here)
+    return found
+
+
+def _reader_of(source: Source, given: Mapping[str, str], columns: Named) -> Reader:
     """Return the reader of a table by named columns (role → column) if it has them, else of its format.
+
+    given: those that the table has: all of them, or some where no benchmark's own format is recognised.
 
     Raises:
         FormatError: the file cannot be read, is damaged, or has no known format.
     """
-    has_all = all(tables.columns_of(source.columns, name) for name in columns.values())
-    given = columns if has_all else NONE_NAMED
-    if given and (why := tables.describe_table(source.columns, given)):
+    reader = None if given and len(given) == len(columns) else find_reader(source)
+    if given and reader in (None, _TABLE) and (why := tables.describe_table(source.columns, given)):
         read = partial(tables.read_table, given=given)
         return Reader("table", lambda _: why, lambda source, split: read(source, split=split))
-    if reader := find_reader(source):
+    if reader := reader or find_reader(source):
         return reader
     if guess := not_the_file(source.raw[:1024]):
         raise FormatError(f"{source.path}: {guess}")
@@ -124,7 +144,7 @@ class ReadCollection(_ReadCollection, Shown):
 
 
 def read_collection(
-    paths: Sequence[str | Path], *, split: str | None = None, columns: Mapping[str, str] | None = None
+    paths: Sequence[str | Path], *, split: str | None = None, columns: Named | None = None
 ) -> ReadCollection:
     """Return the collection that files make together, and what each was recognised as.
 
@@ -132,12 +152,13 @@ def read_collection(
         paths: files or folders; of a folder, every file that a format recognises, and of its subfolders
             `qrels` and `topics` only the files of the split.
         split: the split to keep where a format has several; None is `test`; `all` keeps all.
-        columns: role (`tables.ROLES`) → column of the tables that have all of these; the text's can be a
-            pattern, such as `caption_*`, and columns of usual names need not be named.
+        columns: role (`tables.ROLES`) → column of the tables that have it, or several, of which a table has
+            one; the text's can be a pattern, such as `caption_*`, and columns of usual names need not be
+            named. A benchmark's own file is read by them only if it has all.
 
     Raises:
         FormatError: a file cannot be read or has no known format, or a folder has no file.
-        UsageError: no such split, or several and none named.
+        UsageError: no such split, or several and none named; no table has a column that is named.
         JoinError, TableError: the files do not make a collection.
 
     Examples:
@@ -151,13 +172,14 @@ def read_collection(
     parts: list[Part] = []
     takes_split = False
     recognised: list[Recognised] = []
-    is_named = False
+    named, found_names = columns or NONE_NAMED, set[str]()
     for path in paths:
         for file in _files(Path(path), split):
             source = Source(file)
             may_be_other = Path(path).is_dir() and source.suffix not in _DATA
             try:
-                reader = _reader_of(source, columns or NONE_NAMED)
+                given = _named_in(source, named)
+                reader = _reader_of(source, given, named)
             except FormatError:
                 if may_be_other:
                     continue
@@ -168,21 +190,35 @@ def read_collection(
             has_column = reader.name == "table" and tables.SPLIT in source.columns
             is_of_split = Path(path).is_dir() and split in re.split(r"[^\w]+|_", file.name)
             takes_split = takes_split or reader.has_splits or has_column or is_of_split
-            is_named = is_named or (reader.name == "table" and reader is not READERS["table"])
+            found_names |= {*given.values()} if reader.name == "table" and reader is not _TABLE else set()
             recognised.append(Recognised(file, reader.name, reader.recognise(source) or ""))
-    if columns and not is_named:
-        found, line = _columns_of(recognised, columns)
-        shown = ", ".join(columns.values())
+    every = [name for names in named.values() for name in ([names] if isinstance(names, str) else names)]
+    if absent := [name for name in every if name not in found_names]:
+        found, line = _columns_of(recognised, named)
+        shown = ", ".join(absent)
         raise UsageError(f"--columns: no table has the columns {shown}; found {found or 'no table'}{line}")
     if not any(part.queries is not None for part in parts):
-        found, line = _columns_of(recognised, columns or NONE_NAMED)
+        found, line = _columns_of(recognised, named)
         if line:
             raise FormatError(f"no queries: found {found}; add the file with the captions, or{line[1:]}")
     folders = [Path(path) for path in paths if Path(path).is_dir()]
     kept = _of_one_split(folders, parts, recognised, split)
     if split not in (None, tables.ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
-    return ReadCollection(assemble(kept), recognised)
+    collection = assemble(kept)
+    if collection.qrels.empty:
+        collection.notes.extend(_lines_with_docs(parts, recognised, named))
+    return ReadCollection(collection, recognised)
+
+
+def _lines_with_docs(parts: Sequence[Part], recognised: Sequence[Recognised], named: Named) -> Iterator[str]:
+    """Yield for tables of captions alone the line that takes a column for the item of each, if one may be."""
+    for part, each in zip(parts, recognised, strict=True):
+        source = Source(each.path)
+        if each.reader == "table" and part.queries is not None and part.positives is None:
+            line = tables.line_to_type(source.columns, _named_in(source, named))
+            if "doc_id=" in line:
+                yield f"if a column of {each.path} names the item of each caption, add {line}"
 
 
 def _of_one_split(
@@ -221,12 +257,16 @@ def _of_one_split(
     return [*(part for part, is_kept in zip(parts, kept, strict=True) if is_kept), Part("", notes=(note,))]
 
 
-def _columns_of(recognised: Sequence[Recognised], given: Mapping[str, str]) -> tuple[str, str]:
+def _columns_of(recognised: Sequence[Recognised], named: Named) -> tuple[str, str]:
     """Return the columns of the tables among files, and the line that says which is what, if one can."""
-    found = [(each.path, Source(each.path).columns) for each in recognised if each.reader == "table"]
-    found = [(path, names) for path, names in found if are_names(names)]
-    lines = [f"; type {tables.line_to_type(names, given)}" for _, names in found if len(names) > 2 or given]
-    return "; ".join(f"{path}: {', '.join(names)}" for path, names in found), "".join(lines[:1])
+    sources = [Source(each.path) for each in recognised if each.reader == "table"]
+    found = [(source, source.columns) for source in sources if are_names(source.columns)]
+    lines = [
+        f"; type {tables.line_to_type(names, _named_in(source, named))}"
+        for source, names in found
+        if len(names) > 2 or named
+    ]
+    return "; ".join(f"{source.path}: {', '.join(names)}" for source, names in found), "".join(lines[:1])
 
 
 _SPLIT = re.compile(r"(?<![a-z])(?:train|test|val|valid|validation|dev)(?![a-z])")
