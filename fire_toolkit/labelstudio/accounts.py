@@ -19,12 +19,15 @@ from datetime import datetime
 from html import unescape
 from itertools import chain, count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fire_toolkit.errors import FormatError, ServerError, UsageError
-from fire_toolkit.labelstudio.api import Api, Browser, CallFailed
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection
 from fire_toolkit.labelstudio.secrets import prepare_folder, read_secret, write_private
 from fire_toolkit.workspace.locks import hold_lock
+
+if TYPE_CHECKING:
+    from fire_toolkit.labelstudio.api import Api  # with the HTTP library, which takes .2 s
 
 REGISTER = "annotators.csv"
 ACTIVE, PENDING, RETIRED, DELETED, OWNER = STATES = ("active", "pending", "retired", "deleted", "owner")
@@ -204,9 +207,14 @@ class Accounts:
         prepare_folder(folder)
         self._connection, self._folder = connection, folder
 
+    def _api(self) -> Api:
+        from fire_toolkit.labelstudio.api import Api
+
+        return Api(self._connection)
+
     def refresh(self, wanted: Sequence[tuple[str, str]] = ()) -> list[Annotator]:
         """Return the register after bringing it up to what the server lists, with rows for all wanted."""
-        with Api(self._connection) as api:
+        with self._api() as api:
             own, users = self._me(api)[0], api.read("api/users/")
         accounts = []
         for user in users:
@@ -237,7 +245,7 @@ class Accounts:
         names = [pseudonym for pseudonym, _ in wanted]
         pending = [row for row in self.refresh(wanted) if row.state == PENDING and row.pseudonym in names]
         if pending:
-            with Api(self._connection) as api:
+            with self._api() as api:
                 invitation = api.read("api/invite").get("token")
             if not invitation:
                 url = self._connection.url
@@ -253,6 +261,8 @@ class Accounts:
         Raises:
             UsageError: no annotator is called so, or it is the owner of the token.
         """
+        from fire_toolkit.labelstudio.api import CallFailed
+
         names = list(names)
         register = {row.pseudonym: row for row in self.refresh()}
         for name in names:
@@ -265,7 +275,7 @@ class Accounts:
                 raise UsageError(
                     f"{name} has no account yet; create it with `fire-toolkit annotators add {name}`"
                 )
-        with Api(self._connection) as api:
+        with self._api() as api:
             memberships = f"api/organizations/{self._me(api)[1]}/memberships"
             for row in (register[name] for name in names if register[name].state == ACTIVE):
                 try:
@@ -292,6 +302,8 @@ class Accounts:
 
     def _sign_up(self, invitation: str, row: Annotator) -> None:
         """Make an account as its owner would on the sign-up page: the API makes none with a password."""
+        from fire_toolkit.labelstudio.api import Browser
+
         path, params = "/user/signup/", {"token": invitation}
         with Browser(self._connection) as client:
             page = client.get(path, params=params)
