@@ -40,7 +40,8 @@ class Standing:
     stages: their states, in their order. command_of: the command of a stage. asking: how far a campaign is,
     None where none has begun. to_ask: how many pairs `next-round` would ask again, by stratum; n_disputes:
     how many are left. Both are called where nothing above them holds. is_of_queries: it asks about captions
-    alone.
+    alone. planned: the command that hands out a round that was planned where no campaign has begun; empty:
+    there is none.
     """
 
     stages: Sequence[StageState]
@@ -49,6 +50,7 @@ class Standing:
     to_ask: Callable[[], Mapping[str, int]]
     n_disputes: Callable[[], int]
     is_of_queries: bool = False
+    planned: str = ""
 
     def behind(self, names: Sequence[str] | None = None) -> Step | None:
         """Return the first of these stages that is to be run; None: of all."""
@@ -89,14 +91,24 @@ def _unanswered(standing: Standing) -> Step | None:
     return Step(command, f"{'; '.join(rounds)} ({words})")
 
 
+def _planned(standing: Standing) -> Step | None:
+    """Name what hands out a round that `next-round` planned where no campaign has begun."""
+    reason = f"a round is planned and not handed out{_or_on(standing)}"
+    return Step(standing.planned, reason) if standing.planned else None
+
+
 def _to_ask_again(standing: Standing) -> Step | None:
     """Name `next-round` while it would ask something of somebody; nothing waits any more by then."""
     counts = standing.to_ask() if standing.asking is not None else {}
     if not counts:
         return None
     words = ", ".join(f"{stratum} {n:,}" for stratum, n in counts.items())
+    return Step("next-round", f"to ask again: {words}{_or_on(standing)}")
+
+
+def _or_on(standing: Standing) -> str:
     after = standing.behind()
-    return Step("next-round", f"to ask again: {words}{f' (or go on: {after.command})' if after else ''}")
+    return f" (or go on: {after.command})" if after else ""
 
 
 def _done(standing: Standing) -> Step:
@@ -114,6 +126,7 @@ TABLE: tuple[tuple[str, Callable[[Standing], Step | None]], ...] = (
     ("a pool, tasks or a sending that is behind", lambda standing: standing.behind(_ASKED)),
     ("answers that the judgments do not have", _unread),
     ("tasks that somebody has and has not answered", _unanswered),
+    ("a round that is planned and not handed out", _planned),
     ("judgments whose agreement or labels are behind", lambda standing: standing.behind(_LABELED)),
     ("disputes, or pairs left unanswered, that somebody can be asked", _to_ask_again),
     ("labels whose scores are behind", lambda standing: standing.behind()),

@@ -40,7 +40,8 @@ from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
 from fire_toolkit.labelstudio.places import DROPPED, full_pull_due, lost_words, read_places
 from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.workspace.config import SETTINGS, Workspace
-from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign
+from fire_toolkit.workspace.manifests import manifest_of, writer_of
+from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign, planned_rounds
 from fire_toolkit.workspace.stages import (
     GONE,
     StageState,
@@ -212,7 +213,19 @@ def standing_of(
         to_ask=to_ask,
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
         is_of_queries=is_of_queries,
+        planned="" if begun is not None else _planned(workspace),
     )
+
+
+def _planned(workspace: Workspace) -> str:
+    """Return the command that hands out the round planned last; empty where it is of earlier answers."""
+    root = workspace.root
+    number = max(planned_rounds(root) - {*handed_out(root)}, default=0)
+    place = root / "plan" / f"round-{number}"
+    seen = manifest_of(place, is_folder=True).inputs
+    known = {name: root / name for name in ("judgments/judgments.csv", "labels/labels.csv") if name in seen}
+    is_of_now = all(writer_of(path).outputs.get(path.name) == seen[name] for name, path in known.items())
+    return f"tasks {relative_path(place)} --overlap 0" if number and is_of_now else ""
 
 
 def say_following(command: str = "", arguments: str = "") -> None:

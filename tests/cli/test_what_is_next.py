@@ -129,3 +129,26 @@ def test_a_pool_that_was_judged_elsewhere_has_no_tasks_to_make(n_judged: int) ->
     words = ("theirs.csv", "--columns", "query=query_id,doc=doc_id,annotator=annotator_id,label=label")
     assert follows("import", *words) == ("agree" if n_judged == N_PAIRS else "tasks")
     assert "every pair of the pool is judged" in run("status").stdout or n_judged < N_PAIRS
+
+
+def test_a_round_planned_without_a_campaign_is_named_until_it_is_handed_out_or_labels_change() -> None:
+    said_by = {"ann": "irrelevant", "bob": "relevant"}
+    rows = [f"q{n},v{n},{who},{said}\n" for n in range(N_PAIRS) for who, said in said_by.items()]
+    Path("theirs.csv").write_text("query_id,doc_id,annotator_id,label\n" + "".join(rows))
+    words = (
+        "import",
+        "theirs.csv",
+        "--columns",
+        "query=query_id,doc=doc_id,annotator=annotator_id,label=label",
+    )
+    run(*words)
+    run("agree")
+    run("resolve")
+    handing_out = "tasks plan/round-2 --overlap 0"
+    assert follows("next-round") == handing_out
+    Path("theirs.csv").write_text("query_id,doc_id,annotator_id,label\n" + rows[0].replace("ann", "more"))
+    assert follows(*words) == "refresh"
+    run("agree")
+    assert follows("resolve") == "augment"
+    run("next-round")
+    assert follows("tasks", "plan/round-2", "--overlap", 0) == "import"
