@@ -217,7 +217,8 @@ def rank_pairs(
         flooded = np.flatnonzero(np.isfinite(cut)) if left_out is None else np.arange(len(scores))
         n_found[begin + flooded] = (scores[flooded] > cut[flooded, None]).sum(axis=1)
         part = np.arange(*np.searchsorted(row, (begin, end)))
-        part = part[scores[row[part] - begin, column[part]] > cut[row[part] - begin]]
+        if len(flooded):
+            part = part[scores[row[part] - begin, column[part]] > cut[row[part] - begin]]
         cells = row[part] - begin, column[part]
         rank[part], n_equal[part] = ranks_in_rows(scores, *cells, codes)
         tied = part[n_equal[part] > 1]  # their ranks with the docs of equal score the other way round
