@@ -100,8 +100,7 @@ def are_distinct(codes: Ints) -> bool:
     n_codes = int(codes.max(initial=-1)) + 1
     if codes.min(initial=0) >= 0 and n_codes <= min(_DENSE_CELLS, 16 * len(codes)):
         return bool(np.count_nonzero(are_among(codes, n_codes)) == len(codes))
-    ordered = np.sort(codes)
-    return not (ordered[1:] == ordered[:-1]).any()
+    return bool(are_firsts(np.sort(codes)).all())
 
 
 def places_among(codes: Ints, n_codes: int) -> Ints:

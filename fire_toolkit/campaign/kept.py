@@ -21,12 +21,12 @@ import pyarrow as pa
 from pyarrow import compute
 
 from fire_toolkit.arrays import Ints
+from fire_toolkit.campaign.coded import Coded, coded, joined, same
 from fire_toolkit.campaign.ledger import COLUMNS, STATES
 from fire_toolkit.campaign.said import Kept, Version, read_said, version_of, versions_of
 from fire_toolkit.campaign.schema import KEPT, LATE, NAMES, OWN, SHARED
 from fire_toolkit.errors import TableError
 from fire_toolkit.resolution.judgments import utc_time
-from fire_toolkit.tables.coded import Coded, coded, joined, same
 from fire_toolkit.workspace.database import Database
 
 # Rows by columns: a sequence of each column of `KEPT` that rows have of their own, coded what they share.

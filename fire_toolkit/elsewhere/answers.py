@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Ints
+from fire_toolkit.campaign.coded import Coded, coded, distinct_rows, joined, same
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.elsewhere.tables import (
     COUNTS,
@@ -44,7 +45,6 @@ from fire_toolkit.elsewhere.values import (
     time_of,
 )
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.tables.coded import Coded, coded, distinct_rows, joined, same
 from fire_toolkit.tables.ids import is_id, spelling_of
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")

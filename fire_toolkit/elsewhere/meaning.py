@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fire_toolkit.arrays import Bools
+from fire_toolkit.campaign.coded import Coded, distinct_rows, joined, same, stacked
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, SKIP, TOOLS, FoundFile
 from fire_toolkit.errors import UsageError
-from fire_toolkit.tables.coded import Coded, distinct_rows, joined, same, stacked
 from fire_toolkit.tables.columns import PAIR, packed_codes
 
 _SHOWN = 5

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.campaign.coded import Coded, coded, joined, same
 from fire_toolkit.campaign.kept import Columns, rows_of
 from fire_toolkit.campaign.ledger import ANSWERED, answer_text
 from fire_toolkit.campaign.said import Kept, Version, read_said, row_as
@@ -21,7 +22,6 @@ from fire_toolkit.elsewhere.meaning import Labels, Values
 from fire_toolkit.elsewhere.tables import SKIP, FoundFile
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
-from fire_toolkit.tables.coded import Coded, coded, joined, same
 from fire_toolkit.tables.columns import PAIR, listed, packed_codes
 
 PEOPLE_KEY = "people.key"  # of pseudonyms, in a workspace's private folder

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from fire_toolkit.campaign.coded import Coded, same
 from fire_toolkit.campaign.ledger import pairs_of
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.columns import GUESSED, guessed_columns, line_of, pair_column
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.tables.coded import Coded, same
 
 _PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
 COUNTS, NOT_YET = _PRESETS["counts"], _PRESETS["not_yet"]
