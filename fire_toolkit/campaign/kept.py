@@ -168,8 +168,8 @@ def keep_columns(db: sqlite3.Connection, columns: Columns, known: Numbers | None
 
 def _insert(db: sqlite3.Connection, columns: Sequence[Sequence[Any]]) -> None:
     """Insert versions, many with each statement: it takes longer to begin one than to add a row."""
-    rows = zip(*columns, strict=True)
-    while values := list(islice(rows, _ROWS_OF_A_STATEMENT)):
+    rows, most = zip(*columns, strict=True), db.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
+    while values := list(islice(rows, min(_ROWS_OF_A_STATEMENT, most // len(columns)))):
         marks = ", ".join([_ROW] * len(values))
         db.execute(f"insert into versions values {marks}", list(chain.from_iterable(values)))
 
