@@ -158,7 +158,10 @@ def _account(
             "machine_irrelevant": int((~is_positive).sum()),
         }
         counts |= {"include_machine": judge}
-    words = [f"policy {policy}: {numbers_of(kinds)}", *words_of_shared(counts)]
+    words = [
+        f"policy {policy}: {numbers_of(kinds)}",
+        *(words_of_shared(counts) if "shared" in counts else []),
+    ]
     words += words_of_machine(counts) if judge else []
     if votes is not None:
         counts["label_errors"] = votes.numbers

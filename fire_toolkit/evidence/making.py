@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.arrays import Bools, Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.facts import TAKEN_OUT, UNJUDGED, check_evidence
 from fire_toolkit.tables import ALONE, Disputes, Labels, Pool, Qrels, QueryDesign, QueryLabels
@@ -92,31 +92,28 @@ def make_evidence(
         "undrawn": undrawn if is_sampled else None,
         "answers": answers,
     }
-    join = _Join({name: each for name, each in given.items() if each is not None})
-    _put_queries(join.table, query_design, validity)
+    join = _Join(given)
+    rows = join.rows
+    if query_design is not None or validity is not None:
+        _put_queries(join.table, query_design, validity)
+    join.put("original_relevance", original["relevance"], rows["original"])
+    join.put("label_relevance", labels["relevance"], rows["labels"])
     _put_relevance(join, policy, takes_out=takes_out)
-    if "answers" in join.given:
+    if answers is not None:
         _put_answers(join, judge)
+        rows = join.rows
     if is_sampled:
         _put_undrawn(join)
-    join.table["is_disputed"] = join.has("disputes")
-    for name in _OF_LABELS:
-        join.put(name, "labels")
-    for name in ("disputes", "labels"):
-        _put_votes(join, name)
-    if machine_sample is not None:
-        for column in (*SAMPLE, "best_rank", "judge_id"):
-            join.put(column, "sample")
-        join.put("machine_score", "sample", machine_sample["score"])
-        is_drawn = np.append(machine_sample["is_drawn"].to_numpy(dtype=bool), False)
-        join.table["is_drawn"] = is_drawn[join.rows["sample"]]
-    elif is_sampled or "stratum" in original:
-        for name in ("pool", "original", "undrawn"):
-            for column in SAMPLE:
-                join.put(column, name)
-        if pool is not None and "stratum" in pool:
-            join.table["is_drawn"] = join.has("pool")
-    join.put("best_rank", "pool")
+    join.table["is_disputed"] = rows["disputes"] >= 0
+    for column in (name for name in _OF_LABELS if name in labels):
+        join.put(column, labels[column], rows["labels"])
+    for name, voted in (("disputes", disputes), ("labels", labels)):
+        if voted is not None and {*DESIGN} <= {*voted}:
+            _put_votes(join, voted, rows[name])
+    if machine_sample is not None or is_sampled or "stratum" in original:
+        _put_sample(join)
+    if pool is not None:
+        join.put("best_rank", pool["best_rank"], rows["pool"])
     return check_evidence(join.table)
 
 
@@ -124,36 +121,23 @@ class _Join:
     """The distinct pairs of tables, by query_id, then doc_id, and which row of each table is a pair's.
 
     given: the tables by name. table: the pairs, and the columns that were put. rows: of each name -1 where
-    the table does not hold the pair; all are -1 of a table that is not given.
+    the table does not hold the pair; all are -1 of a table that is None.
     """
 
     def __init__(self, given: dict[str, Any]) -> None:
-        codes, self.table = code_pairs(pd.concat([each[PAIR] for each in given.values()], ignore_index=True))
-        ends = np.cumsum([len(each) for each in given.values()])[:-1]
-        self.given, self.rows = given, dict[str, Ints]()
-        for name, own in zip(given, np.split(codes, ends), strict=True):
-            self.rows[name] = np.full(len(self.table), -1, dtype=np.int64)
+        tables = {name: each for name, each in given.items() if each is not None}
+        codes, self.table = code_pairs(pd.concat([each[PAIR] for each in tables.values()], ignore_index=True))
+        ends = np.cumsum([len(each) for each in tables.values()])[:-1]
+        self.given = tables
+        self.rows: dict[str, Ints] = {name: np.full(len(self.table), -1, dtype=np.int64) for name in given}
+        for name, own in zip(tables, np.split(codes, ends), strict=True):
             self.rows[name][own] = np.arange(len(own))
 
-    def has(self, name: str) -> Bools:
-        """Return which pairs a table holds."""
-        return self.rows[name] >= 0 if name in self.rows else np.zeros(len(self.table), dtype=bool)
+    def put(self, column: str, values: pd.Series, rows: Ints) -> None:
+        """Set a column to the values in `rows`; where that is -1, or a number missing, it stays as it was.
 
-    def numbers(self, name: str, column: str) -> Floats:
-        """Return a column of numbers for each pair, NaN where it has none."""
-        numbers = self.given[name][column].to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.append(numbers, np.nan)[self.rows[name]]
-
-    def put(self, column: str, name: str, values: Any = None) -> None:
-        """Set a column to a table's where it has the pair; elsewhere, and where it has no number, it stays.
-
-        values: in the place of the table's own. A table that is not given, or has no such column, puts none.
+        At first all is missing.
         """
-        if values is None:
-            if name not in self.given or column not in self.given[name]:
-                return
-            values = self.given[name][column]
-        rows = self.rows[name]
         found: Any
         if pd.api.types.is_numeric_dtype(values.dtype):
             own = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -161,16 +145,11 @@ class _Join:
             is_there = ~np.isnan(found)
         else:
             texts = arrow_text(values.array).fill_null("")
-            found = texts_at(pa.concat_arrays([texts, pa.array([""], texts.type)]), rows % (len(texts) + 1))
-            is_there = rows >= 0
+            whole = pa.concat_arrays([texts, pa.array([""], texts.type)])
+            found, is_there = pd.array(whole.take(pa.array(rows % len(whole))), dtype="str"), rows >= 0
         if column in self.table:
             found = pd.Series(found).where(is_there, self.table[column]).array
         self.table[column] = found
-
-
-def texts_at(distinct: Any, codes: Ints) -> Any:
-    """Return the text of each code as an array of a column; distinct: texts, a sequence or `arrow_text`."""
-    return pd.array(pa.array(distinct, pa.large_string()).take(pa.array(codes)), dtype="str")
 
 
 def _refuse(original: Qrels, labels: Labels, policy: str, answers: pd.DataFrame | None, judge: str) -> None:
@@ -207,8 +186,9 @@ def _refuse_sample(original: Qrels, *, takes_out: bool) -> None:
 
 
 def _put_relevance(join: _Join, policy: str, *, takes_out: bool) -> None:
-    """Put what originals and labels say of each pair, and what becomes of it under the policy."""
-    before, labelled = (join.numbers(name, "relevance") for name in ("original", "labels"))
+    """Put what becomes of each pair under the policy, by what originals and labels say of it."""
+    table = join.table
+    before, labelled = (table[f"{name}_relevance"].to_numpy() for name in ("original", "label"))
     was_positive, is_positive, is_labelled = before >= 1, labelled >= 1, ~np.isnan(labelled)
     is_shared: Bools = np.zeros(len(before), dtype=bool)
     if "shared_from" in join.given["labels"]:
@@ -229,22 +209,20 @@ def _put_relevance(join: _Join, policy: str, *, takes_out: bool) -> None:
     elif policy == "drop":
         relevance[was_positive & is_labelled & ~is_positive] = np.nan
     relevance[kinds[TAKEN_OUT]] = np.nan
-    table = join.table
-    table["relevance"], table["original_relevance"], table["label_relevance"] = relevance, before, labelled
+    table["relevance"] = relevance
     codes = np.select(list(kinds.values()), range(len(kinds)), default=len(kinds))
-    table["source"] = texts_at([*kinds, "irrelevant"], codes)
+    join.put("source", pd.Series([*kinds, "irrelevant"], dtype="str"), codes)
 
 
 def _put_answers(join: _Join, judge: str) -> None:
     """Put a machine's answers to pairs that nobody judged; leave out pairs that only other answers name."""
-    table, has = join.table, join.has("answers")
-    in_use = table.loc[table["relevance"].notna(), "query_id"]
-    has &= (
-        (table["source"] == UNJUDGED).to_numpy() & ~join.has("disputes") & are_in(table["query_id"], in_use)
-    )
-    table.loc[has, "relevance"] = join.numbers("answers", "relevance")[has]
+    table, rows, answers = join.table, join.rows["answers"], join.given["answers"]
+    in_use = are_in(table["query_id"], table.loc[table["relevance"].notna(), "query_id"])
+    is_open = (table["source"] == UNJUDGED).to_numpy() & (join.rows["disputes"] < 0)
+    has = (rows >= 0) & is_open & in_use
+    table.loc[has, "relevance"] = answers["relevance"].to_numpy(dtype=np.float64)[rows[has]]
     table.loc[has, "source"] = f"{MACHINE}:{judge}"
-    others = [join.has(name) for name in join.given if name != "answers"]
+    others = [rows >= 0 for name, rows in join.rows.items() if name != "answers"]
     is_kept = np.any([has, *others], axis=0)
     join.table = table[is_kept].reset_index(drop=True)
     join.rows = {name: rows[is_kept] for name, rows in join.rows.items()}
@@ -253,7 +231,7 @@ def _put_answers(join: _Join, judge: str) -> None:
 def _put_undrawn(join: _Join) -> None:
     """Put relevance -1 to pairs of sampled strata that have none; refuse labels of pairs not drawn."""
     table, strata = join.table, join.given["pool"]["stratum"]
-    is_odd = join.has("undrawn") & ~table["source"].isin(["original", UNJUDGED]).to_numpy()
+    is_odd = (join.rows["undrawn"] >= 0) & ~table["source"].isin(["original", UNJUDGED]).to_numpy()
     if is_odd.any():
         first = join.given["undrawn"][PAIR].iloc[join.rows["undrawn"][is_odd].min()]
         raise JoinError(
@@ -262,20 +240,38 @@ def _put_undrawn(join: _Join) -> None:
             + (", as of `resolve` without --share-judgments" if (table["source"] == SHARED).any() else "")
         )
     is_sampled = np.append(~strata.isin([SHALLOW, DEEP, ORIGINAL]).to_numpy(), False)[join.rows["pool"]]
-    is_open = table["relevance"].isna().to_numpy() & (is_sampled | join.has("undrawn"))
+    is_open = table["relevance"].isna().to_numpy() & (is_sampled | (join.rows["undrawn"] >= 0))
     table.loc[is_open, "relevance"] = -1
 
 
-def _put_votes(join: _Join, name: str) -> None:
+def _put_sample(join: _Join) -> None:
+    """Put of which sample pairs are, and whether they were drawn; a machine's, else people's by strata."""
+    given, rows = join.given, join.rows
+    names = (
+        ["sample"]
+        if "sample" in given
+        else [name for name in ("pool", "original", "undrawn") if name in given]
+    )
+    for name in names:
+        for column in (column for column in (*SAMPLE, "judge_id") if column in given[name]):
+            join.put(column, given[name][column], rows[name])
+    if "sample" in given:
+        sample = given["sample"]
+        join.put("best_rank", sample["best_rank"], rows["sample"])
+        join.put("machine_score", sample["score"], rows["sample"])
+        is_drawn = np.append(sample["is_drawn"].to_numpy(dtype=bool), False)
+        join.table["is_drawn"] = is_drawn[rows["sample"]]
+    elif "pool" in given and SAMPLE[0] in given["pool"]:
+        join.table["is_drawn"] = rows["pool"] >= 0
+
+
+def _put_votes(join: _Join, voted: pd.DataFrame, rows: Ints) -> None:
     """Put the design class of each pair of a table with votes, its votes by design, and those beyond it."""
-    voted = join.given.get(name)
-    if voted is None or not set(DESIGN) <= set(voted.columns):
-        return
     codes, kinds = kinds_of_votes(voted)
     split = [(kind, *split_votes(kind, votes)) for kind, votes in kinds]
     parts = zip((*DESIGN, "later_votes"), zip(*[*split, ("", "", "")], strict=True), strict=True)
     for column, each in parts:
-        join.put(column, name, pd.Series(texts_at(each, codes % len(each))))
+        join.put(column, pd.Series(each, dtype="str"), np.append(codes % len(each), -1)[rows])
 
 
 def _put_queries(table: pd.DataFrame, query_design: QueryDesign | None, validity: QueryLabels | None) -> None:

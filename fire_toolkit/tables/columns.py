@@ -147,12 +147,9 @@ def bytes_of(texts: Any) -> bytes:
 def arrow_text(texts: Any) -> Any:
     """Return an array of text, however it is held, as a large string array in one piece."""
     found = pa.array(texts, None if hasattr(texts, "__arrow_array__") else pa.large_string())
-    return (whole(found) if isinstance(found, pa.ChunkedArray) else found).cast(pa.large_string())
-
-
-def whole(column: Any) -> Any:
-    """Return a chunked array in one piece, without a copy where it is one."""
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if isinstance(found, pa.ChunkedArray):
+        found = found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()  # one: without a copy
+    return found.cast(pa.large_string())
 
 
 def listed(texts: Any) -> list[str]:

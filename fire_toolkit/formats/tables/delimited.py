@@ -26,7 +26,7 @@ from pyarrow import compute
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, text_of
-from fire_toolkit.tables.columns import PAIR, arrow_text, bytes_of, whole
+from fire_toolkit.tables.columns import PAIR, arrow_text, bytes_of
 from fire_toolkit.tables.ids import with_encoded_ids
 
 Texts = Any  # a pyarrow.LargeStringArray without missing values
@@ -172,7 +172,7 @@ def _columns(
         )
     except pa.ArrowInvalid:
         return None
-    columns = [whole(column) for column in table.columns]
+    columns = [each.chunk(0) if each.num_chunks == 1 else each.combine_chunks() for each in table.columns]
     floats = (each for each in columns if each.type == pa.float64())
     are_exact = (compute.all(compute.less(compute.abs(each), _NOT_EXACT)).as_py() for each in floats)
     return None if False in are_exact else columns
