@@ -19,7 +19,7 @@ from fire_toolkit.cli.campaigns import begun_here, deliver_files, names_of, reco
 from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.frame import keep_files
 from fire_toolkit.cli.given import Given, with_tables
-from fire_toolkit.cli.here import named, setting_or_default, workspace_lock, workspace_path
+from fire_toolkit.cli.here import named, say_next, setting_or_default, workspace_lock, workspace_path
 from fire_toolkit.cli.pool_readers import judge_file, options_of_pool, scores_of_judge
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.pool import pool
@@ -233,8 +233,11 @@ def _say_next(again: Again, known: str = "", *, is_empty: bool = False) -> None:
     The files of rounds by hand that are not there are written before, whether or not this one is empty.
     """
     deliver_files()
-    is_asked = not again.campaign and not is_empty
-    say_following(f"tasks {again.place} --overlap 0" if is_asked else "", known)
+    handing_out = "" if again.campaign or is_empty else f"tasks {again.place} --overlap 0"
+    if handing_out and again.given.values.get("out"):  # of which `status` does not know
+        say_next(handing_out, known)
+    else:
+        say_following(handing_out, known)
 
 
 def _say_loads(entry: Round | None) -> None:

@@ -146,6 +146,7 @@ def test_a_round_planned_without_a_campaign_is_named_until_it_is_handed_out_or_l
     run("resolve")
     handing_out = "tasks plan/round-2 --overlap 0"
     assert follows("next-round") == handing_out
+    assert named(run("next-round", "--out", "mine")) == "tasks mine --overlap 0"
     Path("theirs.csv").write_text("query_id,doc_id,annotator_id,label\n" + rows[0].replace("ann", "more"))
     assert follows(*words) == "refresh"
     run("agree")
