@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -92,11 +91,16 @@ def _reader_of(source: Source, given: Mapping[str, str], columns: Named) -> Read
     Raises:
         FormatError: the file cannot be read, is damaged, or has no known format.
     """
-    reader = None if given and len(given) == len(columns) else find_reader(source)
-    if given and reader in (None, _TABLE) and (why := tables.describe_table(source.columns, given)):
-        read = partial(tables.read_table, given=given)
-        return Reader("table", lambda _: why, lambda source, split: read(source, split=split))
-    if reader := reader or find_reader(source):
+    why = tables.describe_table(source.columns, given) if given else None
+    by_names = Reader(
+        "table", lambda _: why, lambda source, split: tables.read_table(source, given, split=split)
+    )
+    if why and len(given) == len(columns):
+        return by_names
+    reader = find_reader(source)
+    if why and reader in (None, _TABLE):
+        return by_names
+    if reader is not None:
         return reader
     if guess := not_the_file(source.raw[:1024]):
         raise FormatError(f"{source.path}: {guess}")
