@@ -41,7 +41,10 @@ def framed(function: Callable[..., Found]) -> click.Command:
         given, stage = Given({**dict.fromkeys(tables), **values}), context.command_path.partition(" ")[2]
         if called.get("measures"):
             called["measures"] = measure_names(called["measures"])
-        known = {name: _for_manifest(value, hints[name]) for name, value in called.items()}
+        known = {
+            name: _as_set(value, hints[name]) if isinstance(value, tuple) else value
+            for name, value in called.items()
+        }
         known |= {"clusters": values["clusters"]} if "clusters" in tables else {}
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
@@ -81,13 +84,11 @@ def _refuse_others(own: Callable[..., Any], called: Mapping[str, Any], context: 
             raise click.UsageError(f"{each.opts[0]} does not go with {what}; leave one of them out")
 
 
-def _for_manifest(value: Any, hint: Any) -> Any:
-    """Return values as fire.toml would have them: one alone where its setting is one."""
-    if not isinstance(value, tuple):
-        return value
+def _as_set(values: tuple[Any, ...], hint: Any) -> Any:
+    """Return the values of an option as fire.toml would have them: one alone where its setting is one."""
     setting = (marked(hint, Option) or Option()).setting
-    is_one = len(value) == 1 and setting and not isinstance(SETTINGS[setting[0]][setting[1]], list)
-    return value[0] if is_one else list(value)
+    is_one = len(values) == 1 and setting and not isinstance(SETTINGS[setting[0]][setting[1]], list)
+    return values[0] if is_one else list(values)
 
 
 _OF_ANSWERS = ("agree", "resolve", "augment")  # after which people may have to be asked first

@@ -96,14 +96,21 @@ def augment_qrels(
     return augmented
 
 
+def with_number(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the pairs that have a number in a column, with a fresh index."""
+    is_there = pairs[name].notna().to_numpy()
+    if is_there.all():
+        return pairs.reset_index(drop=True)
+    return pd.DataFrame({name: values.array[is_there] for name, values in pairs.items()}, copy=False)
+
+
 def augmented_of(pairs: pd.DataFrame) -> Qrels:
     """Return the augmented qrels of evidence, with strata where the pool was a sample by ranks.
 
     A pair that could be drawn and has no label (relevance below 0) is `new` in them, unless an original.
     """
     strata = [name for name in SAMPLE if name in pairs and "judge_id" not in pairs]
-    names = ["query_id", "doc_id", "relevance", "source", *strata]
-    found = pairs.loc[pairs["relevance"].notna(), names].reset_index(drop=True)
+    found = with_number(pairs[["query_id", "doc_id", "relevance", "source", *strata]], "relevance")
     found["relevance"] = found["relevance"].astype("int64")
     if (is_open := found["relevance"] < 0).any():
         found["source"] = found["source"].mask(is_open & (found["source"] != "original"), "new")

@@ -181,30 +181,9 @@ class CodedQrels:
         return count_by_query(self.query[is_undrawn], len(self.queries))
 
 
-def code_qrels(
-    qrels: Qrels, *, queries: pd.Index[str] | None = None, docs: pd.Index[str] | None = None
-) -> CodedQrels:
-    """Return `qrels` as integers, over the universe `queries` (sorted; by default its own).
-
-    Args:
-        qrels: pairs of queries outside the universe are left out.
-        queries: the universe.
-        docs: ids that include those of `qrels`: qrels that share them are joined with a run sooner.
-    """
-    place, universe = _places_of(qrels["query_id"], queries)
-    in_order = places_in_order(universe.array) if queries is None else None
-    if in_order is not None:
-        place, universe = in_order[place], universe[np.argsort(in_order)]
-    doc, docs = _places_of(qrels["doc_id"], docs)
-    is_kept = slice(None) if queries is None else place >= 0
-    pairs = place[is_kept] * len(docs) + doc[is_kept]
-    order = np.argsort(pairs, kind="stable")
-    relevance = qrels["relevance"].to_numpy(dtype=np.int64)[is_kept]
-    stratum = None
-    if "stratum" in qrels:
-        codes = pd.factorize(qrels["stratum"])[0]
-        stratum = codes[is_kept][order].astype(np.int64)
-    return CodedQrels(universe, docs, pairs[order], relevance[order], stratum)
+def code_qrels(qrels: Qrels) -> CodedQrels:
+    """Return `qrels` as integers, over the universe of their queries."""
+    return _coded(qrels, *_codes_of(qrels["query_id"], in_order=True), *_codes_of(qrels["doc_id"]))
 
 
 def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented qrels") -> list[CodedQrels]:
@@ -218,19 +197,35 @@ def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented
     Raises:
         JoinError: no query; another table has queries of its own.
     """
-    docs = pd.Index(pd.concat([table["doc_id"] for table in (original, *others)]).unique())
-    first = code_qrels(original, docs=docs)
-    if first.queries.empty:
+    tables = [original, *others]
+    codes, docs = _codes_of(pd.concat([table["doc_id"] for table in tables], ignore_index=True))
+    of_docs = np.split(codes, np.cumsum([len(table) for table in tables[:-1]]))
+    queries, universe = _codes_of(original["query_id"], in_order=True)
+    if universe.empty:
         raise JoinError("qrels: no query found, expected at least one judged pair")
-    for table in others:
-        extra = pd.Index(table["query_id"].unique()).difference(first.queries)
-        if not extra.empty:
+    coded = [_coded(original, queries, universe, of_docs[0], docs)]
+    for table, of_table in zip(others, of_docs[1:], strict=True):
+        codes, own = _codes_of(table["query_id"])
+        places = universe.get_indexer(own)
+        if (extra := own[places < 0].sort_values()).size:
             some = ", ".join(extra[:3]) + (", ..." if len(extra) > 3 else "")
             raise JoinError(
                 f"{what}: {n_of(len(extra), 'query')} not in the original qrels ({some}); expected those of "
                 "the same collection"
             )
-    return [first, *(code_qrels(Qrels(table), queries=first.queries, docs=docs) for table in others)]
+        coded.append(_coded(table, places[codes], universe, of_table, docs))
+    return coded
+
+
+def _coded(
+    qrels: pd.DataFrame, query: Ints, queries: pd.Index[str], doc: Ints, docs: pd.Index[str]
+) -> CodedQrels:
+    """Return qrels as integers; query, doc: the places of each row's ids among `queries` and `docs`."""
+    pairs = query * len(docs) + doc
+    order = np.argsort(pairs, kind="stable")
+    relevance = qrels["relevance"].to_numpy(dtype=np.int64)
+    stratum = pd.factorize(qrels["stratum"])[0].astype(np.int64)[order] if "stratum" in qrels else None
+    return CodedQrels(queries, docs, pairs[order], relevance[order], stratum)
 
 
 def all_pairs(qrels: Sequence[CodedQrels]) -> CodedQrels:
@@ -245,17 +240,18 @@ def each_once(parts: Sequence[Ints]) -> Ints:
     return numbers[are_firsts(numbers)]
 
 
-def _places_of(ids: pd.Series[str], known: pd.Index[str] | None) -> tuple[Ints, pd.Index[str]]:
-    """Return the place of each id in `known`, -1 where it is not there, or among the ids in their order.
+def _codes_of(ids: pd.Series[str], *, in_order: bool = False) -> tuple[Ints, pd.Index[str]]:
+    """Return the place of each id among the ids, and these as they come first, or in order.
 
     Ids that repeat from row to row are looked up once a stretch.
     """
     starts = starts_of_groups(ids.array)
     firsts = ids.iloc[starts] if 2 * starts.size < len(ids) else ids
-    own_codes, own = pd.factorize(firsts)
-    codes: Ints = own_codes.astype(np.int64)
+    codes, own = pd.factorize(firsts)
+    places: Ints = codes.astype(np.int64)
+    distinct = pd.Index(own)
+    if in_order and (place := places_in_order(distinct.array)) is not None:
+        places, distinct = place[places], distinct[np.argsort(place)]
     if firsts is not ids:
-        codes = np.repeat(codes, np.diff(starts, append=len(ids)))
-    if known is None:
-        return codes, pd.Index(own)
-    return known.get_indexer(own)[codes].astype(np.int64), known
+        places = np.repeat(places, np.diff(starts, append=len(ids)))
+    return places, distinct

@@ -197,10 +197,10 @@ def rank_pairs(
         first_to_last = np.argsort(places_in_order(doc_ids, doc_order, run_id=run_id))
     codes = places_among(first_to_last[::-1], len(doc_ids))  # of equal scores the doc of the higher is first
     row_of, column_of = query_ids.get_indexer(coded.queries), doc_ids.get_indexer(coded.docs)
-    row, column = row_of[coded.query], column_of[coded.doc]
-    by_row = np.flatnonzero((row >= 0) & (column >= 0))
-    by_row = by_row[np.argsort(row[by_row], kind="stable")]
-    row, column = row[by_row], column[by_row]
+    queries, lengths = np.argsort(row_of, kind="stable")[np.count_nonzero(row_of < 0) :], np.diff(coded.start)
+    by_row = rows_of_lists(coded.start[queries], lengths[queries])
+    by_row = by_row[column_of[coded.doc[by_row]] >= 0]
+    row, column = row_of[coded.query[by_row]], column_of[coded.doc[by_row]]
     rank, n_equal, mirrored = np.zeros((3, by_row.size), dtype=np.int64)
     n_found, begin = np.zeros(len(query_ids), dtype=np.int64), 0
     left_out = None if own_items is None else places_of(own_items, query_ids, doc_ids)[1]

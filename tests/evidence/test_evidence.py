@@ -104,7 +104,9 @@ def test_measures_read_of_evidence_what_it_was_made_of(
     known = known_of(Evidence(pairs, Facts(unusable="drop" if takes_out else "flag")))
     same(known.original, counted(lifted), [*PAIR, "relevance"])
     same(known.augmented, augmented, [*PAIR, "relevance", *(["stratum"] if is_sample else [])])
-    same(known.labels, counted(labels), [*PAIR, "label", "relevance", "method", "n_judgments", *DESIGN])
+    same(known.labels, counted(labels), [*PAIR, "relevance", "method", "n_judgments", *DESIGN])
+    of_labels = pairs.iloc[pair_rows(labels, pairs)].reset_index(drop=True)
+    same(of_labels, labels, [*PAIR, "label", "n_agree"])
     same(known.disputes, counted(disputes), [*PAIR, *DESIGN])
     own = unusable & set(world.original["query_id"])
     assert known.unusable is not None
@@ -156,7 +158,9 @@ def test_a_file_holds_what_the_table_does(sample: Path, tmp_path: Path) -> None:
     same(known.augmented, read_qrels(sample / "augmented.txt"), [*PAIR, "relevance"])
     same(known.original, read_qrels(sample / "qrels.txt"), [*PAIR, "relevance"])
     labels = read_labels(sample / "labels")
-    same(known.labels, labels, [*PAIR, "label", "relevance", "method", "n_judgments", "n_agree"])
+    same(
+        known.labels, labels, [*PAIR, "relevance", "method", "n_judgments"]
+    )  # all that a score reads of a label
     assert known.policy == "union"
     pairs = read_evidence(sample / "augmented.evidence.csv").pairs
     content = parquet_bytes(pairs)

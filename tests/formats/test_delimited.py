@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import string
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,16 @@ pytestmark = pytest.mark.usefixtures("here")
 )
 def test_fields_are_text_to_the_letter(text: str, rows: list[list[str]]) -> None:
     assert read_delimited(put("table", text)).to_numpy().tolist() == rows
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_row_may_be_longer_than_a_block(quote: str) -> None:
+    n = delimited._BLOCK_BYTES // 9
+    fields = [f"{quote}{mark * (n // 9)}{quote}" for mark in string.ascii_lowercase for _ in range(9)]
+    names = ",".join(f"c{place}" for place in range(len(fields)))
+    path = put("table.csv", "\n".join([names, ",".join("x" for _ in fields), ",".join(fields), ""]))
+    assert path.stat().st_size > 2 * delimited._BLOCK_BYTES
+    assert read_delimited(path).iloc[1].tolist() == [field.strip('"') for field in fields]
 
 
 def test_quotes_that_a_tsv_field_did_not_need_are_taken_off_with_a_note() -> None:

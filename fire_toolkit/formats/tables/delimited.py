@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
+from pyarrow import csv as arrow_csv
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, text_of
@@ -38,8 +39,9 @@ _OPENING = re.compile(rb'(?:\A|[\t\r\n])"')
 _QUOTE, _LINE_ENDS = ord('"'), (ord("\r"), ord("\n"))
 _LONGEST_FIELD = 1 << 17
 _NOT_EXACT = 2.0**53  # from where on a float skips whole numbers
-_BLOCK_BYTES = (1 << 31) - 1  # a column of one block need not be put together
+_BLOCK_BYTES, _MOST_BYTES = 1 << 20, (1 << 31) - 1  # small blocks are read into memory that is there already
 _ROWS_WRITTEN_AT_ONCE, _ROWS_JOINED_AT_ONCE = 1 << 20, 1 << 16
+_PLAIN = {"include_header": False, "quoting_style": "none", "batch_size": _ROWS_JOINED_AT_ONCE}
 _FIELD = r'(?:"[^"]*(?:""[^"]*)*"|[^"\t\r\n]*)'
 _QUOTED_ROW = re.compile(f"{_FIELD}(?:\t{_FIELD})*(?:\r\n?|\n)?")
 _ALL_QUOTED = re.compile(r'"[^"]*(?:""[^"]*)*"(?:\t"[^"]*(?:""[^"]*)*")*(?:\r\n?|\n)?')
@@ -149,28 +151,31 @@ def _columns(
     numbers: those of them to return as floats, missing where a field is empty; None where one of them has
     something else, or a number that a float may not hold to the last digit.
     """
-    from pyarrow import csv
-
     types = {name: pa.float64() if name in numbers else pa.large_string() for name in kept}
     if _NO_ROW.match(body):
         return [pa.array([], kind) for kind in types.values()]
-    try:
-        table = csv.read_csv(
-            pa.BufferReader(body),
-            csv.ReadOptions(
-                column_names=list(names), use_threads=False, block_size=min(_BLOCK_BYTES, len(body) + 1)
-            ),
-            csv.ParseOptions(
-                delimiter=mark, quote_char='"' if is_quoted else False, newlines_in_values=is_quoted
-            ),
-            csv.ConvertOptions(
-                column_types=types,
-                include_columns=list(kept),
-                null_values=[""] if numbers else [],
-                check_utf8=False,
-            ),
-        )
-    except pa.ArrowInvalid:
+    for block in (_BLOCK_BYTES, _MOST_BYTES):
+        try:
+            table = arrow_csv.read_csv(
+                pa.BufferReader(body),
+                arrow_csv.ReadOptions(
+                    column_names=list(names), use_threads=False, block_size=min(block, len(body) + 1)
+                ),
+                arrow_csv.ParseOptions(
+                    delimiter=mark, quote_char='"' if is_quoted else False, newlines_in_values=is_quoted
+                ),
+                arrow_csv.ConvertOptions(
+                    column_types=types,
+                    include_columns=list(kept),
+                    null_values=[""] if numbers else [],
+                    check_utf8=False,
+                ),
+            )
+            break
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error):  # else a row is longer than the block
+                return None
+    else:
         return None
     columns = [each.chunk(0) if each.num_chunks == 1 else each.combine_chunks() for each in table.columns]
     floats = (each for each in columns if each.type == pa.float64())
@@ -294,36 +299,27 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
     written = io.BytesIO()  # whose value is its own buffer
     written.write(header.encode())
     for start in range(0, len(table), _ROWS_WRITTEN_AT_ONCE):
-        rows = table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE]
-        if not quotes_all and _wrote_plain(written, rows, delimiter, nan):
-            continue
-        columns = [field_texts(values, nan=nan, marked=marked) for _, values in rows.items()]
+        block, begin = table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE], written.tell()
+        columns = [values for _, values in block.items()]
         if quotes_all:
-            columns = [changed(field_texts(values, nan=nan), quoted) for _, values in rows.items()]
-        written.writelines(joined_lines(columns, between=delimiter))
+            texts = [changed(field_texts(values, nan=nan), quoted) for values in columns]
+            written.writelines(joined_lines(texts, between=delimiter))
+            continue
+        plain = [
+            pa.array(values.array)
+            if pd.api.types.is_integer_dtype(values.dtype)
+            else field_texts(values, nan=nan)
+            for values in columns
+        ]
+        rows = pa.table(plain, names=[*map(str, range(len(plain)))])
+        try:
+            arrow_csv.write_csv(rows, written, arrow_csv.WriteOptions(delimiter=delimiter, **_PLAIN))
+        except pa.ArrowInvalid:  # a field that needs quotes
+            written.truncate(begin)
+            written.seek(begin)
+            texts = [field_texts(values, nan=nan, marked=marked) for values in columns]
+            written.writelines(joined_lines(texts, between=delimiter))
     return written.getvalue()
-
-
-def _wrote_plain(written: io.BytesIO, table: pd.DataFrame, delimiter: str, nan: str) -> bool:
-    """Write rows of which no field needs quotes; return whether it did, else nothing is written."""
-    from pyarrow import csv
-
-    begin = written.tell()
-    columns = [
-        pa.array(values.array)
-        if pd.api.types.is_integer_dtype(values.dtype)
-        else field_texts(values, nan=nan)
-        for _, values in table.items()
-    ]
-    rows = pa.table(columns, names=[str(name) for name in table.columns])
-    style = {"include_header": False, "quoting_style": "none", "batch_size": _ROWS_JOINED_AT_ONCE}
-    try:
-        csv.write_csv(rows, written, csv.WriteOptions(delimiter=delimiter, **style))
-    except pa.ArrowInvalid:
-        written.truncate(begin)
-        written.seek(begin)
-        return False
-    return True
 
 
 def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda texts: texts) -> Texts:

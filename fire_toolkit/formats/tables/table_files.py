@@ -50,6 +50,7 @@ from fire_toolkit.workspace.settled import settled_by
 NUMBERS = ("int", "float", "probability")  # kinds of columns
 SUFFIXES = CSV, PARQUET = (".csv", ".parquet")
 NEEDED = check_evidence.spec.needed
+SCORED = [name for name in check_evidence.spec.names if name not in ("label", "n_agree")]
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
 Table = TypeVar("Table")
@@ -144,18 +145,20 @@ read_machine_judgments = _reader(
 )
 
 
-def checked_table(check: Check[Table], path: str | Path, *, required: Sequence[str] = ()) -> Table:
-    """Return the table in a file; see `read_delimited`.
+def checked_table(
+    check: Check[Table], path: str | Path, *, required: Sequence[str] = (), only: Sequence[str] | None = None
+) -> Table:
+    """Return the table in a file; see `read_delimited`, also for `required` and `only`.
 
     Its numbers are read as such, and as text again where something is wrong, to tell it as it is written.
     """
     numbers = [column.name for column in check.spec.columns if column.kind in NUMBERS]
     try:
-        return check(read_delimited(path, required=required, numbers=numbers), where=str(path))
+        return check(read_delimited(path, required=required, only=only, numbers=numbers), where=str(path))
     except TableError:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FileNote)  # which was told
-            return check(read_delimited(path, required=required), where=str(path))
+            return check(read_delimited(path, required=required, only=only), where=str(path))
 
 
 def has_columns(path: str | Path, *names: str) -> bool:
@@ -179,7 +182,7 @@ def evidence_beside(path: Path) -> Path | None:
 
 
 def read_evidence(path: str | Path) -> Evidence:
-    """Return evidence: a file, or the folder that holds it.
+    """Return evidence: a file, or the folder that holds it; its columns are those that scores read.
 
     Raises:
         FormatError: no such file, or one that holds something else.
@@ -188,8 +191,10 @@ def read_evidence(path: str | Path) -> Evidence:
     path = Path(path)
     file = evidence_beside(path) or path
     if file.suffix == PARQUET:
-        return Evidence(check_evidence(whole_table(file).to_pandas(), where=str(file)), facts_of(file))
-    return Evidence(checked_table(check_evidence, file, required=NEEDED), facts_of(file))
+        found = whole_table(file).to_pandas()
+        found = found[[name for name in SCORED if name in found]]
+        return Evidence(check_evidence(found, where=str(file)), facts_of(file))
+    return Evidence(checked_table(check_evidence, file, required=NEEDED, only=SCORED), facts_of(file))
 
 
 def facts_of(path: Path) -> Facts:
