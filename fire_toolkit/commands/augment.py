@@ -145,11 +145,10 @@ def _account(
     Its parameters are what scores know of the whole, beside the options.
     """
     kinds, is_lower = change_counts(changes), changes["label_relevance"] < changes["original_relevance"]
-    had, has = (
-        set(changes.loc[(changes[name] >= 1).to_numpy(dtype=bool, na_value=False), "query_id"].unique())
-        for name in ("original_relevance", "relevance")
-    )
-    n_lowered, lost = int((is_lower & (changes["source"] == "confirmed")).sum()), sorted(had - has)
+    was, stays = ((changes[f"{of}relevance"] >= 1).fillna(False) for of in ("original_", ""))
+    fell = {*changes.loc[was & ~stays, "query_id"]}
+    lost = sorted(fell.difference(changes.loc[stays, "query_id"])) if fell else []
+    n_lowered = int((is_lower & (changes["source"] == "confirmed")).sum())
     counts = {"policy": policy, **kinds, "lowered": n_lowered, "queries_without_positive": lost}
     if judge:
         is_positive = changes.loc[changes["source"] == f"{MACHINE}:{judge}", "relevance"] >= 1

@@ -96,12 +96,12 @@ def augment_qrels(
     return augmented
 
 
-def with_number(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the pairs that have a number in a column, with a fresh index."""
-    is_there = pairs[name].notna().to_numpy()
-    if is_there.all():
+def rows_where(pairs: pd.DataFrame, is_kept: pd.Series[bool]) -> pd.DataFrame:
+    """Return some of the rows, with a fresh index; all of them without a copy."""
+    mask = is_kept.to_numpy()
+    if mask.all():
         return pairs.reset_index(drop=True)
-    return pd.DataFrame({name: values.array[is_there] for name, values in pairs.items()}, copy=False)
+    return pd.DataFrame({name: values.array[mask] for name, values in pairs.items()}, copy=False)
 
 
 def augmented_of(pairs: pd.DataFrame) -> Qrels:
@@ -110,7 +110,8 @@ def augmented_of(pairs: pd.DataFrame) -> Qrels:
     A pair that could be drawn and has no label (relevance below 0) is `new` in them, unless an original.
     """
     strata = [name for name in SAMPLE if name in pairs and "judge_id" not in pairs]
-    found = with_number(pairs[["query_id", "doc_id", "relevance", "source", *strata]], "relevance")
+    names = ["query_id", "doc_id", "relevance", "source", *strata]
+    found = rows_where(pairs[names], pairs["relevance"].notna())
     found["relevance"] = found["relevance"].astype("int64")
     if (is_open := found["relevance"] < 0).any():
         found["source"] = found["source"].mask(is_open & (found["source"] != "original"), "new")
@@ -120,8 +121,7 @@ def augmented_of(pairs: pd.DataFrame) -> Qrels:
 def changes_of(pairs: pd.DataFrame) -> Changes:
     """Return what became of each pair of either qrels; its relevance is missing where it was dropped."""
     names = ["query_id", "doc_id", "original_relevance", "label_relevance", "relevance", "source"]
-    is_known = ~pairs["source"].isin([UNJUDGED, TAKEN_OUT])
-    return Changes(pairs.loc[is_known, names].reset_index(drop=True))
+    return Changes(rows_where(pairs[names], ~pairs["source"].isin([UNJUDGED, TAKEN_OUT])))
 
 
 def highest_grade(qrels: pd.DataFrame) -> int:

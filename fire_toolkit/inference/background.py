@@ -13,7 +13,7 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats, are_among
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.facts import TAKEN_OUT, Evidence, Facts
-from fire_toolkit.evidence.qrels import augmented_of, originals_beside, with_number, words_of_shared
+from fire_toolkit.evidence.qrels import augmented_of, originals_beside, rows_where, words_of_shared
 from fire_toolkit.inference.audit import AuditedLabels, labels_by_band, with_answers
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign, QueryLabels
@@ -193,7 +193,7 @@ def known_of(evidence: Evidence) -> Background:
         pairs = pairs[~is_out]
     design = _design_of(pairs, facts)
     strata = ["stratum"] if design is None and "stratum" in pairs else []  # of qrels that came with some
-    original = with_number(pairs[[*PAIR, "original_relevance", *strata]], "original_relevance")
+    original = rows_where(pairs[[*PAIR, "original_relevance", *strata]], pairs["original_relevance"].notna())
     original = original.rename(columns={"original_relevance": "relevance"})
     original = Qrels(original.astype({"relevance": "int64"}).assign(source="original"))
     votes = _votes_of(pairs)
@@ -237,7 +237,8 @@ def _audit_of(
     sample, answers = facts.experts
     ranks = sample[PAIR].assign(best_rank=np.nan)
     if "best_rank" in pairs:
-        ranks = with_number(pairs[[*PAIR, "best_rank"]], "best_rank").astype({"best_rank": "float64"})
+        ranks = rows_where(pairs[[*PAIR, "best_rank"]], pairs["best_rank"].notna())
+        ranks = ranks.astype({"best_rank": "float64"})
     try:
         return with_answers(labels_by_band(labels, original, Pool(ranks)), sample, answers), []
     except FireError as error:
@@ -255,7 +256,7 @@ def _votes_of(pairs: pd.DataFrame) -> dict[str, pd.Series]:
 def _labels_of(pairs: pd.DataFrame, design: list[str]) -> Labels:
     """Return the labels; those that are another pair's have a mark in shared_from."""
     names = [*PAIR, *(name for name in ("method", "n_judgments") if name in pairs), *design]
-    found = with_number(pairs[[*names, "label_relevance", "source"]], "label_relevance")
+    found = rows_where(pairs[[*names, "label_relevance", "source"]], pairs["label_relevance"].notna())
     labels = found[names].assign(relevance=found["label_relevance"].astype("int64"))
     is_shared = found["source"] == "shared"
     return Labels(labels.assign(shared_from=np.where(is_shared, "*", "")) if is_shared.any() else labels)
@@ -286,7 +287,7 @@ def _design_of(pairs: pd.DataFrame, facts: Facts) -> Design | None:
         }
         queries = QueryDesign(each[["query_id"]].assign(**columns).reset_index(drop=True))
     names = [*PAIR, *SAMPLE, *(name for name in ("is_drawn",) if name in pairs)]
-    return Design(with_number(pairs, "relevance")[names], queries)
+    return Design(rows_where(pairs, pairs["relevance"].notna())[names], queries)
 
 
 def shared_backbones(
