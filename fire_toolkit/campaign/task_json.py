@@ -12,7 +12,7 @@ from pyarrow import compute
 
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import JoinError
-from fire_toolkit.formats.tables.delimited import Texts, changed, field_texts, joined_lines
+from fire_toolkit.formats.tables.delimited import Texts, field_texts, joined_lines
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.tables import Tasks
 from fire_toolkit.tables.columns import bytes_of
@@ -39,7 +39,7 @@ def _lines(tasks: pd.DataFrame, guideline: Guideline) -> bytes:
     if tasks.empty:
         return b"[]\n"
     columns = shown_columns(guideline).items()
-    spelled = {key: field_texts(tasks[name], marked=_quoted) for key, name in columns}
+    spelled = {key: _quoted(field_texts(tasks[name])) for key, name in columns}
     parts = [part for name, column in spelled.items() for part in (f", {_json(name)}: ", column)]
     later = tasks["round"].map(
         {n: f", {_json(META)}: {_json({ROUND: int(n)})}" if n > 1 else "" for n in tasks["round"].unique()}
@@ -62,7 +62,8 @@ def _json(content: object) -> str:
 def _quoted(texts: Texts) -> Texts:
     """Return texts as JSON has them, those that need no escape at once."""
     if _ESCAPED[np.frombuffer(bytes_of(texts), dtype=np.uint8)].any():
-        return changed(texts, _json)
+        coded = texts.dictionary_encode()
+        return pa.array(map(_json, coded.dictionary.to_pylist()), pa.large_string()).take(coded.indices)
     quote, nothing = (pa.scalar(mark, pa.large_string()) for mark in ('"', ""))
     return compute.binary_join_element_wise(quote, texts, quote, nothing)
 

@@ -13,7 +13,7 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice, tee
 from pathlib import Path
@@ -31,7 +31,6 @@ from fire_toolkit.tables.columns import PAIR, arrow_text, bytes_of
 from fire_toolkit.tables.ids import with_encoded_ids
 
 Texts = Any  # a pyarrow.LargeStringArray without missing values
-Marked = Callable[[Texts], Texts]
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _NO_ROW = re.compile(rb"[\r\n]*\Z")
@@ -41,6 +40,8 @@ _LONGEST_FIELD = 1 << 17
 _NOT_EXACT = 2.0**53  # from where on a float skips whole numbers
 _BLOCK_BYTES, _MOST_BYTES = 1 << 20, (1 << 31) - 1  # small blocks are read into memory that is there already
 _ROWS_WRITTEN_AT_ONCE, _ROWS_JOINED_AT_ONCE = 1 << 20, 1 << 16
+_MARKS, _STAND_INS = b'",;\t\r\n', tuple(b"\xf8\xf9\xfa\xfb\xfc\xfd")  # of which none is in UTF-8
+_HIDDEN, _SHOWN = bytes.maketrans(_MARKS, bytes(_STAND_INS)), bytes.maketrans(bytes(_STAND_INS), _MARKS)
 _PLAIN = {"include_header": False, "quoting_style": "none", "batch_size": _ROWS_JOINED_AT_ONCE}
 _FIELD = r'(?:"[^"]*(?:""[^"]*)*"|[^"\t\r\n]*)'
 _QUOTED_ROW = re.compile(f"{_FIELD}(?:\t{_FIELD})*(?:\r\n?|\n)?")
@@ -278,63 +279,60 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
     field, NaN in a float column is `nan`. A field with a delimiter, a quote or a line end is quoted; where
     texts of a TSV hold tabs and line ends, all fields are, since a row could be taken for several.
     """
-    marks = (delimiter, '"', "\r", "\n")
     texts = [field_texts(values, nan=nan) for _, values in table.items()] if delimiter == "\t" else []
     quotes_all = any(b"\t" in (data := bytes_of(each)) and (b"\n" in data or b"\r" in data) for each in texts)
-
-    def quoted(field: str) -> str:
-        if not quotes_all and not any(mark in field for mark in marks):
-            return field
-        return '"' + field.replace('"', '""') + '"'
+    marks = (delimiter, '"', "\r", "\n")
 
     def marked(texts: Texts) -> Texts:
+        """Return texts quoted where they need it, with bytes that no text holds in the place of marks."""
         data = bytes_of(texts)
-        return changed(texts, quoted) if any(mark.encode() in data for mark in marks) else texts
+        if not quotes_all and not any(mark.encode() in data for mark in marks):
+            return texts
+        coded = texts.dictionary_encode()
+        distinct = [
+            ('"' + text.replace('"', '""') + '"').encode().translate(_HIDDEN)
+            if quotes_all or any(mark in text for mark in marks)
+            else text.encode()
+            for text in coded.dictionary.to_pylist()
+        ]
+        return pa.array(distinct, pa.large_binary()).view(pa.large_string()).take(coded.indices)
 
-    names = pa.array(map(str, table.columns), pa.large_string())
-    names = changed(names, quoted) if quotes_all else marked(names)
-    header = delimiter.join(names.to_pylist()) + "\n"
-    if table.empty:
-        return header.encode()
-    written = io.BytesIO()  # whose value is its own buffer
-    written.write(header.encode())
+    names = marked(pa.array(map(str, table.columns), pa.large_string())).cast(pa.large_binary())
+    written = io.BytesIO(delimiter.encode().join(names.to_pylist()) + b"\n")  # whose value is its own buffer
+    begin, options = written.seek(0, io.SEEK_END), arrow_csv.WriteOptions(delimiter=delimiter, **_PLAIN)
     for start in range(0, len(table), _ROWS_WRITTEN_AT_ONCE):
-        block, begin = table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE], written.tell()
-        columns = [values for _, values in block.items()]
-        if quotes_all:
-            texts = [changed(field_texts(values, nan=nan), quoted) for values in columns]
-            written.writelines(joined_lines(texts, between=delimiter))
-            continue
-        plain = [
+        columns = [values for _, values in table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE].items()]
+        fields = [
             pa.array(values.array)
-            if pd.api.types.is_integer_dtype(values.dtype)
+            if pd.api.types.is_integer_dtype(values.dtype) and not quotes_all
             else field_texts(values, nan=nan)
             for values in columns
         ]
-        rows = pa.table(plain, names=[*map(str, range(len(plain)))])
+        places = [*map(str, range(len(fields)))]
         try:
-            arrow_csv.write_csv(rows, written, arrow_csv.WriteOptions(delimiter=delimiter, **_PLAIN))
+            fields = [marked(each) for each in fields] if quotes_all else fields
+            arrow_csv.write_csv(pa.table(fields, places), written, options)
         except pa.ArrowInvalid:  # a field that needs quotes
             written.truncate(begin)
             written.seek(begin)
-            texts = [field_texts(values, nan=nan, marked=marked) for values in columns]
-            written.writelines(joined_lines(texts, between=delimiter))
-    return written.getvalue()
+            fields = [marked(each) if each.type == pa.large_string() else each for each in fields]
+            arrow_csv.write_csv(pa.table(fields, places), written, options)
+        begin = written.tell()
+    content = written.getvalue()
+    return content.translate(_SHOWN) if any(mark in content for mark in _STAND_INS) else content
 
 
-def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda texts: texts) -> Texts:
+def field_texts(values: pd.Series, *, nan: str = "") -> Texts:
     """Return a column's fields as text: floats with the fewest digits that read back equal, none if missing.
 
     Args:
         values: any column. Text and whole numbers are converted at once, of categories, other numbers and
             booleans each distinct one, anything else cell by cell.
         nan: the text for NaN.
-        marked: what is done to texts that may hold marks of the format (quotes, say); where values repeat
-            it gets each of them once.
     """
     dtype: Any = values.dtype
     if isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":
-        return marked(arrow_text(values.array).fill_null("" if dtype.na_value is pd.NA else nan))
+        return arrow_text(values.array).fill_null("" if dtype.na_value is pd.NA else nan)
     if pd.api.types.is_integer_dtype(dtype):
         return arrow_text(pa.array(values.array)).fill_null("")
     codes: Any
@@ -352,13 +350,7 @@ def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda tex
     for place, value in enumerate(distinct):
         if isinstance(value, float):
             texts[place] = nan if math.isnan(value) else repr(float(value))
-    return marked(pa.array(texts, pa.large_string())).take(pa.array(codes))
-
-
-def changed(texts: Texts, change: Callable[[str], str]) -> Texts:
-    """Return the texts with `change` applied to each; equal texts are changed once."""
-    coded = texts.dictionary_encode()
-    return pa.array(map(change, coded.dictionary.to_pylist()), pa.large_string()).take(coded.indices)
+    return pa.array(texts, pa.large_string()).take(pa.array(codes))
 
 
 def joined_lines(parts: Sequence[Texts | str], *, between: str = "") -> list[bytes]:
