@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.formats.collections.qrels import read_qrels
 
 MEASURES = ("C@1", "C@5", "C@10", "R@10", "AP@50", "nDCG@10", "Judged@10")

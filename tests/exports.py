@@ -7,7 +7,7 @@ from typing import Any
 
 from command import rows, write_table
 
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 
 
 def answered(

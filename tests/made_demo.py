@@ -13,7 +13,7 @@ import pytest
 from command import run
 
 from fire_toolkit import read_pool
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import read_judgments

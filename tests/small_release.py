@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.tasks import pair_id
+from fire_toolkit.campaign.keys import pair_id
 
 RUNS = {
     "clip.run": "1 Q0 a 1 9 clip\n1 Q0 b 2 8 clip\n2 Q0 b 1 9 clip\n2 Q0 NA 2 5 clip\n",

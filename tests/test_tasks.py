@@ -16,7 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from fire_toolkit.campaign.tasks import make_tasks, pair_id, pair_ids, split_pair_id, split_pair_ids
+from fire_toolkit.campaign.keys import pair_id, pair_ids, split_pair_id, split_pair_ids
+from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_items, check_pool, check_queries

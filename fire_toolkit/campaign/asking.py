@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from fire_toolkit.campaign.tasks import pair_ids
+from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.recognised import content_type
 from fire_toolkit.guidelines.model import REFERENCE, Guideline

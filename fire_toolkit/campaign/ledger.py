@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from fire_toolkit.campaign.keys import pair_id, split_pair_id, split_pair_ids
 from fire_toolkit.campaign.page_json import PART, Part, part_key
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, round_of
-from fire_toolkit.campaign.tasks import pair_id, split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.resolution.judgments import just_after, utc_time
 from fire_toolkit.tables.ids import is_id

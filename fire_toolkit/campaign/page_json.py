@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.campaign.task_json import PAIR_ID
-from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.guidelines.label_config import CAPTIONS
 
 PART = "page_part"

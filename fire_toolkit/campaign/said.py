@@ -7,11 +7,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from fire_toolkit.campaign.answer_columns import Fault, answer_columns
 from fire_toolkit.campaign.answer_types import ROW, UNDECODED, Row
-from fire_toolkit.campaign.answers import UNREAD, Fault, answer_columns
+from fire_toolkit.campaign.answers import UNREAD
+from fire_toolkit.campaign.keys import ids_of_keys
 from fire_toolkit.campaign.ledger import COLUMNS, EVENTS
 from fire_toolkit.campaign.schema import SAID_NAMES
-from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.database import Database
@@ -108,11 +111,11 @@ def read_said(pairs: Sequence[str], answers: Sequence[str]) -> Iterator[tuple[An
 
 
 def _said(pairs: Sequence[str], rows: Sequence[Row]) -> Iterable[tuple[Any, ...]]:
-    known = split_pair_ids(pairs) | {"": ("", "")}
-    ids = [known.get(pair) or split_pair_id(pair) for pair in pairs]
-    columns = answer_columns([(pair, 1, None, row) for pair, row in zip(ids, rows, strict=True)])
+    columns: dict[str, list[Any]] = {
+        name: each.tolist() if isinstance(each, np.ndarray) else each.to_pylist()
+        for name, each in answer_columns(rows).items()
+    }
     columns["duration_s"] = [None if math.isnan(seconds) else seconds for seconds in columns["duration_s"]]
-    n_rows = len(rows)
     return zip(
         *(columns[name] for name in ("label", "reason", "flags", "comment", "origin", "controls")),
         [row.page for row in rows],
@@ -120,9 +123,9 @@ def _said(pairs: Sequence[str], rows: Sequence[Row]) -> Iterable[tuple[Any, ...]
         [None if row.page_s is None else float(row.page_s) for row in rows],
         [row.round or 1 for row in rows],
         [int(row.elsewhere is not None) for row in rows],
-        [None] * n_rows,
+        [None] * len(rows),
         *(columns[name] for name in ("number", "created_at", "changed_at", "duration_s")),
-        *(columns[name] for name in ("query_id", "doc_id")),
+        *(each.to_pylist() for each in ids_of_keys(pairs)),
         strict=True,
     )
 

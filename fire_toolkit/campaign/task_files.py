@@ -10,11 +10,12 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.asking import HandedOut
+from fire_toolkit.campaign.keys import split_pair_id, split_pair_ids
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
-from fire_toolkit.campaign.tasks import REFERENCE_URL, split_pair_id, split_pair_ids
+from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline

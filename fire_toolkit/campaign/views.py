@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Sequence
 import pandas as pd
 
 from fire_toolkit.campaign.answers import Answers
+from fire_toolkit.campaign.keys import ids_of_keys
 from fire_toolkit.campaign.ledger import DELETED, EVENTS
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.campaign.votes import DELETED as NOBODY
 from fire_toolkit.campaign.votes import (
     DROPPED_ORDER,
@@ -151,9 +151,8 @@ def first_asked(store: Store) -> pd.DataFrame:
 
 
 def _pairs(keys: Sequence[str]) -> pd.DataFrame:
-    known = split_pair_ids(keys)
-    ids = [known.get(key) or split_pair_id(key) for key in keys]
-    return pd.DataFrame(ids, columns=PAIR, dtype="str")
+    ids = zip(PAIR, ids_of_keys(keys), strict=True)
+    return pd.DataFrame({name: pd.array(each, dtype="str") for name, each in ids})
 
 
 def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:

@@ -10,15 +10,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Ints
-from fire_toolkit.campaign.answers import (
-    DRAFT,
-    EDITED_BY_OTHER,
-    NO_LABEL,
-    Answers,
-    one_line,
-    read_answers,
-    read_export,
-)
+from fire_toolkit.campaign.answer_columns import DRAFT, EDITED_BY_OTHER, NO_LABEL, one_line
+from fire_toolkit.campaign.answers import Answers, read_answers, read_export
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import RELEVANCE, Guideline, choose_grades
 from fire_toolkit.resolution.judgments import latest_judgments, latest_round

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.answers import NO_LABEL, SEVERAL_LABELS, SKIPPED
+from fire_toolkit.campaign.answer_columns import NO_LABEL, SEVERAL_LABELS, SKIPPED
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round, tasks_of_pairs
 from fire_toolkit.campaign.rounds import assign_next_round

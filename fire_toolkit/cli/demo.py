@@ -10,7 +10,7 @@ from typing import Annotated
 import click
 import pandas as pd
 
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.cli.common import give_command, n_of, say
 from fire_toolkit.commands.types import Option
 from fire_toolkit.demo.annotators import annotators_seen, answer_tasks

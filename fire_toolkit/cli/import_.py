@@ -13,9 +13,9 @@ import click
 
 from fire_toolkit.campaign.beginning import campaign_of
 from fire_toolkit.campaign.carrier import Fetched
+from fire_toolkit.campaign.keys import split_pair_ids
 from fire_toolkit.campaign.store import Store, is_record, read_ledger
 from fire_toolkit.campaign.task_files import rounds_handed_out
-from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.again import import_experts, is_expert_sheet
 from fire_toolkit.cli.campaigns import begun_here, guideline_here, private_folder

@@ -11,10 +11,10 @@ import click
 
 from fire_toolkit.campaign.asking import not_judged
 from fire_toolkit.campaign.following import Asking, Standing, Step, what_follows
+from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people, progress_in_words
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Rounds
 from fire_toolkit.campaign.task_files import task_keys
-from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
     begun_here,

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.campaign.coded import Coded, coded, distinct_rows, joined, same
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.elsewhere.tables import (
     COUNTS,
     NOT_YET,

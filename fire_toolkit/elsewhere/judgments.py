@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.campaign.answers import NO_LABEL, SEVERAL_LABELS, SKIPPED
+from fire_toolkit.campaign.answer_columns import NO_LABEL, SEVERAL_LABELS, SKIPPED
 from fire_toolkit.campaign.votes import ImportResult
 from fire_toolkit.elsewhere.answers import read_elsewhere
 from fire_toolkit.elsewhere.meaning import Labels, understand

@@ -11,11 +11,11 @@ import pandas as pd
 
 from fire_toolkit.campaign.coded import Coded, coded, joined, same
 from fire_toolkit.campaign.kept import Columns, rows_of
+from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.ledger import ANSWERED, answer_text
 from fire_toolkit.campaign.said import Kept, Version, read_said, row_as
 from fire_toolkit.campaign.schema import KEPT, SAID_NAMES
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.campaign.votes import DELETED
 from fire_toolkit.elsewhere.answers import BY_FILE
 from fire_toolkit.elsewhere.meaning import Labels, Values

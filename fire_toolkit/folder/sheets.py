@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from fire_toolkit.campaign.keys import pair_id, split_pair_id
 from fire_toolkit.campaign.ledger import ANSWERED, answer_text
-from fire_toolkit.campaign.tasks import REFERENCE_URL, pair_id, split_pair_id
+from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.campaign.votes import FORMULAS, inert
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -115,19 +116,22 @@ def utc_time(text: str) -> str | None:
     return _in_form(moment)
 
 
-def utc_times(texts: Sequence[str]) -> list[str | None]:
-    """Return what `utc_time` does of each text; an empty one stays. Those in its form are read at once.
+def utc_times(texts: Sequence[str]) -> Any:
+    """Return what `utc_time` does of each text, as an Arrow array; an empty one stays.
+
+    Those in its form are read at once.
 
     Examples:
-        >>> utc_times(["2026-03-28T23:30:00+01:00", "", "now"])
+        >>> utc_times(["2026-03-28T23:30:00+01:00", "", "now"]).to_pylist()
         ['2026-03-28T22:30:00.000000Z', '', None]
     """
     with suppress(pa.ArrowInvalid, UnicodeError):
-        given = pa.array(list(filter(None, texts)), pa.large_string())
+        found = pa.array(texts, pa.large_string())
+        given = found.filter(compute.not_equal(found, ""))
         if compute.all(compute.match_substring_regex(given, f"^[1-9]{_FORM}$")).as_py() is not False:
             given.cast(pa.timestamp("us", "UTC"))  # refuses what is no day or hour
-            return list(texts)
-    return [utc_time(text) if text else "" for text in texts]
+            return found
+    return pa.array([utc_time(text) if text else "" for text in texts], pa.large_string())
 
 
 def just_after(moment: str) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from examples import THOROUGH, some
+from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.ledger import ANSWERED
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.campaign.votes import ImportResult
 from fire_toolkit.formats.tables.delimited import delimited_bytes

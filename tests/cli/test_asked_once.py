@@ -8,7 +8,7 @@ import pytest
 from command import Pair, StandIn, as_json, begin_workspace, by_pair, given, pairs_in, rows, run
 from exports import answered
 
-from fire_toolkit.campaign.tasks import pair_id
+from fire_toolkit.campaign.keys import pair_id
 
 N_PAIRS = 12
 SKIPPED = ""

@@ -19,7 +19,7 @@ import pytest
 from click.testing import Result
 from command import Fire, rows
 
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.tables import check_labels, check_qrels

@@ -32,8 +32,8 @@ from exports import answered
 
 from examples import some
 from fire_toolkit.campaign import store
+from fire_toolkit.campaign.keys import pair_id, split_pair_id
 from fire_toolkit.campaign.store import Store, read_ledger
-from fire_toolkit.campaign.tasks import pair_id, split_pair_id
 
 if TYPE_CHECKING:
     from fake_api import FakeServer

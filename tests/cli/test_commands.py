@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 from command import Copied, Fire, rows, run
 
 from examples import some
-from fire_toolkit.campaign.tasks import pair_id
+from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.cli import _FILES, NAMES, main
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.measures import list_measures

@@ -16,7 +16,7 @@ from exports import export
 from small_release import set_in
 
 from examples import THOROUGH, some
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 
 N_QUERIES, N_DOCS, DEPTH = 30, 40, 4
 MODELS = ("clip", "frozen", "late")

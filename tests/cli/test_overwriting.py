@@ -12,7 +12,7 @@ from exports import export
 
 import fire_toolkit.cli
 from examples import some
-from fire_toolkit.campaign.tasks import pair_id
+from fire_toolkit.campaign.keys import pair_id
 
 RUNS = ("clip.run", "ssb.run")
 QRELS = ("--qrels", "qrels.txt")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command import StandIn, as_json, by_pair, manifest_of, rows, run, states, write_run
 
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 
 QUERIES, DOCS, T, F = 100, 6, 0.9, 0.06
 NAMES = [f"q{n}" for n in range(QUERIES)]

@@ -10,8 +10,8 @@ from command import as_json, begin_workspace, given, run
 from fake_api import FakeServer, Killed
 
 from examples import some
+from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.records import read_rounds
-from fire_toolkit.campaign.tasks import pair_id
 
 PUSH = ("push", "--annotator", "A02,A03")
 HOST = "http://media.test"

@@ -10,7 +10,7 @@ import pytest
 from command import StandIn, as_json, rows, run, states, write_run
 from page_site import office_of
 
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 RULES = read_guideline("query-validity-v1")

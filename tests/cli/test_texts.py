@@ -11,7 +11,7 @@ import pytest
 from command import Copied, Fire, rows, run
 from page_site import office_of
 
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 if TYPE_CHECKING:

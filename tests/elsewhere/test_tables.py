@@ -13,9 +13,9 @@ from command import rows
 from command import run as fire
 
 import fire_toolkit
+from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.said import Version
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.tasks import pair_id
 
 pytestmark = pytest.mark.usefixtures("workspace")
 OWN = {"query_id": "NA", "doc_id": "v1", "annotator_id": "ann", "label": "Yes"}

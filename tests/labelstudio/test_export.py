@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.campaign.answers import parse_export
-from fire_toolkit.campaign.tasks import pair_id
+from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.formats.tables.guideline_files import read_guideline

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import cases
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.campaign.task_json import task_lines, tasks_to_json
-from fire_toolkit.campaign.tasks import make_tasks, split_pair_id
+from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.errors import FormatError, JoinError
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config

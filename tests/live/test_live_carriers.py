@@ -10,7 +10,7 @@ from test_live_campaign import RUN, Site, _kill, site  # noqa: F401
 from test_live_page import DONE, begin, is_ready, kill_browser, press
 from test_live_several import LABELS, clips, pages_of, press_answer, shows_page, stored  # noqa: F401
 
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 
 N_RECHECKED = 6
 

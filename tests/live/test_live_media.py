@@ -16,7 +16,7 @@ from live_server import put_empty_database
 from test_live_browser import VIDEO, log_in
 from test_live_campaign import Site, _tasks, answer, site  # noqa: F401
 
-from fire_toolkit.campaign.tasks import pair_id
+from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.labelstudio.accounts import read_register
 
 ROOT = Path(__file__).resolve().parents[2]

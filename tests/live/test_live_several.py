@@ -16,7 +16,7 @@ from page_site import HOSTILE
 from test_live_browser import SUBMIT, is_disabled, labeling, text
 from test_live_campaign import RUN, Site, _tasks, choice, site  # noqa: F401
 
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.media.server import MediaServer
 
 SIZES = ((1366, 625), (1024, 768), (800, 600), (390, 844))

@@ -16,9 +16,9 @@ import pytest
 from brought import refused
 from page_site import Person, make_workspace, page_records, run, serving, token_of
 
+from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.records import read_campaign, read_rounds
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.cli.page import CONSENT, media_files
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline

@@ -11,7 +11,7 @@ from exports import export
 from walks import arithmetic
 from walks.families import Family
 
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 
 TOP, DEPTH = 100, 10
 MEASURES = ("C@1", "C@5", "C@10", "AP", "nDCG@10", "MedR", "Judged@10")

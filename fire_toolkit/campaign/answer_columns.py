@@ -1,0 +1,191 @@
+"""What answers say, as columns: labels, flags, comments, times and accounts; equal words are read once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from msgspec import UNSET
+from pyarrow import compute
+
+from fire_toolkit.arrays import Ints
+from fire_toolkit.campaign.answer_types import (
+    LEAST,
+    MAX_ID,
+    TOO_LONG,
+    WHOLE,
+    Annotation,
+    Draft,
+    Result,
+    User,
+    kind_of,
+)
+from fire_toolkit.campaign.coded import coded, distinct_rows
+from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
+from fire_toolkit.resolution.judgments import utc_times
+
+API = "api"
+DRAFT = "draft"
+SKIPPED = "skipped"
+NO_LABEL = "no_label"
+SEVERAL_LABELS = "several_labels"
+EDITED_BY_OTHER = "edited-by-other"
+Column = Any  # a pyarrow.LargeStringArray, or numbers of numpy
+
+
+class Fault(Exception):
+    """What is wrong with a task, as it follows the task's place in an error."""
+
+
+def answer_columns(entries: Sequence[Annotation | Draft]) -> dict[str, Column]:
+    """Return annotations and drafts as columns of Answers: what the answers alone say."""
+    authors = _authors(entries)
+    numbers: list[Any] = [entry.id for entry in entries]
+    if None in numbers:
+        whole_number(None, "id")
+    created = _times([entry.created_at or "" for entry in entries], "created_at")
+    changed = _times([entry.updated_at or "" for entry in entries], "updated_at")
+    seconds: list[Any] = [entry.lead_time for entry in entries]
+    durations = [math.nan if each is None or not 0 <= each < MAX_ID else float(each) for each in seconds]
+    return {
+        "number": np.array(numbers, dtype=np.int64),
+        **_answered(entries, authors),
+        "created_at": created,
+        "changed_at": compute.if_else(compute.equal(changed, ""), created, changed),
+        "duration_s": np.array(durations, dtype=np.float64),
+        "annotator_id": authors,
+    }
+
+
+def _authors(entries: Sequence[Annotation | Draft]) -> Column:
+    users: list[Any] = [entry.user if isinstance(entry, Draft) else entry.completed_by for entry in entries]
+    if UNSET in users:
+        raise Fault(": no completed_by, so the annotator is unknown")
+    return _users([None if isinstance(user, str) else user for user in users])
+
+
+def _answered(entries: Sequence[Annotation | Draft], authors: Column) -> dict[str, Column]:
+    """Return what answers say as columns; what several say in the same words is read once."""
+    results: list[Any] = [entry.result or () for entry in entries]
+    try:
+        texts: list[Any] = list(map(msgspec.json.encode, results))
+    except (UnicodeError, OverflowError, RecursionError):  # half characters, numbers beyond 64 bits
+        texts = list(map(repr, results))
+    whys = [DRAFT if type(entry) is Draft else SKIPPED * bool(entry.was_cancelled) for entry in entries]
+    # Whether an answer was last changed by another account than its annotator's.
+    editors = _users([entry.updated_by for entry in entries])
+    are_known = (np.asarray(compute.not_equal(each, "")) for each in (authors, editors))
+    are_edited = np.logical_and(*are_known) & np.asarray(compute.not_equal(authors, editors))
+    numbers, firsts = distinct_rows([coded(texts).codes, coded(whys).codes, are_edited.astype(np.int64)])
+    said = [_said(results[row], whys[row], bool(are_edited[row])) for row in firsts.tolist()]
+    names = ("label", "reason", "flags", "comment", "origin", "controls")
+    columns = zip(*said, strict=True) if said else [()] * len(names)
+    return {name: texts_column(each, numbers) for name, each in zip(names, columns, strict=True)}
+
+
+def texts_column(distinct: Sequence[str], codes: Ints | None = None) -> Column:
+    """Return texts as a column; codes: of each row the place of its text, by default each is one."""
+    found = pa.array(distinct, pa.large_string())
+    return found if codes is None else found.take(pa.array(codes))
+
+
+def _said(results: Sequence[Result], reason: str, is_edited: bool) -> tuple[str, ...]:
+    """Return label, why it is no vote, flags, comment, origin, and the names of all controls."""
+    named: dict[Any, list[Result]] = {}
+    for result in results:
+        named.setdefault(result.from_name, []).append(result)
+    labels = _chosen(named.get(RELEVANCE, ()), "choices")
+    reason = reason or ("" if len(labels) == 1 else SEVERAL_LABELS if labels else NO_LABEL)
+    label = sound_text(labels[0]) if len(labels) == 1 else ";".join(map(one_line, labels))
+    origin = origin_of(plain_text(named[RELEVANCE][0].origin, "origin") if RELEVANCE in named else "")
+    flags = [one_line(flag).replace(";", ",") for flag in _chosen(named.get(FLAGS, ()), "choices")]
+    flags += [EDITED_BY_OTHER] * is_edited
+    comment = one_line(*_chosen(named.get(COMMENT, ()), "text"))
+    controls = dict.fromkeys(name or "" for name in named if name is not UNSET)
+    return label, reason, ";".join(flags), comment, origin, ", ".join(map(sound_text, controls))
+
+
+def _chosen(results: Sequence[Result], key: str) -> tuple[str, ...]:
+    """Return the texts that the results hold under value.`key`, each once, in order."""
+    texts: list[str] = []
+    for result in results:
+        if not isinstance(result.value, dict):
+            raise Fault(f": value of {result.from_name} is {kind_of(result.value)}, expected an object")
+        found = result.value.get(key)
+        entries = [found] if isinstance(found, str) else found
+        if not isinstance(entries, list) or [entry for entry in entries if not isinstance(entry, str)]:
+            raise Fault(f": {key} of {result.from_name} is {kind_of(found)}, expected texts")
+        texts += entries
+    return tuple(dict.fromkeys(texts))
+
+
+def origin_of(text: str | None) -> str:
+    """Return how a label came about; an answer made through the API does not say it."""
+    return _one_line(text or "") or API
+
+
+def sound_text(text: str) -> str:
+    """Return a text with half a character, which no table holds, spelled out."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def one_line(*texts: str) -> str:
+    """Return the lines of texts joined by ` / `, without control characters and empty lines.
+
+    Examples:
+        >>> one_line("no dog", "at 0:07\\n  a cat")
+        'no dog / at 0:07 / a cat'
+    """
+    if len(texts) < 2 and "".join(texts).isprintable():
+        return "".join(texts).strip()
+    lines = (line for text in texts for line in text.splitlines())
+    printable = ("".join(mark if mark.isprintable() else " " for mark in line).strip() for line in lines)
+    return " / ".join(line for line in printable if line)
+
+
+_one_line = lru_cache(1 << 8)(one_line)
+
+
+def _times(texts: Sequence[str], key: str) -> Column:
+    found = utc_times(texts)
+    if found.null_count:
+        text = texts[found.is_null().index(True).as_py()]
+        raise Fault(f": {key} is {text[:40]!r}, expected a time as in ISO 8601")
+    return found
+
+
+def _users(values: Sequence[int | User | None]) -> Column:
+    """Return users' ids as texts; empty for a deleted account."""
+    return spelled_numbers([value.id if type(value) is User else value for value in values], "id")
+
+
+def spelled_numbers(numbers: Sequence[Any], key: str) -> Column:
+    """Return whole numbers as texts; empty for none."""
+    if not {*map(type, numbers)} <= {int, type(None)}:  # a set would take True for 1
+        for number in numbers:
+            whole_number(number, key)
+    codes, distinct = coded(numbers)
+    return texts_column(
+        ["" if number is None else str(whole_number(number, key)) for number in distinct], codes
+    )
+
+
+def whole_number(value: object, key: str) -> int:
+    """Return the value under a key, which is to be a whole number of at most 64 bits."""
+    if type(value) is not int:
+        raise Fault(f": {key} is {kind_of(value)}, expected {WHOLE}")
+    if not LEAST <= value < MAX_ID:
+        raise Fault(TOO_LONG)
+    return value
+
+
+def plain_text(value: object, key: str) -> str:
+    """Return the value under a key, which is to be text or nothing, as text."""
+    if value is not None and not isinstance(value, str):
+        raise Fault(f": {key} is {kind_of(value)}, expected text")
+    return value or ""
