@@ -56,9 +56,9 @@ site: $(VENV)/.docs
 	$(BIN)/python docs/build_site.py
 
 # Against the real Label Studio (installed on first use, 1 GB) and in Chromium: one process has the server, and the
-# other the pages that need none.
+# other the pages that need none, and BESIDE after them.
 live: $(VENV)/.dev site
-	$(MAKE) --jobs=2 --output-sync=target live-server live-pages
+	$(MAKE) --jobs=2 --output-sync=target live-server live-pages $(BESIDE)
 
 live-server live-pages: $(VENV)/.dev
 	FIRE_LIVE=1 $(BIN)/pytest -m "$(if $(findstring server,$@),server,not server)" tests/live

@@ -195,8 +195,8 @@ def dropped_answers(answers: Answers) -> Dropped:
     for reason, number, controls, comment in entries:
         named = f"{DRAFT if reason == DRAFT else 'annotation'} {number}"
         said = [f"{_ANSWERED}{controls}"] if reason == NO_LABEL and controls else []
-        detail.append(one_line(named, *said, comment))
-    label = answers["label"].map(one_line)
+        detail.append(one_line(named, *said, comment) if said or comment else named)
+    label = answers["label"].map({each: one_line(each) for each in answers["label"].unique()})
     rows = answers.assign(detail=pd.Series(detail, answers.index, dtype="str"), label=label)
     return check_dropped(rows[list(DROPPED.names)].reset_index(drop=True))
 

@@ -24,6 +24,7 @@ _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
 
 _FORM = r"[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z"
 _IN_FORM = re.compile(f"[0-9]{_FORM}")
+_IN_SECONDS = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _ROUND = re.compile("[1-9][0-9]*")
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b")
 SUPERSEDED = "superseded"
@@ -110,6 +111,8 @@ def utc_time(text: str) -> str | None:
         moment = datetime.fromisoformat(text)
         if _IN_FORM.fullmatch(text):
             return text
+        if _IN_SECONDS.fullmatch(text):
+            return f"{text[:-1]}.000000Z"
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
