@@ -56,6 +56,15 @@ def test_a_row_may_be_longer_than_a_block(quote: str) -> None:
     assert read_delimited(path).iloc[1].tolist() == [field.strip('"') for field in fields]
 
 
+@pytest.mark.parametrize("n_before", [0, 1])
+def test_line_ends_within_quotes_stay_where_blocks_end(n_before: int) -> None:
+    """Of line ends of two bytes all over a file, one lies across the end of a block in one of the cases."""
+    field = "\r\n" * (delimited._LONGEST_FIELD // 4)
+    path = put("table.csv", "id,text\n" + "x" * n_before + f',"{field}"\n' * 20)
+    assert path.stat().st_size > delimited._BLOCK_BYTES
+    assert set(read_delimited(path)["text"]) == {field}
+
+
 def test_quotes_that_a_tsv_field_did_not_need_are_taken_off_with_a_note() -> None:
     path = put("table", 'query_id\ttext\n1\tx\n2\t"hello"\n')
     with pytest.warns(FileNote, match=r'table:3: the quotes of "hello" are taken off'):

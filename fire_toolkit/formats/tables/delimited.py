@@ -93,7 +93,9 @@ def read_delimited(
     body = memoryview(raw)[start:]
     kept = [name for name in names if only is None or name in only] or names[:1]
     is_odd = is_quoted and not _is_well_quoted(body, mark)
-    read = partial(_columns, body, names, kept, mark, is_quoted=is_quoted)
+    # Arrow loses a line feed that begins a block and stands behind a return within quotes.
+    blocks = (_MOST_BYTES,) if is_quoted and b"\r" in raw else (_BLOCK_BYTES, _MOST_BYTES)
+    read = partial(_columns, body, names, kept, mark, is_quoted=is_quoted, blocks=blocks)
     columns = None if is_odd else (read(numbers) if numbers else None) or read()
     if columns is not None:
         texts = [each for each in columns if each.type == pa.large_string()]
@@ -146,16 +148,18 @@ def _columns(
     numbers: Collection[str] = (),
     *,
     is_quoted: bool,
+    blocks: Sequence[int],
 ) -> list[Any] | None:
     """Return the columns `kept` of rows as large strings; None where Arrow refuses the rows.
 
     numbers: those of them to return as floats, missing where a field is empty; None where one of them has
-    something else, or a number that a float may not hold to the last digit.
+    something else, or a number that a float may not hold to the last digit. blocks: how many bytes are read
+    at once; the next where a row is longer.
     """
     types = {name: pa.float64() if name in numbers else pa.large_string() for name in kept}
     if _NO_ROW.match(body):
         return [pa.array([], kind) for kind in types.values()]
-    for block in (_BLOCK_BYTES, _MOST_BYTES):
+    for block in blocks:
         try:
             table = arrow_csv.read_csv(
                 pa.BufferReader(body),
