@@ -6,13 +6,14 @@ import re
 import string
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 from brought import put, refused
 from command import run
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FileNote, FireError, FormatError, TableError
@@ -201,13 +202,18 @@ def test_columns_at_once_are_what_cells_one_by_one_are(
     assert delimited_text(table, delimiter=delimiter, nan=nan) == cell_by_cell(table, delimiter, nan)
 
 
+@example('a,"\r\n"\n' * 9, "a,b\n", 8)
 @given(
-    st.text('ab,;"\n\r\t \x0bé', max_size=30),
+    st.text('ab,;"\n\r\t \x0bé', max_size=30)
+    | st.lists(st.sampled_from(['a,"\r\n"\n', '"b\r\n",""""\n', '"\r\n\r\n",a\r\n']), max_size=6).map(
+        "".join
+    ),
     st.sampled_from(
         ["a,b\n", "a;b\n", "a\tb\n", "a\n", " a,b\r\n", '"a","b"\n', '"a\n",b\r', "a\rb,c\r", ""]
     ),
+    st.sampled_from([delimited._BLOCK_BYTES, 12, 8]),
 )
-def test_a_table_is_what_pythons_reader_reads(body: str, header: str) -> None:
+def test_a_table_is_what_pythons_reader_reads(body: str, header: str, block: int) -> None:
     text = header + body
     mark = delimited.delimiter_of(text.split("\n", 1)[0])
     has_quotes = mark != "\t" or re.search('(^|[\t\r\n])"', text)
@@ -218,7 +224,8 @@ def test_a_table_is_what_pythons_reader_reads(body: str, header: str) -> None:
     except csv.Error:
         rows = []
     try:
-        table = read_delimited(put("table", text.encode()))
+        with mock.patch.object(delimited, "_BLOCK_BYTES", block):
+            table = read_delimited(put("table", text.encode()))
     except FormatError:
         names = [name.strip() for name in rows[0]] if text.strip() and rows else []
         is_refused_tsv = mark == "\t" and has_quotes  # quotes that fit neither CSV nor plain text
