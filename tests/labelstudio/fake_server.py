@@ -20,8 +20,11 @@ print("environment", json.dumps(dict(os.environ)), flush=True)
 print("arguments", json.dumps(sys.argv), flush=True)
 if BEHAVIOUR == "fails":
     sys.exit("django.db.utils.OperationalError: disk I/O error")
-while BEHAVIOUR == "slow" and not os.path.exists(sys.argv[0] + ".go"):
-    time.sleep(0.02)
+with socket.socket() as held:  # while it waits, so that nobody else takes the port
+    while BEHAVIOUR == "slow" and not os.path.exists(sys.argv[0] + ".go"):
+        if not held.getsockname()[1]:
+            held.bind(("127.0.0.1", port))
+        time.sleep(0.02)
 with socket.socket() as probe:  # as the real one does, unasked
     if probe.connect_ex(("127.0.0.1", port)) == 0:
         port += 1
