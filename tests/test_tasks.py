@@ -109,6 +109,8 @@ def test_a_foreign_key_is_a_format_error(token: str) -> None:
 @pytest.mark.parametrize("payload", [b"", b"\x1f", b"q\x1f", b"\x1fd", b"qd", b"q\x1fd\x1fe", b"\xff\x1fd"])
 def test_a_key_with_a_right_check_over_no_pair_is_refused(payload: bytes) -> None:
     refused("", split_pair_id, key_of(payload))
+    good = [pair_id("q" * max(len(payload) - 2, 1), "d"), pair_id("long", "er")]  # the first is as long
+    assert split_pair_ids([good[0], key_of(payload), good[1]]).keys() == {*good}
 
 
 @pytest.mark.parametrize("ids", [("", "d"), ("q", ""), ("q\x1f", "d"), ("q", "\ud800")])

@@ -142,7 +142,7 @@ def pairs_of_keys(tokens: Sequence[str]) -> tuple[Texts, Texts]:
             own, same = own[is_key], [tokens[place] for place in own[is_key].tolist()]
         is_made, *ids = _split_of_length(same, length)
         places.append(own[is_made])
-        parts.append((ids[0], ids[1]))
+        parts.append(tuple(ids))
     order = np.full(len(tokens), -1, dtype=np.int64)
     made = np.concatenate([*places, np.empty(0, dtype=np.int64)])
     order[made] = np.arange(len(made))
