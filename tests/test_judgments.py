@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.errors import TableError
-from fire_toolkit.resolution.judgments import latest_judgments, utc_time
+from fire_toolkit.resolution.judgments import latest_judgments, utc_time, utc_times
 
 
 def answers(*rows: tuple[str, str, str], pair: tuple[str, str] = ("q", "d")) -> pd.DataFrame:
@@ -109,3 +109,19 @@ def test_times_in_our_form_sort_as_they_happened(one, other) -> None:  # type: i
 @pytest.mark.parametrize("text", ["", "soon", "2026-13-01", "0001-01-01T00:00:00+23:59", "\ud800", "١"])
 def test_what_is_no_time_is_none(text: str) -> None:
     assert utc_time(text) is None
+
+
+TIMES = st.builds(
+    "{}-{}-{}T{}:{}:{}{}".format,
+    st.sampled_from(["1969", "2024", "2026", "0999", "9999"]),
+    st.sampled_from(["01", "02", "13"]),
+    st.sampled_from(["01", "29", "31"]),
+    *(st.integers(0, most).map("{:02d}".format) for most in (24, 60, 60)),
+    st.sampled_from(["Z", "Z", ".000001Z", ".5Z", "+02:00", ""]),
+)
+
+
+@settings(max_examples=examples(100))
+@given(st.lists(st.one_of(TIMES, st.sampled_from(["", "2026-02-03T10:00:00Z"])), max_size=4))
+def test_times_read_at_once_are_those_read_one_by_one(texts: list[str]) -> None:
+    assert utc_times(texts).to_pylist() == [utc_time(text) if text else "" for text in texts]

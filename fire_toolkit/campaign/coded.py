@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +63,15 @@ def coded(values: Iterable[Any]) -> Coded:
     return Coded(codes, list(places))
 
 
+def column_codes(values: pd.Series[Any]) -> Ints:
+    """Return a number for each value: of equal texts the same, of each value of JSON its own."""
+    if isinstance(values.dtype, pd.StringDtype):
+        return np.asarray(values.array.factorize(use_na_sentinel=False)[0], dtype=np.int64)
+    known: dict[str | int, int] = {}
+    keys = (value if type(value) is str else id(value) for value in values.tolist())
+    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+
+
 def same(value: Any, n_rows: int) -> Coded:
     """Return a column that has the same value in all rows."""
     return Coded(np.zeros(n_rows, dtype=np.int64), [value])
@@ -92,6 +101,18 @@ def distinct_rows(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
     return numbers, np.flatnonzero(~pd.Series(numbers).duplicated().to_numpy())
 
 
+def beside(*columns: Coded) -> Coded:
+    """Return the values of columns side by side, as tuples; each column has its values once.
+
+    Examples:
+        >>> beside(coded("aba"), coded("xyx")).distinct
+        [('a', 'x'), ('b', 'y')]
+    """
+    codes, rows = distinct_rows([column.codes for column in columns])
+    values = ([column.distinct[code] for code in column.codes[rows].tolist()] for column in columns)
+    return Coded(codes, list(zip(*values, strict=True)))
+
+
 def joined(make: Callable[..., Any], *columns: Coded) -> Coded:
     """Return what is made of the values of columns, of equal ones once.
 
@@ -99,6 +120,5 @@ def joined(make: Callable[..., Any], *columns: Coded) -> Coded:
         >>> joined(str.__add__, coded("aba"), coded("xyx")).distinct
         ['ax', 'by']
     """
-    codes, rows = distinct_rows([column.codes for column in columns])
-    values = ([column.distinct[code] for code in column.codes[rows].tolist()] for column in columns)
-    return Coded(codes, list(map(make, *values))).unified()
+    both = beside(*columns)
+    return Coded(both.codes, list(starmap(make, both.distinct))).unified()

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from fire_toolkit.arrays import Ints
-from fire_toolkit.campaign.coded import Coded, coded, joined, same
+from fire_toolkit.campaign.coded import Coded, beside, coded, same
 from fire_toolkit.campaign.ledger import COLUMNS, STATES
 from fire_toolkit.campaign.said import Kept, Version, read_said, version_of, versions_of
 from fire_toolkit.campaign.schema import KEPT, LATE, NAMES, OWN, SHARED
@@ -146,9 +146,12 @@ def keep_columns(db: sqlite3.Connection, columns: Columns, known: Numbers | None
     last, before = db.execute(_LAST).fetchone() or (0, b"")
     own, shared = _apart(columns)
     texts = _texts(own, shared)
+    of_shared = zip(SHARED, shared, texts[len(own) :], strict=True)
     places = [
-        np.array(_numbers(db, table, each, known), dtype=np.int64)[each.codes].tolist()
-        for table, each in zip(SHARED, shared, strict=True)
+        np.array(_numbers(db, table, each.distinct, known, content.to_pylist()), dtype=np.int64)[
+            each.codes
+        ].tolist()
+        for table, each, (content, _) in of_shared
     ]
     values = {name: _listed(column) for name, column in own.items()}
     for name in ("created_at", "changed_at"):  # mostly that of the version, and not written again
@@ -200,7 +203,7 @@ def _apart(columns: Columns) -> tuple[dict[str, Any], list[Coded]]:
         answers = list(zip(answer, is_elsewhere.rows(), strict=True))
         own["answer"] = [None if is_shared else text for text, is_shared in answers]
         columns = {**columns, "answer": coded(text if is_shared else None for text, is_shared in answers)}
-    shared = (joined(lambda *value: value, *(columns[name] for name in names)) for names in NAMES.values())
+    shared = (beside(*(columns[name] for name in names)) for names in NAMES.values())
     return own, list(shared)
 
 
@@ -214,12 +217,8 @@ def _texts(own: Mapping[str, Any], shared: Sequence[Coded]) -> list[_Texts]:
         is_coded = isinstance(column, Coded)
         texts = list(map(str, column.distinct if is_coded else column))
         found.append((_bytes_of(texts), column.codes if is_coded else None))
-    return found + [(_bytes_of(list(_joined_texts(each))), each.codes) for each in shared]
-
-
-def _joined_texts(column: Coded) -> Iterable[str]:
-    """Return the text of each value of a table of what rows share."""
-    return (_MARK.join(map(str, value)) for value in column.distinct)
+    whole = ([_MARK.join(map(str, value)) for value in each.distinct] for each in shared)
+    return found + [(_bytes_of(texts), each.codes) for texts, each in zip(whole, shared, strict=True)]
 
 
 def _hashes(columns: Sequence[_Texts], part: slice) -> list[bytes]:
@@ -247,10 +246,14 @@ def hashes_of(kept: Sequence[Kept]) -> list[bytes]:
     return _hashes(_texts(*_apart(columns_of(kept))), slice(None))
 
 
-def _numbers(db: sqlite3.Connection, table: str, column: Coded, whole: Numbers | None) -> list[int]:
-    """Return the number of each value in a table of what rows share; new ones are added to it."""
-    values = column.distinct
-    crcs = [zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in _joined_texts(column)]
+def _numbers(
+    db: sqlite3.Connection, table: str, values: Sequence[Kept], whole: Numbers | None, texts: Iterable[bytes]
+) -> list[int]:
+    """Return the number of each value in a table of what rows share; new ones are added to it.
+
+    texts: of the values, by which they are found.
+    """
+    crcs = list(map(zlib.crc32, texts))
     if whole is None:
         there = db.execute(
             f"select {', '.join(NAMES[table])}, number from json_each(?) as wanted cross join {table} "

@@ -142,25 +142,27 @@ asked as materialized (
   select own.*,
     case when in_round > 0 then (select kind from given where given.pair_id = own.pair_id
       and given.round = in_round and to_annotator_id = in_hands) end as kind_there,
-    case when is_free and not is_outside then not exists (select 1 from given
+    case when is_free then not exists (select 1 from given
       where given.pair_id = own.pair_id and to_annotator_id <> '') else 0 end as is_unasked,
-    case when in_round = 0 and not is_outside then (select given.rowid from given
+    case when in_round = 0 then (select given.rowid from given
       where given.pair_id = own.pair_id and to_annotator_id = own.annotator_id and own.annotator_id <> ''
       order by round desc limit 1) end as given_last
-  from own)
+  from own where not is_outside)
 select number, asked.pair_id, asked.annotator_id, is_deleted,
-  case when is_unasked or is_outside then round_said when in_round > 0 then in_round
+  case when is_unasked then round_said when in_round > 0 then in_round
     else coalesce(given.round, round_said) end as round,
-  case when is_outside then 'elsewhere' when is_unasked then ''
+  case when is_unasked then ''
     when in_round = 0 then coalesce(given.kind, 'unassigned') when kind_there is null then 'unassigned'
     when kind_there not in ('training', 'control') and asked.annotator_id not in ('', in_hands)
     then 'unassigned' else kind_there end as kind,
-  case when in_round > 0 then in_hands when not is_outside then asked.annotator_id end as owner,
+  iif(in_round > 0, in_hands, asked.annotator_id) as owner,
   iif(in_round > 0, kind_there, given.kind) as kind_there,
   no_vote in ('skipped', 'unread') as is_skipped,
-  not is_deleted and asked.pair_id <> '' and not is_outside
-    and (page is null or no_vote in ('', 'skipped')) as stands
-from asked left join given on given.rowid = given_last;
+  not is_deleted and asked.pair_id <> '' and (page is null or no_vote in ('', 'skipped')) as stands
+from asked left join given on given.rowid = given_last union all
+select number, pair_id, annotator_id, is_deleted, round_said, 'elsewhere', null, null,
+  no_vote in ('skipped', 'unread'), 0
+from own where is_outside;
 create temp view standing as
 select round, owner as annotator_id, own.pair_id, said.query_id, said.doc_id,
   iif(no_vote = '', label, '') as label, is_skipped, duration_s as seconds,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 
 import pandas as pd
+from pyarrow import compute
 
 from fire_toolkit.campaign.answers import Answers
 from fire_toolkit.campaign.keys import ids_of_keys
@@ -22,7 +23,7 @@ from fire_toolkit.campaign.votes import (
 )
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import ELSEWHERE, UNASSIGNED, Dropped, check_dropped, check_judgments
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.columns import PAIR, arrow_text, pair_rows
 
 EDITED = "edited"
 NO_PAIR = "no_pair"
@@ -206,8 +207,9 @@ def _answers(store: Store, columns: str, which: str) -> Answers:
         if (places < 0).any():
             raise store.database.damaged(f"{table} of answers are gone")
         found = found.assign(**{name: shared[name].array.take(places) for name in names})
-    moment = found.pop("updated_at")
-    times = {name: found[name].astype("str").fillna(moment) for name in ("created_at", "changed_at")}
+    moment = arrow_text(found.pop("updated_at").array)
+    own = {name: arrow_text(found[name].astype("str").array) for name in ("created_at", "changed_at")}
+    times = {name: pd.array(compute.coalesce(each, moment), dtype="str") for name, each in own.items()}
     numbers = {"number": "int64", "duration_s": "float64", "round": "int64"}
     kinds = {name: kind for name, kind in numbers.items() if name in found}
     return Answers(found.assign(**times).astype(kinds))

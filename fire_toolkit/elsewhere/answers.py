@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Ints
-from fire_toolkit.campaign.coded import Coded, coded, distinct_rows, joined, same
-from fire_toolkit.campaign.keys import split_pair_id
+from fire_toolkit.campaign.coded import Coded, coded, column_codes, distinct_rows, joined, same
+from fire_toolkit.campaign.keys import split_pair_id, split_pair_ids
 from fire_toolkit.elsewhere.tables import (
     COUNTS,
     NOT_YET,
@@ -45,6 +44,7 @@ from fire_toolkit.elsewhere.values import (
     time_of,
 )
 from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.resolution.judgments import times_in_form
 from fire_toolkit.tables.ids import is_id, spelling_of
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
@@ -232,10 +232,8 @@ class _Rows:
         is_out = worker.named(lambda who: kept is not None and who not in kept)
         out = "left out (by --submissions)"
         why = joined(lambda is_out, state: out if is_out else state[1], is_out, state)
-        times = self._each("time", self._of_role("time", time_of))
-        updated = times.named(itemgetter(0))
-        created = self._each("created", self._of_role("created", time_of)).named(itemgetter(0))
-        created = created if "created" in self._at else updated
+        updated, n_without = self._times("time")
+        created = self._times("created")[0] if "created" in self._at else updated
         query_ids, doc_ids = self._ids(split)
         found = {
             "query_id": query_ids,
@@ -244,7 +242,9 @@ class _Rows:
             "values": joined(lambda why, values: () if why else values, why, values),
             "why": why,
             "created_at": created,
-            "updated_at": joined(lambda time, first: time or first, updated, created),
+            "updated_at": updated
+            if created is updated
+            else joined(lambda time, first: time or first, updated, created),
             "seconds": self._each("seconds", self._of_role("seconds", seconds_of)),
             "comment": joined(lambda why, text: "" if why else text, why, self._each("comment")),
             "round": self._each("round", round_of),
@@ -253,7 +253,6 @@ class _Rows:
         found |= {"number": Coded(np.arange(n_rows), self._table.index.tolist()), "key": same("", n_rows)}
         if tool.each:
             found |= self._names_of_annotations(worker)
-        n_without = times.count(lambda time: not time[1])
         self._note("times do not say their zone; they count as UTC", n_without)
         n_unnamed = worker.count(_SESSION.match) * (tool.name == "Prodigy")
         words = "answers are from unnamed sessions, so their authors are unknown; each counts as a person"
@@ -271,7 +270,7 @@ class _Rows:
             return Coded(np.zeros(len(self._table), dtype=np.int64), [read(value)])
         names, combine = self._at[role]
         columns = [self._table[name] for name in names]
-        codes, rows = distinct_rows(list(map(_codes, columns)))
+        codes, rows = distinct_rows(list(map(column_codes, columns)))
         found, parts = [], zip(*(values.iloc[rows].tolist() for values in columns), strict=True)
         for row, values in zip(rows.tolist(), parts, strict=True):
             try:
@@ -279,6 +278,17 @@ class _Rows:
             except FireError as error:
                 raise FormatError(f"{self._path}: {self._place(row)}: {error}") from None
         return Coded(codes, found)
+
+    def _times(self, role: str) -> tuple[Coded, int]:
+        """Return each row's time, and how many of them do not say their zone."""
+        names, combine = self._at.get(role, ([], as_it_is))
+        column = self._table[names[0]] if len(names) == 1 and combine is as_it_is else self._table.index
+        if isinstance(column.dtype, pd.StringDtype):
+            codes, texts = column.array.factorize(use_na_sentinel=False)
+            if (found := times_in_form(texts)) is not None:
+                return Coded(codes, found.to_pylist()).unified(), 0
+        times = self._each(role, self._of_role(role, time_of))
+        return times.named(itemgetter(0)), times.count(lambda time: not time[1])
 
     def _place(self, row: int) -> str:
         number = self._table.index[row]
@@ -314,10 +324,12 @@ class _Rows:
     def _ids(self, split: str) -> tuple[Coded, Coded]:
         """Return the query_id and the doc_id of each row."""
 
+        known = {} if split or "pair" not in self.roles else split_pair_ids(self._each("pair").distinct)
+
         def read_pair(value: Any) -> tuple[str, str]:
             text = text_of_value(value)
             if not split:
-                return split_pair_id(text)
+                return known.get(text) or split_pair_id(text)
             query_id, found, doc_id = text.partition(split)
             if not found:
                 raise FormatError(f"pair is {text!r}, expected query and doc with {split!r} between them")
@@ -361,15 +373,6 @@ class _Rows:
 
     def _note(self, words: str, n: int) -> None:
         self.notes += [f"{n:,} {words}"] * (n > 0)
-
-
-def _codes(values: pd.Series[Any]) -> Ints:
-    """Return a number for each value: of equal texts the same, of each value of JSON its own."""
-    if isinstance(values.dtype, pd.StringDtype):
-        return np.asarray(values.array.factorize(use_na_sentinel=False)[0], dtype=np.int64)
-    known: dict[str | int, int] = {}
-    keys = (value if type(value) is str else id(value) for value in values.tolist())
-    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
 
 
 def _has_lists(values: pd.Series[Any]) -> bool:

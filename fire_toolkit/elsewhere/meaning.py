@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fire_toolkit.arrays import Bools
-from fire_toolkit.campaign.coded import Coded, distinct_rows, joined, same, stacked
+from fire_toolkit.campaign.coded import Coded, beside, distinct_rows, joined, same, stacked
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, SKIP, TOOLS, FoundFile
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables.columns import PAIR, packed_codes
@@ -167,7 +167,7 @@ def _meant(labels: Labels, *columns: Coded) -> tuple[dict[str, Counter[str]], Co
 
     columns: values, tool, and why an answer is no vote.
     """
-    each = joined(lambda *parts: parts, *columns)
+    each = beside(*columns)
     counts = np.bincount(each.codes, minlength=len(each.distinct)).tolist()
     is_vote, by_label = np.zeros(len(counts), dtype=bool), dict[str, Counter[str]]()
     unmapped, used = Counter[str](), set[str]()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.campaign.coded import Coded, coded, joined, same
+from fire_toolkit.campaign.coded import Coded, beside, coded, same
 from fire_toolkit.campaign.kept import Columns, rows_of
 from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.ledger import ANSWERED, answer_text
@@ -124,18 +124,18 @@ def _columns(
     who = answers["worker"].named(lambda worker: worker and name_of(worker))
     if "" in who.distinct:
         who = coded(name or f"{DELETED}{n}" for name, n in zip(who.rows().tolist(), number, strict=True))
-    pair = joined(lambda *ids: ids, *(answers[name] for name in PAIR))
+    pair = beside(*(answers[name] for name in PAIR))
     pair = pair._replace(distinct=listed(pair_ids(*zip(*pair.distinct, strict=True))))
     rounds = answers["round"]
     if not file.is_round_known and asked_in:
         rounds = pair.named(lambda each: asked_in.get(each, 1))
-    said = joined(lambda *parts: parts, *(answers[name] for name in ("values", "why", "comment")))
+    said = beside(*(answers[name] for name in ("values", "why", "comment")))
     meant = zip(*_said(labels, file.tool, said.distinct), strict=True)
     moments = time.named(lambda each: each or seen_at)
     alike = dict.fromkeys(KEPT, "") | {"page": None, "page_s": None, "is_elsewhere": 1}
     alike |= {"source": f"file:{source}", "state": ANSWERED, "seen_at": seen_at}
     return {name: same(value, n_rows) for name, value in alike.items()} | {
-        **{name: said._replace(distinct=values) for name, values in zip(_MEANT, meant, strict=True)},
+        **{name: Coded(said.codes, values).unified() for name, values in zip(_MEANT, meant, strict=True)},
         **{name: answers[name] for name in PAIR},
         "annotation": _keys(who, pair, answers["key"]),
         "pair_id": pair,

@@ -163,18 +163,19 @@ def time_of(text: str) -> tuple[str, bool]:
         >>> time_of("Mon Jun 08 15:27:14 PDT 2015"), time_of("1707211049")
         (('2015-06-08T22:27:14.000000Z', True), ('2024-02-06T09:17:29.000000Z', True))
     """
-    if _EPOCH.fullmatch(text):
+    is_iso = text[4:5] == "-"
+    if not is_iso and _EPOCH.fullmatch(text):
         seconds = float(text) / (1000 if len(text.partition(".")[0]) == 13 else 1)
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
         return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z", True
     written = text
-    if found := _OF_MTURK.fullmatch(text):
+    if not is_iso and (found := _OF_MTURK.fullmatch(text)):
         month, day, clock, zone, year = found.groups()
         written = f"{year}-{_MONTHS.find(month) // 3 + 1:02d}-{int(day):02d}T{clock}{_OFFSETS[zone]}"
     time = utc_time(written) if text else ""
     if time is None:
         raise FormatError(f"{text!r}: {describe_bad_time(text)}")
-    return time, not text or bool(_HAS_OFFSET.search(written))
+    return time, not text or text.endswith("Z") or bool(_HAS_OFFSET.search(written))
 
 
 def seconds_of(text: str) -> float | None:

@@ -16,15 +16,16 @@ from pyarrow import compute
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, asked_judgments, check_dropped
 from fire_toolkit.tables.checks import check_table, ordered
-from fire_toolkit.tables.columns import codes_of, packed_codes
+from fire_toolkit.tables.columns import arrow_text, codes_of, packed_codes
 from fire_toolkit.tables.specs import Column, TableSpec
 
 _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
 
-_FORM = r"[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z"
-_IN_FORM = re.compile(f"[0-9]{_FORM}")
-_IN_SECONDS = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_TO_SECONDS = "[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"  # but for the year's first digit
+_IN_FORM = re.compile(rf"[0-9]{_TO_SECONDS}\.[0-9]{{6}}Z")
+_IN_SECONDS = re.compile(f"[0-9]{_TO_SECONDS}Z")
+_EITHER = rf"^[1-9]{_TO_SECONDS}(\.[0-9]{{6}})?Z$"
 _ROUND = re.compile("[1-9][0-9]*")
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b")
 SUPERSEDED = "superseded"
@@ -122,19 +123,29 @@ def utc_time(text: str) -> str | None:
 def utc_times(texts: Sequence[str]) -> Any:
     """Return what `utc_time` does of each text, as an Arrow array; an empty one stays.
 
-    Those in its form are read at once.
-
     Examples:
         >>> utc_times(["2026-03-28T23:30:00+01:00", "", "now"]).to_pylist()
         ['2026-03-28T22:30:00.000000Z', '', None]
     """
+    found = times_in_form(texts)
+    if found is None:
+        found = pa.array([utc_time(text) if text else "" for text in texts], pa.large_string())
+    return found
+
+
+def times_in_form(texts: Any) -> Any:
+    """Return what `utc_time` does of texts that are all of its form, or of that to the second; else None.
+
+    They are read at once; an empty one stays.
+    """
     with suppress(pa.ArrowInvalid, UnicodeError):
-        found = pa.array(texts, pa.large_string())
+        found = arrow_text(texts)
         given = found.filter(compute.not_equal(found, ""))
-        if compute.all(compute.match_substring_regex(given, f"^[1-9]{_FORM}$")).as_py() is not False:
+        if compute.all(compute.match_substring_regex(given, _EITHER)).as_py() is not False:
             given.cast(pa.timestamp("us", "UTC"))  # refuses what is no day or hour
-            return found
-    return pa.array([utc_time(text) if text else "" for text in texts], pa.large_string())
+            is_short = compute.equal(compute.binary_length(found), len("2026-03-28T23:30:00Z"))
+            return compute.if_else(is_short, compute.replace_substring(found, "Z", ".000000Z"), found)
+    return None
 
 
 def just_after(moment: str) -> str:
