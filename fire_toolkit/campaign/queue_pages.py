@@ -12,10 +12,10 @@ from fire_toolkit.campaign.page_json import PAGE
 from fire_toolkit.campaign.queues import TRAINING, even_pages
 from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, shown_columns
-from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.files import text_sha256
 from fire_toolkit.guidelines.label_config import CAPTIONS, TEXT, caption_entry, parse_label_config
 from fire_toolkit.guidelines.model import CAPTION, Guideline
+from fire_toolkit.tables.columns import listed
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,13 @@ def queue_pages(entry: Round, annotator_id: str) -> list[QueuePage]:
     Pages are made once of what was drawn, and of what came into the queue on each later occasion: what moves
     away leaves the page as it was, so that a page on a server stays the same task.
     """
-    items = items_of(entry)
     own = entry.given[entry.given["annotator_id"] == annotator_id].sort_values("position")
     gone = frozenset(own.loc[~own["is_there"], "pair_id"])
     return [
         QueuePage(pairs, is_training, gone.intersection(pairs))
         for _, rows in own.groupby("batch", sort=True)
-        for pairs, is_training in pages_of(rows, items, entry.n_captions)
+        for pairs, is_training in pages_of(rows, entry.items, entry.n_captions)
     ]
-
-
-def items_of(entry: Round) -> dict[str, tuple[str, str]]:
-    """Return what is shown with each pair's caption: media_url and reference_url, or empty."""
-    references = entry.tasks.get(REFERENCE_URL, pd.Series("", index=entry.tasks.index))
-    shown = zip(entry.tasks["media_url"], references, strict=True)
-    return dict(zip(entry.tasks["pair_id"], shown, strict=True))
 
 
 def pages_of(
@@ -66,14 +58,15 @@ def pages_of(
     Args:
         rows: pair_id and kind, in the order of the queue. The pairs of an item come together, as early as the
             first of them, in this order, which is random; captions without an item come one by one.
-        items: of each pair, as `items_of` returns them.
+        items: of each pair, as `Round.items`.
         n_captions: how many pairs a page may have.
     """
     grouped: dict[tuple[bool, tuple[str, str]], list[str]] = {}
-    for pair, kind in zip(rows["pair_id"], rows["kind"], strict=True):
+    queue = listed(rows["pair_id"])
+    for pair, kind in zip(queue, listed(rows["kind"]), strict=True):
         item = items[pair] if items[pair][0] else (pair, "")
         grouped.setdefault((kind == TRAINING, item), []).append(pair)
-    order = {pair: place for place, pair in enumerate(rows["pair_id"])}
+    order = {pair: place for place, pair in enumerate(queue)}
     pages = [
         (page, is_training)
         for (is_training, _), own in grouped.items()
@@ -102,7 +95,7 @@ def task_pages(
         campaign_key: makes the keys of pages with several captions.
     """
     names = shown_columns(guideline)
-    columns = (entry.tasks[name] for name in names.values())
+    columns = (listed(entry.tasks[name]) for name in names.values())
     contents = [dict(zip(names, texts, strict=True)) for texts in zip(*columns, strict=True)]
     by_pair = {content[PAIR_ID]: content for content in contents}
     labeling = parse_label_config(guideline.label_config)

@@ -20,8 +20,10 @@ import pandas as pd
 from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.queues import ASSIGNMENTS, Assignments, check_assignments
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
+from fire_toolkit.tables.columns import listed
 from fire_toolkit.workspace.database import STORE
 
 FOLDER = "campaign"
@@ -67,6 +69,14 @@ class Round:
         whether the annotator still has it.
         """
         return self.assignments.assign(batch=0, is_there=True) if self.hands is None else self.hands
+
+    @cached_property
+    def items(self) -> dict[str, tuple[str, str]]:
+        """What is shown with each pair's caption: media_url and reference_url, or empty."""
+        pairs, urls = listed(self.tasks["pair_id"]), listed(self.tasks["media_url"])
+        has_references = REFERENCE_URL in self.tasks
+        references = listed(self.tasks[REFERENCE_URL]) if has_references else [""] * len(pairs)
+        return dict(zip(pairs, zip(urls, references, strict=True), strict=True))
 
     @property
     def drawn(self) -> pd.DataFrame:

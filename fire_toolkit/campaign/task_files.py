@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.asking import HandedOut
-from fire_toolkit.campaign.keys import split_pair_id, split_pair_ids
+from fire_toolkit.campaign.keys import ids_of_keys, split_pair_id, split_pair_ids
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
@@ -77,7 +77,8 @@ def waiting_in_files(root: Path, answers: pd.DataFrame) -> pd.DataFrame:
         if number > 1:
             back = answers[answers["round"].isna() | (answers["round"] == number)]
             known = set(zip(back["query_id"], back["doc_id"], strict=True))
-            waits += [pair for pair in map(split_pair_id, sorted(task_keys(path))) if pair not in known]
+            ids = (each.to_pylist() for each in ids_of_keys(sorted(task_keys(path))))
+            waits += [pair for pair in zip(*ids, strict=True) if pair not in known]
     return pd.DataFrame(waits, columns=PAIR, dtype="str")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.keys import pair_id, split_pair_id
+from fire_toolkit.campaign.keys import pair_id, split_pair_id, split_pair_ids
 from fire_toolkit.campaign.ledger import ANSWERED, answer_text
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.campaign.votes import FORMULAS, inert
@@ -17,6 +17,7 @@ from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimite
 from fire_toolkit.guidelines.model import CAPTION, COMMENT, FLAGS, REFERENCE, RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables import Tasks
+from fire_toolkit.tables.columns import listed
 
 LABEL, PAIR = "label", "pair_id"
 MARK = "audit"  # the column of an audit's sheet that says of which draw it is
@@ -84,6 +85,8 @@ def _labelled(path: Path, guideline: Guideline) -> dict[tuple[str, str], tuple[i
     table = read_delimited(path, required=[LABEL])
     names = [label.name for label in guideline.labels]
     known = {name.casefold(): name for name in names} | {name: name for name in names}
+    keys = listed(table[PAIR]) if PAIR in table else []
+    made = split_pair_ids([*keys, *(key.removeprefix(_TEXT) for key in keys)])
     found: dict[tuple[str, str], tuple[int, dict[str, str]]] = {}
     for number, record in _filled(table):
         where = f"{path}: row {number}"
@@ -91,7 +94,7 @@ def _labelled(path: Path, guideline: Guideline) -> dict[tuple[str, str], tuple[i
         if label is None:
             raise FormatError(f"{where}: label {record[LABEL]!r}, expected one of {', '.join(sorted(names))}")
         record[LABEL] = label
-        key = (record.get("annotator_id", "").strip(), _pair(record, where))
+        key = (record.get("annotator_id", "").strip(), _pair(record, where, made))
         if key in found:
             raise FormatError(f"{where}: the pair already has a label in a row above; keep one of them")
         found[key] = number, record
@@ -107,12 +110,14 @@ def _filled(table: pd.DataFrame) -> Iterator[tuple[int, dict[str, str]]]:
             yield number, record
 
 
-def _pair(record: Mapping[str, str], where: str) -> str:
+def _pair(record: Mapping[str, str], where: str, made: Collection[str]) -> str:
+    """Return the key of a row's pair; made: keys that `pair_id` made."""
     try:
         if PAIR in record:
             key = record[PAIR].removeprefix(_TEXT)
             key = key if key.startswith(FORMULAS) else record[PAIR]
-            split_pair_id(key)
+            if key not in made:
+                split_pair_id(key)
             return key
         return pair_id(record["query_id"], record["doc_id"])
     except KeyError:

@@ -96,7 +96,7 @@ def reach_items(
         FireError: annotators would not see one of them.
     """
     tasks = [task["data"] for plan in plans for task in plan.to_send] if guideline.shows_media else []
-    media = {task[guideline.media_key]: key_words(task[PAIR_ID]) for task in tasks}
+    media = {task[guideline.media_key]: task[PAIR_ID] for task in tasks}
     items = n_of(len(media), "item")
     if not media or sample == 0:
         unseen = f"nobody has looked whether annotators can see the {items} (--check-media 0)"
@@ -111,7 +111,7 @@ def reach_items(
             report=report,
         )
     faults = {url: found.get(url.partition("#")[0]) for url in media}
-    if named := [f"{media[url]}: {url} {fault}" for url, fault in faults.items() if fault]:
+    if named := [f"{key_words(media[url])}: {url} {fault}" for url, fault in faults.items() if fault]:
         words = f"{len(named):,} of {items} cannot be seen ({first_three(named)}); nothing was sent"
         raise FireError(f"{words}; {UNSEEN}; is `media serve` running? `media check` says what to do")
     is_part = sample is not None and len(found) < len(media)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from fire_toolkit.campaign.queue_pages import items_of, pages_of
+from fire_toolkit.campaign.queue_pages import pages_of
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.files import text_sha256
 from fire_toolkit.guidelines.model import Guideline
@@ -73,7 +73,7 @@ class Desk:
         self.pages: list[Page] = []
         for entry in rounds:
             rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id]
-            items, texts = items_of(entry), _texts(entry)
+            items, texts = entry.items, _texts(entry)
             names = _task_names(entry, annotator_id, campaign_key, rows["pair_id"])
             for pairs, _ in pages_of(rows.sort_values("position"), items, entry.n_captions):
                 tasks = tuple(Task(names[pair], (entry.number, pair), texts[pair]) for pair in pairs)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
@@ -126,14 +127,17 @@ def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
     known = judgments if "kind" in judgments else judgments.assign(kind="")
     relevance = known["label"].map({label: grade for label, grade in grades.items() if grade is not None})
     is_asked = ~known["kind"].isin([UNASSIGNED, RECHECK])
-    votes = known.assign(sign=np.where(relevance >= 1, "1", "0"))[is_asked & relevance.notna()]
+    votes = known.assign(sign=np.where(relevance >= 1, b"1", b"0"))[is_asked & relevance.notna()]
     kind = votes["kind"].map(_ORDER_OF_KINDS).fillna(2)
     by_round = votes.get("round", pd.Series(0, index=votes.index))
     when = votes["created_at"].fillna("").astype("str")
     votes = votes.iloc[np.lexsort((votes["annotator_id"], when, kind, by_round))]
     code, pairs = code_pairs(votes)
-    texts = votes["sign"].astype("str").groupby(code).agg("".join)
-    return pairs.assign(design_votes=pd.array(texts.to_numpy(), dtype="str"))
+    signs = votes["sign"].to_numpy(dtype="S1")[np.argsort(code, kind="stable")]
+    ends = np.append(0, np.bincount(code, minlength=len(pairs)).cumsum())
+    content = [None, pa.py_buffer(ends), pa.py_buffer(signs)]
+    texts = pa.Array.from_buffers(pa.large_string(), len(pairs), content)
+    return pairs.assign(design_votes=pd.array(texts, dtype="str"))
 
 
 def with_design(
