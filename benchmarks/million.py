@@ -31,6 +31,7 @@ from fake_api import TOKEN, FakeServer, _narrow, _passes
 from fake_http import served
 
 from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.labelstudio.pull import LOOK_BACK_S
 
 PEOPLE = 8
 
@@ -226,6 +227,7 @@ def measure(n_tasks: int, answered: float, limit: int | None, kills: int) -> Non
             server.judge(number)
         go(f"pull {len(chosen):,}", "pull")
         go("progress, first", "progress")
+        time.sleep(LOOK_BACK_S + 1)  # what is recent is read again by every pull; a campaign has little of it
         others = sorted(set(waiting) - set(chosen))
         for name in ("progress", "status"):
             for number in (others.pop(0) for _ in range(30)):

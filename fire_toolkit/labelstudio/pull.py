@@ -31,6 +31,7 @@ from fire_toolkit.resolution.judgments import utc_time
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120
 _INCLUDE = ("data", "annotations", *KEPT)
+_COUNTED = "total_annotations_number"
 
 
 def pull_answers(
@@ -57,8 +58,9 @@ def pull_answers(
 
     A project in which the server counts more or fewer answers than the record has, or another number of tasks
     than the last time, is read anew: a task's time does not move with every answer, a deleted task has none,
-    and one of each leaves the number of answers as it was. Projects that are gone, have lost their mark or
-    are there twice are named in the notes.
+    and one of each leaves the number of answers as it was. One without an answer, here and there, is not read
+    again: its last change is that its tasks came, and all of them would be. Projects that are gone, have lost
+    their mark or are there twice are named in the notes.
 
     Raises:
         ServerError: a labeling page was changed (nothing is read then), or the server fails; what was
@@ -73,8 +75,10 @@ def pull_answers(
         before, n_tasks = places.get(at.key, at), project.get("task_number")
         is_same = None in (n_tasks, before.n_tasks) or before.n_tasks == n_tasks
         since = before.read_up_to if is_same and not is_whole else ""
-        origin = Origin(source, str(at.project), at.queue, store.now(), names)
-        newest = min(_pull_project(api, at, origin, store, since=since, report=report), store.now())
+        newest = since
+        if not since or project.get(_COUNTED) != 0 or n_answers(project) or _n_known(store, at):
+            origin = Origin(source, str(at.project), at.queue, store.now(), names)
+            newest = min(_pull_project(api, at, origin, store, since=since, report=report), store.now())
         n_tasks = before.n_tasks if n_tasks is None else n_tasks
         places[at.key] = replace(before, queue=at.queue, read_up_to=newest or since, n_tasks=n_tasks, lost="")
         whole.update([] if since else [at.key])
@@ -85,7 +89,7 @@ def pull_answers(
     suspects = {
         at.key: (n_answers(project), expected)
         for at, project in projects
-        if project.get("total_annotations_number") is not None
+        if project.get(_COUNTED) is not None
         and n_answers(project) != (expected := _n_known(store, at) + places[at.key].n_more)
     }
     for at, project in _checked(places_of(api.projects(), campaign, source), campaign) if suspects else ():

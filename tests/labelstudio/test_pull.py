@@ -65,6 +65,7 @@ def asked(server: FakeServer) -> list[str]:
 
 
 CHANGES = ["/api/projects/", "/api/tasks/", "/api/tasks/"]  # what is asked where nothing is read whole
+OF_ONE = CHANGES[:-1]  # while bob has not answered
 
 
 def test_answers_edits_and_deletions_are_pulled_once_by_changes(begun: FakeServer, site: Site) -> None:
@@ -167,7 +168,7 @@ def test_answers_to_tasks_of_old_times_are_found_by_counts(long_ago: FakeServer,
     assert counts(site.pull(long_ago)) == (1, 0, 1, 0)
     long_ago.requests.clear()
     assert counts(site.pull(long_ago)) == (0, 0, 0, 0)
-    assert asked(long_ago) == CHANGES
+    assert asked(long_ago) == OF_ONE
 
 
 def test_an_edit_without_a_date_is_found_by_a_full_pull_only(long_ago: FakeServer, site: Site) -> None:
@@ -201,7 +202,7 @@ def test_people_who_go_on_answering_are_no_reason_to_read_all_again(begun: FakeS
     begun.requests.clear()
     with while_pages_are_read(answer):
         assert counts(site.pull(begun)) == (1, 0, 0, 0)
-    assert sorted(asked(begun)) == sorted([*CHANGES, "/api/projects/"])  # and nothing whole
+    assert sorted(asked(begun)) == sorted([*OF_ONE, "/api/projects/"])  # and nothing whole
 
 
 def test_later_changes_are_read_next(server: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +247,23 @@ def test_what_the_server_counts_and_does_not_show_is_looked_for_once(begun: Fake
     site.pull(begun)
     begun.requests.clear()
     assert counts(site.pull(begun)) == (0, 0, 0, 0)
-    assert asked(begun) == CHANGES
+    assert asked(begun) == OF_ONE
+
+
+def test_a_project_without_an_answer_is_not_read_again_until_it_has_one_or_loses_it(
+    begun: FakeServer, site: Site
+) -> None:
+    begun.requests.clear()
+    assert counts(site.pull(begun)) == (0, 0, 0, 0)
+    assert asked(begun) == OF_ONE
+    number = begun.answer(task_for(begun, "bob"), 3)
+    assert counts(site.pull(begun)) == (1, 0, 0, 0)
+    begun.delete_annotation(number)
+    begun.delete_annotation(FIRST)
+    assert counts(site.pull(begun)) == (0, 0, 2, 0)
+    begun.requests.clear()
+    assert counts(site.pull(begun)) == (0, 0, 0, 0)
+    assert asked(begun) == CHANGES[:1]
 
 
 def test_a_deleted_empty_project_is_missed_unless_its_queue_has_one(server: FakeServer, site: Site) -> None:
