@@ -162,9 +162,9 @@ def open_people(store: Store, retired: Collection[str] = ()) -> dict[int, list[s
 def has_unread_page(store: Store) -> bool:
     """Whether something was done on our own page that the answers do not have: what was done there last."""
     found = store.database.select(
-        "with last as (select record ->> '$.at' as at, record ->> '$.pair' as pair, "
-        "(record ->> '$.round') || '/' || (record ->> '$.annotator') as queue from page "
-        "where record ->> '$.kind' in ('answer', 'undo') order by number desc limit 1) "
+        "with last as (select json_extract(record, '$.at') as at, json_extract(record, '$.pair') as pair, "
+        "json_extract(record, '$.round') || '/' || json_extract(record, '$.annotator') as queue from page "
+        "where json_extract(record, '$.kind') in ('answer', 'undo') order by number desc limit 1) "
         "select 1 from last join campaign where not exists (select 1 from answers where annotation = "
         "'page:' || key || '#' || last.queue || '#' || last.pair and seen_at >= last.at)"
     )

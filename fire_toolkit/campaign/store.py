@@ -10,6 +10,7 @@ wrong. A row of `page` is what somebody did on our own page, kept before the pag
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -144,21 +145,24 @@ class Store:
         """Return what is there of answers, of each the last word last."""
         return versions_of(self.database, annotations)
 
-    def n_there(self, source: str, project: str, *, since: str = "", until: str = "~") -> int:
-        """Return how many answers of a project, skips too, are there; of a page of several captions one.
+    def n_there(self, source: str, spans: Mapping[str, tuple[str, str]]) -> Counter[str]:
+        """Return how many answers, skips too, are there of each project; of a page of several captions one.
 
-        since, until: as of `missing`.
+        spans: the projects, each with the times from which on and before which its answers were last changed:
+        a server uses the number of a deleted project again.
         """
         self.count()
         place = f"instr(annotation, '{BESIDE}')"
         whole = f"iif({place}, substr(annotation, 1, {place}), null)"
         query = (
-            f"select count(iif({place}, null, 1)) + count(distinct {whole}) from answers join counted "
-            "using (number) where source = ? and project = ? and project <> '' and not is_deleted "
-            "and updated_at >= ? and updated_at < ?"
+            "with wanted as materialized (select key as project, json_extract(value, '$[0]') as since, "
+            "json_extract(value, '$[1]') as until from json_each(?)) "
+            f"select project, count(iif({place}, null, 1)) + count(distinct {whole}) "
+            "from answers cross join counted using (number) cross join wanted using (project) "
+            "where source = ? and project <> '' and not is_deleted "
+            "and updated_at >= since and updated_at < until group by project"
         )
-        ((n,),) = self.database.select(query, [source, project, since, until])
-        return int(n)
+        return Counter(dict(self.database.select(query, [json.dumps(spans), source])))
 
     def missing(
         self,

@@ -290,7 +290,8 @@ def _platform_of(workspace: Workspace) -> tuple[str, str]:
     if not writer_of(workspace.root / "judgments/judgments.csv"):
         return "", "was not written by `import` or `pull`"
     with Store(workspace.root / STORE) as store:
-        query = "select distinct source, coalesce(answer ->> '$.elsewhere', '') from answers order by 1, 2"
+        tool = "coalesce(json_extract(answer, '$.elsewhere'), '')"
+        query = f"select distinct source, {tool} from answers order by 1, 2"
         answered = store.database.select(query)
     # without a ledger `import` reads exports of Label Studio alone
     return platform_of(answered or [("", "")]), "came from a table that names no tool"

@@ -210,7 +210,8 @@ class OnServer:
                 continue
             is_there = born.get(place.project) == place.born
             end = NEVER if is_there else born.get(place.project, NEVER)
-            n_lost = self._store.n_there(self.source, str(place.project), since=place.born, until=end)
+            number = str(place.project)
+            n_lost = self._store.n_there(self.source, {number: (place.born, end)})[number]
             if n_lost or is_there or place.queue not in own.values():
                 until[replace(place, lost=UNMARKED if is_there else GONE, n_lost=n_lost)] = end
         return until

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
 from fire_toolkit.labelstudio.places import (
     DROPPED,
+    NEVER,
     OnServer,
     Place,
     born_at,
@@ -76,7 +78,7 @@ def pull_answers(
         is_same = None in (n_tasks, before.n_tasks) or before.n_tasks == n_tasks
         since = before.read_up_to if is_same and not is_whole else ""
         newest = since
-        if not since or project.get(_COUNTED) != 0 or n_answers(project) or _n_known(store, at):
+        if not since or project.get(_COUNTED) != 0 or n_answers(project) or known[at]:
             origin = Origin(source, str(at.project), at.queue, store.now(), names)
             newest = min(_pull_project(api, at, origin, store, since=since, report=report), store.now())
         n_tasks = before.n_tasks if n_tasks is None else n_tasks
@@ -84,13 +86,15 @@ def pull_answers(
         whole.update([] if since else [at.key])
         keep_places(store, [places[at.key]])
 
+    known = _known(store, (at for at, _ in projects))
     for at, project in projects:
         read(at, project, is_whole=is_full)
+    known = _known(store, (at for at, _ in projects))
     suspects = {
         at.key: (n_answers(project), expected)
         for at, project in projects
         if project.get(_COUNTED) is not None
-        and n_answers(project) != (expected := _n_known(store, at) + places[at.key].n_more)
+        and n_answers(project) != (expected := known[at] + places[at.key].n_more)
     }
     for at, project in _checked(places_of(api.projects(), campaign, source), campaign) if suspects else ():
         if at.key not in suspects:
@@ -99,7 +103,7 @@ def pull_answers(
         counted, expected = suspects[at.key]
         if not min(counted, n_answers(project)) <= expected <= max(counted, n_answers(project)):
             read(at, project, is_whole=True)
-            n_more = n_answers(project) - _n_known(store, at)
+            n_more = n_answers(project) - _known(store, [at])[at]
             places[at.key] = replace(places[at.key], n_more=max(n_more, 0))
     lost = on_server.lost()
     dropped = [_dropped(store, *each) for each in lost.items()] if accepts_loss else []
@@ -127,9 +131,12 @@ def _checked(own: list[tuple[Place, Project]], campaign: Campaign) -> list[tuple
     return own
 
 
-def _n_known(store: Store, at: Place) -> int:
-    """Return how many answers of a project count, without those of an earlier one of its number."""
-    return store.n_there(at.source, str(at.project), since=at.born)
+def _known(store: Store, own: Iterable[Place]) -> dict[Place, int]:
+    """Return how many answers of each project count, without those of an earlier one of its number."""
+    places = list(own)
+    spans = {str(at.project): (at.born, NEVER) for at in places}
+    counts = store.n_there(places[0].source, spans) if places else Counter()
+    return {at: counts[str(at.project)] for at in places}
 
 
 def _last_change(tasks: Iterable[Task]) -> str:

@@ -27,6 +27,7 @@ _AT_ONCE = 2_000  # rows of a query: more of them leave the processor's cache be
 _OF_THE_DISK = ("space", "I/O", "open", "readonly")  # all else that SQLite says is wrong with the file
 _VIEW = re.compile(r"create temp \w+ (\w+)")
 _LEAST_BYTES = 512  # of an SQLite file
+_OLDEST = (3, 35)  # which knows all that the queries use
 _LEAST_FREE = 1 << 16  # bytes, below which SQLite says no more than "disk I/O error"
 
 
@@ -51,7 +52,7 @@ class Database:
 
     Raises:
         FormatError: it cannot be read, is no SQLite file, is damaged, or was written in another schema.
-        FireError: its disk does not keep a write-ahead log, as a network disk.
+        FireError: its disk does not keep a write-ahead log, as a network disk; or Python's SQLite is too old.
     """
 
     def __init__(self, path: Path, *, schema: str, version: int, remedy: str, views: str = "") -> None:
@@ -59,6 +60,9 @@ class Database:
         self._version, self._has_written = version, False
         self._views, self._names = views, _VIEW.findall(views)
         self._has_views = False
+        if sqlite3.sqlite_version_info < _OLDEST:
+            found, oldest = sqlite3.sqlite_version, ".".join(map(str, _OLDEST))
+            raise FireError(f"this Python has SQLite {found}, expected {oldest} or newer: use another Python")
         if path.exists() or path.is_symlink():
             self._open()
             return

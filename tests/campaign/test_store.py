@@ -446,3 +446,9 @@ def test_killed_writers_lose_nothing_that_was_written_and_leave_no_half_of_it(pa
         found = set(read_ledger(path)["annotation"])
         assert {f"a{number}-{which}" for number in done for which in "xy"} <= found
         assert {key[:-1] + other for key in found for other in "xy"} == found
+
+
+def test_a_python_with_an_old_sqlite_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+    with pytest.raises(FireError, match=r"expected 3\.35 or newer"):
+        Store(tmp_path / "campaign.sqlite")
