@@ -12,7 +12,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -232,9 +232,8 @@ def rows_in(path: Path, query: str) -> list[Any]:
         return []
     _refuse_unreadable(path)
     try:
-        with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_WAIT_S) as db:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_WAIT_S)) as db:
             found = db.execute(query).fetchall()
-        db.close()
     except sqlite3.Error as error:
         state = "written by another version of fire-toolkit" if "no such" in str(error) else "damaged"
         raise FormatError(f"{path}: {state}: {error}") from None

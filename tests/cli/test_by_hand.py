@@ -536,7 +536,7 @@ def test_a_later_pool_goes_to_the_people_and_by_the_carrier_of_the_round_before(
     run(*ASKED)
     run("push", "--check-media", 0)
     assert {row["annotator_id"] for row in given(hand, 2)} == {"A02", "A04"}
-    with sqlite3.connect(hand / "campaign.sqlite") as record:
+    with contextlib.closing(sqlite3.connect(hand / "campaign.sqlite")) as record:
         rounds = record.execute("select number, carrier from rounds order by rowid").fetchall()
     assert rounds == [(1, "folder"), (1, "page"), (2, "page")]
 

@@ -91,7 +91,8 @@ def test_deleted_answers_and_those_of_no_queue_do_not_count() -> None:
     gone = there.head(1).assign(state=DELETED, seen_at="2026-12-02T00:00:00.000000Z")
     strange = answered("1/ann", 2, [tasks_of(1, prefix="z")["pair_id"][0]], "relevant")
     assert progress_of(there, gone, strange)["1/ann"].n_done == 1
-    counted = answered_pairs(record_of([ENTRY], pd.concat([there, gone, strange])))
+    with record_of([ENTRY], pd.concat([there, gone, strange])) as store:
+        counted = answered_pairs(store)
     assert len({pair for queue, pair in counted if pair in pairs}) == 1
 
 
@@ -122,12 +123,14 @@ def test_pairs_that_wait_are_not_asked_twice_and_answered_ones_may_be() -> None:
     assert second is not None
     assert set(second.assignments["kind"]) == {"adjudication"}
     assert next_round(asked, [ENTRY, second], ANSWERS, "di") is None
-    assert len(waiting_pairs(record_of([ENTRY, second], pd.concat(ANSWERS)))) == 3
+    with record_of([ENTRY, second], pd.concat(ANSWERS)) as store:
+        assert len(waiting_pairs(store)) == 3
     done = [*ANSWERS, answered("2/cy", 4, list(second.assignments["pair_id"])[:1], "relevant")]
     third = next_round(asked, [ENTRY, second], done, "cy", "di", number=3)
     assert third is not None
     assert third.number == 3
-    assert len(waiting_pairs(record_of([ENTRY, second], pd.concat(done)))) == 2
+    with record_of([ENTRY, second], pd.concat(done)) as store:
+        assert len(waiting_pairs(store)) == 2
     assert third.assignments["annotator_id"].tolist() == ["di"]
 
 

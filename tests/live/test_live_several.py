@@ -5,6 +5,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def framed(browser: Browser) -> list[str]:
 def stored(server: LiveServer, project: int) -> dict[str, str]:
     """Return the label of each pair as the server's database has it, read past the server."""
     (path,) = server.folder.glob("**/label_studio.sqlite3")
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         rows = database.execute(
             "select t.data, c.result from task_completion c join task t on t.id = c.task_id "
             "where t.project_id = ? and not c.was_cancelled",

@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -85,9 +85,8 @@ def test_killed_again_and_again_nothing_stored_is_asked_again(server: tuple[str,
 
 def stored_and_lost(record: Path) -> tuple[set[str], int]:
     """The queries of which answers were kept, and how many requests were left without one."""
-    with sqlite3.connect(record) as db:
+    with closing(sqlite3.connect(record)) as db:
         rows = db.execute("select query_id, answer is null from machine where key != ''").fetchall()
-    db.close()
     asked, kept = ([query for query, is_asked in rows if is_asked == what] for what in (1, 0))
     return set(kept), len(asked) - len(kept)
 
