@@ -18,8 +18,8 @@ from fire_toolkit.words import n_of
 # Of the answers in each queue, apart those to tasks that are nobody's there: how many are done, skipped, of
 # training, escalated, controls and right, and their seconds.
 _ANSWERS = """
-with graded as materialized (select key as label, value as grade from json_each(?1))
-select round, annotator_id, kind is not null, sum(not is_skipped), sum(is_skipped), sum(kind is ?2),
+with graded as materialized (select key as label, value as grade from json_each(?))
+select round, annotator_id, kind is not null, sum(not is_skipped), sum(is_skipped), sum(kind is ?),
   sum(not is_skipped and graded.label is not null and grade is null),
   sum(not is_skipped and relevance is not null and grade is not null),
   sum(not is_skipped and relevance is not null and grade is not null and (relevance >= 1) = (grade >= 1)),
