@@ -116,6 +116,11 @@ $(VENV)/.cluster: $(VENV)/.dev
 	$(PIP) install --no-compile -c constraints.txt -e '.[cluster]'
 	touch $@
 
+# The server of `make live`, which installs it on first use.
+$(VENV)/.label-studio: $(VENV)/.dev
+	PYTHONPATH=tests/live $(BIN)/python -c "from live_server import installed; installed()"
+	touch $@
+
 $(VENV)/.docs: $(VENV)/.dev
 	$(PIP) install --no-compile -c constraints.txt -e '.[docs]'
 	touch $@
