@@ -41,7 +41,7 @@ from fire_toolkit.files import read_bytes
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.folder.sheets import MARK, expert_votes, sheet_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
-from fire_toolkit.formats.tables.table_files import has_columns, read_pool
+from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.inference.audit import draw_audit, labels_by_band
 from fire_toolkit.resolution.plan import RoundPlan, plan_round
 from fire_toolkit.tables import Labels, Tasks, check_pool
@@ -209,11 +209,6 @@ def draw_for_experts(given: Given, budget: int | None) -> None:
     words += f", {counts['positive']:,} of them positive; {drawn.name} says which"
     given.write(folder, contents, "next-round", numbers, counts, words)
     say_next("import FILLED.csv")
-
-
-def is_expert_sheet(path: Path) -> bool:
-    """Whether a file is a sheet of an audit."""
-    return path.suffix in (".csv", ".tsv") and path.is_file() and has_columns(path, "pair_id", "label", MARK)
 
 
 def import_experts(given: Given, sheets: Sequence[Path]) -> None:

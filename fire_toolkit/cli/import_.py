@@ -17,7 +17,6 @@ from fire_toolkit.campaign.keys import split_pair_ids
 from fire_toolkit.campaign.store import Store, is_record, read_ledger
 from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.campaign.votes import judgments_from_export
-from fire_toolkit.cli.again import import_experts, is_expert_sheet
 from fire_toolkit.cli.campaigns import begun_here, guideline_here, private_folder
 from fire_toolkit.cli.common import n_of, numbers_of, say_notes, without_collection
 from fire_toolkit.cli.given import Given
@@ -38,6 +37,7 @@ from fire_toolkit.elsewhere.rows import BY_SERVER, BY_TABLE, PEOPLE_KEY, add_new
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, hinting, read_submissions
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
+from fire_toolkit.folder.sheets import is_expert_sheet
 from fire_toolkit.formats.columns import named_columns
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.fire_release import ABOUT, is_fire_release, read_fire_release
@@ -122,6 +122,8 @@ def import_(
             return
         sheets = [path for path in paths if is_expert_sheet(path)]
         if sheets:
+            from fire_toolkit.cli.again import import_experts  # heavy
+
             import_experts(given, sheets)
             paths = [path for path in paths if path not in sheets]
         if not paths:

@@ -14,6 +14,7 @@ from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.campaign.votes import FORMULAS, inert
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.table_files import has_columns
 from fire_toolkit.guidelines.model import CAPTION, COMMENT, FLAGS, REFERENCE, RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables import Tasks
@@ -57,6 +58,11 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
         _row(record, key, number, f"{path}: row {number}", path.name, seen_at)
         for key, (number, record) in _labelled(path, guideline).items()
     ]
+
+
+def is_expert_sheet(path: Path) -> bool:
+    """Whether a file is a sheet of an audit."""
+    return path.suffix in (".csv", ".tsv") and path.is_file() and has_columns(path, PAIR, LABEL, MARK)
 
 
 def expert_votes(paths: Sequence[Path], guideline: Guideline, *, mark: str, drawn: Path) -> pd.DataFrame:
