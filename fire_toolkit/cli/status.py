@@ -74,7 +74,7 @@ def status(*, as_json: bool) -> None:
     if waiting is not None and waiting < ready and not (asking and asking.open):
         state = states[waiting]
         say(f"waiting: {state.stage.name} {state.reason}")
-        if state.stage.name == "import" and asking is None:
+        if state.stage.name == "import" and asking is None and handed_out(workspace.root):
             say(ON_A_SERVER)
         if following.reason == state.reason:
             following = following._replace(reason="")
@@ -160,10 +160,10 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
 def _without_what_is_judged(states: list[StageState], workspace: Workspace) -> list[StageState]:
     """Return the states of stages; of a pool that was judged elsewhere no tasks or answers are due."""
     judged, pool = workspace.root / "judgments" / "judgments.csv", workspace.root / "pool" / "pool.csv"
-    due = [("tasks", "ready"), ("import", "waiting")]
-    if (states[1].stage.name, states[1].state) != due[0] or not (judged.is_file() and pool.is_file()):
+    due = [("tasks", "ready"), ("import", "waiting")][: 1 + judged.is_file()]  # else they are to be brought
+    if (states[1].stage.name, states[1].state) != due[0] or not pool.is_file():
         return states
-    if len(not_judged(read_pool(pool), read_judged_pairs(judged))):
+    if len(not_judged(read_pool(pool), read_judged_pairs(judged) if judged.is_file() else None)):
         return states
     reason = "every pair of the pool is judged"
     return [replace(s, state="done", reason=reason) if (s.stage.name, s.state) in due else s for s in states]

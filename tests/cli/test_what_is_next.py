@@ -131,6 +131,20 @@ def test_a_pool_that_was_judged_elsewhere_has_no_tasks_to_make(n_judged: int) ->
     assert "every pair of the pool is judged" in run("status").stdout or n_judged < N_PAIRS
 
 
+def test_judgments_that_a_pool_knows_and_the_workspace_has_not_are_to_be_imported() -> None:
+    Path("pool/pool.csv").unlink()
+    write_run(Path("runs/clip.run"), {f"q{n}": [f"v{n}"] for n in range(N_PAIRS)})
+    rows = "".join(f"q{n},v{n},ann,relevant\n" for n in range(N_PAIRS))
+    Path("theirs.csv").write_text("query_id,doc_id,annotator_id,label\n" + rows)
+    run("pool", "--judged", "theirs.csv")
+    assert "nothing to ask: 6 pairs judged or asked before left out" in run("tasks").stderr
+    status = run("status")
+    assert named(status) == "import"
+    assert "waiting: import needs exports/" in status.stderr
+    assert "push" not in status.stderr
+    assert follows("import", "theirs.csv", "--columns", "label=label") == "agree"
+
+
 def test_a_round_planned_without_a_campaign_is_named_until_it_is_handed_out_or_labels_change() -> None:
     said_by = {"ann": "irrelevant", "bob": "relevant"}
     rows = [f"q{n},v{n},{who},{said}\n" for n in range(N_PAIRS) for who, said in said_by.items()]
