@@ -71,6 +71,11 @@ class Round:
         return self.assignments.assign(batch=0, is_there=True) if self.hands is None else self.hands
 
     @cached_property
+    def by_pair(self) -> pd.DataFrame:
+        """The tasks, found by their pair_id."""
+        return self.tasks.set_index("pair_id", drop=False)
+
+    @cached_property
     def items(self) -> dict[str, tuple[str, str]]:
         """What is shown with each pair's caption: media_url and reference_url, or empty."""
         pairs, urls = listed(self.tasks["pair_id"]), listed(self.tasks["media_url"])

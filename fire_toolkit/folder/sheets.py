@@ -37,7 +37,7 @@ def sheet_of(tasks: Tasks, guideline: Guideline, marks: Mapping[str, str] | None
     shown |= {REFERENCE: tasks[REFERENCE_URL]} if guideline.shows_reference else {}
     shown |= {} if guideline.is_of_queries else {guideline.media_key: tasks["media_url"]}
     asked = {LABEL: ""} | ({FLAGS: ""} if guideline.is_of_queries else {}) | {COMMENT: ""}
-    harmless = {name: [inert(text) for text in column] for name, column in shown.items()}
+    harmless = {name: [inert(text) for text in listed(column)] for name, column in shown.items()}
     return delimited_bytes(pd.DataFrame({**harmless, **(marks or {}), **asked}, dtype="str"))
 
 
