@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -184,7 +185,8 @@ def coverage(
     if judgments is not None:
         labels = len(judgments) / max(1, len(judgments.drop_duplicates(PAIR)))
         seconds = float(judgments["duration_s"].mean())
-        said = [f"cost: {seconds:.1f} s a judgment and {labels:.2f} judgments a pair, as in the judgments"]
+        takes = "no durations of judgments" if math.isnan(seconds) else f"{seconds:.1f} s a judgment"
+        said = [f"cost: {takes} and {labels:.2f} judgments a pair, as in the judgments"]
     found = coverage_of(
         runs,
         qrels,

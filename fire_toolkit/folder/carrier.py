@@ -31,7 +31,7 @@ from fire_toolkit.workspace.rounds import tasks_file
 def queue_tasks(entry: Round, queue: pd.DataFrame) -> Tasks:
     """Return the tasks of one annotator's queue, or of a part of it, in its order."""
     in_order, contents = queue.sort_values("position"), entry.by_pair
-    shown = contents.iloc[contents.index.get_indexer(in_order["pair_id"])]
+    shown = contents.iloc[contents.index.get_indexer(pd.Index(in_order["pair_id"]))]
     return Tasks(shown.assign(position=in_order["position"].array).reset_index(drop=True))
 
 

@@ -36,7 +36,7 @@ RUN_FILES = {
     "infinity": (b"1 Q0 a 1 9 m\n1 Q0 b 2 -inf m\n", "run:2: score '-inf', expected a finite number"),
     "words": (b"1 Q0 a 1 high m\n", "run:1: score 'high' is not a number"),
     "twice": (b"1 Q0 a 1 9 m\n1 Q0 a 2 8 m\n", "run: run_id, query_id, doc_id given twice (1 rows; m 1 a)"),
-    "two runs": (b"1 Q0 a 1 9 m\n1 Q0 b 2 8 n\n", "2 runs in one file; choose one with --key: m, n"),
+    "two runs": (b"1 Q0 a 1 9 m\n1 Q0 b 2 8 n\n", "2 runs in one file; choose one with `add-run --key`"),
     "not UTF-8": (b"1 Q0 \xff 1 9 m\n", "run:1: byte 0xff is not UTF-8"),
     "cut gzip": (b"\x1f\x8b\x08\x00abc", "run: damaged gzip file"),
     "NUL": (b"1 Q0 a\x00 1 9 m\n", "run:1: a NUL byte"),

@@ -210,6 +210,26 @@ def test_lists_in_a_pickle_and_in_memory_are_looked_at_as_those_in_json(held: An
 def test_runs_in_one_json_are_told_apart_where_each_record_names_its_query() -> None:
     rows = [{"query_id": "q", "doc_id": "a", "score": 1.0}]
     both = put("m.json", {"clip": rows, "blip": rows})
-    refused("2 runs in one file; choose one with --key: blip, clip", read_run, both, by=FireError)
+    refused("2 runs in one file; choose one with `add-run --key`: blip, clip", read_run, both, by=FireError)
     lists = put("one.jsonl", json.dumps({"query_id": "q", "docs": ["a", "b"]}) + "\n")
     assert read_run(lists)["doc_id"].tolist() == ["a", "b"]
+
+
+def test_vectors_in_the_place_of_a_run_are_told_how_to_become_one() -> None:
+    vectors = {
+        "text_embeds": np.eye(3),
+        "video_embeds": np.eye(3),
+        "query_ids": list("abc"),
+        "doc_ids": list("xyz"),
+    }
+    refused("vectors; rank them with `add-run --similarity`", read_run, put("v.npz", vectors), by=FireError)
+
+
+def test_what_a_run_costs_is_not_said_where_no_judgment_has_a_duration() -> None:
+    put("qrels.txt", "q1 0 a 1\n")
+    put("augmented.txt", "q1 0 a 1\nq1 0 b 0\n")
+    put("r.run", "q1 Q0 c 1 2 r\nq1 Q0 a 2 1 r\n")
+    put("j.csv", "query_id,doc_id,annotator_id,label\nq1,a,A,relevant\nq1,b,A,irrelevant\n")
+    given = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--judgments", "j.csv", "-m", "C@1")
+    said = run("coverage", "r.run", *given).stderr
+    assert "cost: no durations of judgments and 1.00 judgments a pair" in said

@@ -123,7 +123,7 @@ def test_of_records_of_several_runs_one_is_chosen_and_ids_with_blanks_are_all_en
     pairs = [(7, "a b", "0.5", "m"), ("q%", "c", 1, "m"), (7, "c", 1, "n")]
     records = [dict(zip(("qid", "doc", "score", "run"), pair, strict=True)) for pair in pairs]
     path = put("m.json", records)
-    refused("2 runs in one file; choose one with --key: m, n", ingest, path, Request())
+    refused("2 runs in one file; choose one with `add-run --key`: m, n", ingest, path, Request())
     alone = put("m.csv", "qid,doc,score\nq,a,1\n")
     refused("no column of run ids, of which --key 'x' could be one", ingest, alone, Request(key="x"))
     with pytest.warns(FileNote, match="all ids are percent-encoded"):
@@ -170,7 +170,7 @@ def test_a_few_equal_captions_and_what_is_allowed_are_no_fault() -> None:
 def test_of_several_arrays_one_is_chosen_by_name_shape_or_key() -> None:
     ids = {"query_ids": QUERIES[:2], "doc_ids": DOCS}
     path = put("m.npz", {"first": SQUARE[:2], "second": SQUARE[2:], "third": SQUARE})
-    refused("choose one with --key: first (2 × 4), second (2 × 4)", ingest, path, Request(**ids))
+    refused("choose one with `add-run --key`: first (2 × 4), second (2 × 4)", ingest, path, Request(**ids))
     chosen = ingest(path, Request(**ids, key="second")).run
     assert list(chosen[chosen["query_id"] == "q0"]["doc_id"][:2]) == ["d3", "d2"]
     refused("no array 'fourth'; found first", ingest, path, Request(**ids, key="fourth"))

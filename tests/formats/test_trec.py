@@ -59,7 +59,8 @@ def test_the_order_of_lines_and_the_size_of_blocks_change_nothing(
 
 def test_a_second_run_id_deep_in_the_file_is_seen(lines: list[str]) -> None:
     path = put("a.trec", "".join([*lines[:200], lines[200].replace(" m\n", " other\n"), *lines[201:]]))
-    refused("2 runs in one file; choose one with --key: m, other, or name all of it yourself", read_run, path)
+    said = "2 runs in one file; choose one with `add-run --key`: m, other, or name all of it yourself"
+    refused(said, read_run, path)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.layouts import LAYOUTS
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.collections.tables import read_table, roles_of
 from fire_toolkit.formats.columns import RELEVANCE, find_name, needed_column
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
@@ -44,9 +45,13 @@ def _by_query(found: Mapping[str, Any]) -> bool:
 
     return any(found.values()) and all(
         (isinstance(docs, list) and all(map(is_id, docs)))
-        or (isinstance(docs, dict) and all(type(grade) is int for grade in docs.values()))
+        or (isinstance(docs, dict) and all(map(_is_whole, docs.values())))
         for docs in found.values()
     )
+
+
+def _is_whole(grade: object) -> bool:
+    return type(grade) is int or (type(grade) is float and grade.is_integer())
 
 
 def read(source: Source, split: str | None) -> Part:
@@ -85,6 +90,8 @@ def read_qrels(path: str | Path) -> Qrels:
         return check_qrels(read_delimited(path).rename(columns=names), where=str(path))
     if _BEIR.recognise(source):
         table = _BEIR.read(source, None).positives
+    elif "label" not in source.columns and roles_of(source.columns)[0] == "pairs":
+        table = read_table(source).positives
     else:
         table = read(source, None).positives if recognise(source) else None
     return read_trec_qrels(path) if table is None else check_qrels(table, where=str(path))

@@ -77,7 +77,7 @@ def chosen_run(names: Collection[str], key: str | None, where: str, *, hint: str
         return found[0]
     n, of_name = len(found) or "no", "" if key is None else f" {key!r}"
     shown = (", ".join(sorted(names)[:8]) or "none") + (hint if key is None else "")
-    raise FormatError(f"{where}: {n} runs{of_name} in one file; choose one with --key: {shown}")
+    raise FormatError(f"{where}: {n} runs{of_name} in one file; choose one with `add-run --key`: {shown}")
 
 
 def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:

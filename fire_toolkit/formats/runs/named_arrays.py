@@ -172,8 +172,10 @@ def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tu
                 return candidates[0]
     if not names:
         raise FormatError(f"{where}: a mask but no matrix, expected sims (queries × docs)")
+    if vector_names(arrays) is not None:
+        raise FormatError(f"{where}: vectors; rank them with `add-run --similarity`: {described(arrays)}")
     raise FormatError(
-        f"{where}: several arrays that could be meant; choose one with --key: {described(arrays)}"
+        f"{where}: several arrays that could be meant; choose one with `add-run --key`: {described(arrays)}"
     )
 
 

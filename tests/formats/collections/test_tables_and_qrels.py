@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from brought import put, refused
 from command import run
@@ -220,3 +221,20 @@ def test_ids_without_blanks_stay_to_the_letter() -> None:
     assert collection.items["doc_id"].tolist() == ["a%20b.wav", "100%.wav"]
     assert not collection.encoded
     assert read_ids(Path("c.csv"), "doc_id") == ["a%20b.wav", "100%.wav"]
+
+
+def test_a_table_of_pairs_is_read_from_any_file_that_holds_one() -> None:
+    rows = [
+        {"query_id": "q1", "doc_id": "a", "relevance": 2},
+        {"query_id": "q2", "doc_id": "b", "relevance": 0},
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    files = {
+        "q.parquet": pd.DataFrame(rows),
+        "q.jsonl": lines,
+        "q.json": rows,
+        "q.csv": pd.DataFrame(rows).to_csv(index=False),
+    }
+    for name, content in {**files, "dict.json": {"q1": {"a": 2.0}, "q2": {"b": 0.0}}}.items():
+        found = read_qrels(put(name, content))
+        assert found[["query_id", "doc_id", "relevance"]].values.tolist() == [["q1", "a", 2], ["q2", "b", 0]]
