@@ -78,6 +78,7 @@ def _of_other_people(
         row[queue_at] = ""
         if source not in (None, "-") and row[name_at]:
             row[name_at] = f"{source}-{row[name_at]}"
+            row[key_at] = f"{source}-{row[key_at]}"  # that of a sheet's answer says person and pair alone
     known = {row[key_at] for row in own}
     here = {name for name, key in store.database.select(_ANSWERED) if key not in known}
     here |= {name for (name,) in store.database.select(_GIVEN)}

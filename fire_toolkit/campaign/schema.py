@@ -93,8 +93,8 @@ BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
 # said: what each answer says. latest: the version of each answer that counts, and its author.
 # counted_now: what each row of answers in `stale` was asked for: the round, its kind, and the
 #   owner of its queue. An answer in a queue is of that queue's round; any other of the task on its pair that
-#   its author was given last, else of the round that it names; to what nobody was asked it has no kind. It is
-#   kept as the table `counted` (`Store.count`), on which the others rest.
+#   its author was given last, else of the round that it names; to what nobody was asked in that round or
+#   before it has no kind. It is kept as the table `counted` (`Store.count`), on which the others rest.
 # hands: who was ever given which task, and whether it is theirs still. queues: who has which task.
 # standing: the answer that stands for each task: a vote before a skip, a later before an earlier one; a page
 #   that was sent without an answer to a caption has not answered it. kind: of the task, none where nobody has
@@ -142,8 +142,9 @@ asked as materialized (
   select own.*,
     case when in_round > 0 then (select kind from given where given.pair_id = own.pair_id
       and given.round = in_round and to_annotator_id = in_hands) end as kind_there,
-    case when is_free then not exists (select 1 from given
-      where given.pair_id = own.pair_id and to_annotator_id <> '') else 0 end as is_unasked,
+    case when is_free then not exists (select 1 from given where given.pair_id = own.pair_id
+      and to_annotator_id <> '' and (given.round <= round_said or to_annotator_id = own.annotator_id))
+      else 0 end as is_unasked,
     case when in_round = 0 then (select given.rowid from given
       where given.pair_id = own.pair_id and to_annotator_id = own.annotator_id and own.annotator_id <> ''
       order by round desc limit 1) end as given_last

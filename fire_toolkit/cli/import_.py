@@ -24,11 +24,10 @@ from fire_toolkit.cli.here import (
     current_workspace,
     named_files,
     needed_workspace,
-    relative_path,
     say_next,
     workspace_lock,
 )
-from fire_toolkit.cli.pull import derive_judgments, not_read_yet, read_files
+from fire_toolkit.cli.pull import derive_judgments, not_read_yet, read_files, take_earlier_exports
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.answers import ROLES, read_elsewhere
@@ -46,7 +45,6 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.secrets import key_at
 from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import manifest_of
 
 _LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
 _OF_TABLE = ("query_id", "doc_id", "annotator_id", "label")  # of judgments as this toolkit writes them
@@ -239,7 +237,7 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
         refusals = ["no answer in it"]
     if refusals:
         raise FormatError(f"{', '.join(file.path for file in files)}: {'; '.join(refusals)}")
-    _take_earlier_exports(workspace.root)
+    take_earlier_exports(workspace.root)
     is_of_server = all(file.tool == LABEL_STUDIO.name for file in files)
     name_of = partial(
         pseudonym_of,
@@ -257,19 +255,6 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
 
 def _names_of(rules: Guideline) -> list[str]:
     return [label.name for label in rules.labels]
-
-
-def _take_earlier_exports(root: Path) -> None:
-    """Read into the ledger the exports that the judgments were made from before there was a ledger."""
-    judgments = root / "judgments" / "judgments.csv"
-    with Store(root / STORE) as store:
-        if not judgments.is_file() or store.has_answers():
-            return
-    paths = [root / name for name in manifest_of(judgments, is_folder=False).inputs]
-    if not paths or not all(path.is_file() for path in paths):
-        columns = "--columns annotator=annotator_id,query=query_id,doc=doc_id,label=label"
-        raise UsageError(f"{relative_path(judgments)}: would be lost; move it away, or import it: {columns}")
-    read_files(root, [relative_path(path) for path in paths])
 
 
 def _from_fire_release(given: Given, path: Path) -> None:

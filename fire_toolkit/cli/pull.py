@@ -148,6 +148,24 @@ def derive_judgments(
     say_notes((*added.notes, *found.notes))
 
 
+def take_earlier_exports(root: Path) -> None:
+    """Read into the ledger the exports that the judgments were made from before there was one."""
+    judgments = root / "judgments" / "judgments.csv"
+    with Store(root / STORE) as store:
+        if not judgments.is_file() or store.has_answers():
+            return
+    inputs = manifest_of(judgments, is_folder=False).inputs
+    if STORE in inputs:
+        return
+    paths = [root / name for name in inputs]
+    if not paths or not all(path.is_file() for path in paths):
+        columns = "--columns annotator=annotator_id,query=query_id,doc=doc_id,label=label"
+        raise UsageError(f"{relative_path(judgments)}: would be lost; move it away, or import it: {columns}")
+    files = Given()
+    added = read_files(root, [files.use(relative_path(path)) for path in paths])
+    derive_judgments(root, added, stage="import", exports=files, as_json=False)
+
+
 def not_read_yet(root: Path, paths: Sequence[Path]) -> list[Path]:
     """Return the files that are to be read into the ledger: all that it was not read from, or is changed."""
     known = _inputs_before(root)

@@ -49,7 +49,7 @@ from fire_toolkit.cli.here import (
     workspace_lock,
 )
 from fire_toolkit.cli.media import media_root, own_media, shown_tasks
-from fire_toolkit.cli.pull import carrier_of
+from fire_toolkit.cli.pull import carrier_of, take_earlier_exports
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, UsageError
@@ -119,6 +119,8 @@ def push(
     rules = guideline_here(tasks=tasks)
     check_policy(root, policy)
     campaign = campaign_of(root, rules)
+    if not dry_run:
+        take_earlier_exports(root)
     rules = dataclasses.replace(rules, label_config=campaign.label_config)
     inputs = Given({"annotators": annotators, "training": training, "controls": controls})
     entries, renewed = _rounds_to_push(inputs, tasks, rules, begun, carrier, named=named)
@@ -206,8 +208,7 @@ def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round],
     number = int(asked["round"].max()) if len(asked) else 1
     judged, others = made_file("judgments/judgments.csv"), [each for each in begun if each.number != number]
     if judged is not None and len(others) == len(begun):  # judged since the tasks were made
-        pairs = read_judged_pairs(judged)
-        is_judged = pair_rows(asked, pairs[pairs["round"] >= number]) >= 0
+        is_judged = pair_rows(asked, read_judged_pairs(judged, since=number)) >= 0
         asked = Tasks(asked[~is_judged].reset_index(drop=True))
         if n := int(is_judged.sum()):
             say(f"note: {n_of(n, 'task')} left out: their pairs were judged since the tasks were made")

@@ -119,8 +119,7 @@ def _told(state: StageState, workspace: Workspace) -> StageState:
     unsent = max(handed_out(workspace.root).keys() - campaign_rounds(workspace.root).keys(), default=0)
     if not unsent or not (knows_server() or has_campaign(workspace.root)):
         return state
-    judged = read_judged_pairs(path)
-    judged = judged[judged["round"] >= unsent]
+    judged = read_judged_pairs(path, since=unsent)
     keys = pair_ids(judged["query_id"], judged["doc_id"])
     n_judged = len(task_keys(handed_out(workspace.root)[unsent]).intersection(keys))
     words = f"{state.reason}; {n_of(n_judged, 'pair')} judged since then, which push leaves out"

@@ -30,6 +30,7 @@ from fire_toolkit.cli.common import Range, n_of, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import current_workspace, say_next, setting_or_default, workspace_lock
 from fire_toolkit.cli.media import shown_tasks
+from fire_toolkit.cli.pull import take_earlier_exports
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.folder.carrier import queue_files, refuse_file_names
@@ -124,6 +125,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         refuse_other_round(workspace.root, entry)
         refuse_retired(entry.assignments["annotator_id"], entry.number)
         campaign = campaign_of(workspace.root, rules)
+        take_earlier_exports(workspace.root)
     given.write(file, texts, "tasks", parameters, counts)
     if entry and workspace and campaign:
         begin(workspace.root, campaign, [entry])

@@ -36,6 +36,7 @@ from fire_toolkit.elsewhere.values import (
     chosen_texts,
     controls_in,
     find_columns,
+    has_lists,
     kind_of,
     round_of,
     seconds_of,
@@ -150,7 +151,7 @@ class _Rows:
             if "status" not in self.roles and any("status" in each for own in entries for each in own):
                 ways = {"status": "status"}
                 self.roles["status"] = f"{within}.status"
-        elif people in table and _has_lists(table[people]):  # lists side by side
+        elif people in table and has_lists(table[people]):  # lists side by side
             ways = {role: role for role in ("annotator", "label", "status") if role in self._at}
             parts = (self._read(role, as_it_is) for role in ways)
             lists = enumerate(zip(*parts, strict=True))
@@ -323,8 +324,16 @@ class _Rows:
 
     def _ids(self, split: str) -> tuple[Coded, Coded]:
         """Return the query_id and the doc_id of each row."""
-
-        known = {} if split or "pair" not in self.roles else split_pair_ids(self._each("pair").distinct)
+        if "pair" not in self.roles:
+            texts = (value for role in ("query", "doc") for value in self._each(role, as_it_is).distinct)
+            encode = spelling_of(list({value for value in texts if isinstance(value, str)}))
+            query_ids, doc_ids = (
+                self._each(role, partial(self._id, role, encode=encode)) for role in ("query", "doc")
+            )
+            return query_ids, doc_ids
+        named = self._each("pair").distinct
+        known = {} if split else split_pair_ids(named)
+        encode = spelling_of([part for text in named for part in text.split(split, 1)] if split else [])
 
         def read_pair(value: Any) -> tuple[str, str]:
             text = text_of_value(value)
@@ -333,17 +342,10 @@ class _Rows:
             query_id, found, doc_id = text.partition(split)
             if not found:
                 raise FormatError(f"pair is {text!r}, expected query and doc with {split!r} between them")
-            return self._id("pair", query_id), self._id("pair", doc_id)
+            return self._id("pair", query_id, encode=encode), self._id("pair", doc_id, encode=encode)
 
-        if "pair" in self.roles:
-            pairs = self._each("pair", read_pair)
-            return pairs.named(itemgetter(0)), pairs.named(itemgetter(1))
-        texts = (value for role in ("query", "doc") for value in self._each(role, as_it_is).distinct)
-        encode = spelling_of(list({value for value in texts if isinstance(value, str)}))
-        query_ids, doc_ids = (
-            self._each(role, partial(self._id, role, encode=encode)) for role in ("query", "doc")
-        )
-        return query_ids, doc_ids
+        pairs = self._each("pair", read_pair)
+        return pairs.named(itemgetter(0)), pairs.named(itemgetter(1))
 
     def _id(self, role: str, value: Any, *, encode: Callable[[str], str] = str) -> str:
         named = f"{self.roles[role]} ({role})"
@@ -373,10 +375,6 @@ class _Rows:
 
     def _note(self, words: str, n: int) -> None:
         self.notes += [f"{n:,} {words}"] * (n > 0)
-
-
-def _has_lists(values: pd.Series[Any]) -> bool:
-    return values.dtype == "object" and any(isinstance(each, list) for each in values)
 
 
 def _texts(label: str, value: Any) -> tuple[tuple[str, str], ...]:

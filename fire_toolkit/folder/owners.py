@@ -33,7 +33,8 @@ def with_owners(rows: Sequence[Row], given: Given, path: Path, *, known: Mapping
         rows: of one file.
         given: what was asked of whom.
         path: the file; an id between the dots of its name (`tasks.A01.json`) says whose all of it is.
-        known: account → annotator, where known; one that answered nothing that is asked keeps its own name.
+        known: account → annotator, where known; one that answered nothing that is asked keeps its own name,
+            and so does an annotator whom a column names.
 
     Raises:
         UsageError: the annotator is unclear, or two accounts answered for one annotator.
@@ -47,7 +48,7 @@ def with_owners(rows: Sequence[Row], given: Given, path: Path, *, known: Mapping
     owners: dict[str, str] = {}
     behind: dict[str, list[str]] = {}
     for account, asked in answered.items():
-        if not asked or (account in known and not named):
+        if not asked or (not named and (account in known or account in given)):
             owners[account] = known.get(account, account)
             continue
         owners[account] = _owner(asked, account, named, given, path)

@@ -331,3 +331,6 @@ def test_ids_with_blanks_are_those_of_the_collection() -> None:
     fire("import", said(*two), *OF_PEOPLE, *YES_NO)
     found = [(row["query_id"], row["doc_id"], row["label"]) for row in table("judgments.csv")]
     assert found == [("2", "rain%20100%25.jpg", "irrelevant"), ("cap%201", "rain%20100%25.jpg", "relevant")]
+    both = save("pairs.csv", [{"who": "w", "both": "cap 1|rain 100%.jpg", "said": "Yes"}])
+    fire("import", both, "--columns", "annotator=who,pair=both,label=said", "--split", "|", *YES_NO)
+    assert votes().count(("cap%201", "rain%20100%25.jpg", "relevant")) == 2

@@ -233,17 +233,17 @@ def read_pooled_runs(path: str | Path) -> set[str]:
     return set(found if are_ids(found) else read_pool_sources(path)["run_id"])
 
 
-def read_judged_pairs(path: str | Path) -> pd.DataFrame:
+def read_judged_pairs(path: str | Path, *, since: int = 0) -> pd.DataFrame:
     """Return the judged pairs in a file: columns query_id, doc_id and round.
 
     Of judgments, labels and pools (CSV or TSV with those columns) all pairs count; of qrels, in any format
     of `read_qrels`, those with a relevance of 0 or more. round: the first round of a pair, 1 if the file has
-    no rounds.
+    no rounds. since: judgments of earlier rounds do not count.
     """
-    return judged_pairs(path)[0]
+    return judged_pairs(path, since=since)[0]
 
 
-def judged_pairs(path: str | Path) -> tuple[pd.DataFrame, pd.Series | None]:
+def judged_pairs(path: str | Path, *, since: int = 0) -> tuple[pd.DataFrame, pd.Series | None]:
     """Return what `read_judged_pairs` does, and the column duration_s as text, None where there is none."""
     from fire_toolkit.formats.collections.qrels import read_qrels
 
@@ -254,7 +254,8 @@ def judged_pairs(path: str | Path) -> tuple[pd.DataFrame, pd.Series | None]:
     codes, words = table.get("round", pd.Series("", index=table.index)).factorize()
     are_rounds = all(map(_NUMBER.fullmatch, words))
     rounds = np.array([int(word) if are_rounds else 1 for word in words], dtype=np.int64)
-    by_pair = table[PAIR].assign(round=rounds[codes]).groupby(PAIR, sort=False, as_index=False)
+    each = table[PAIR].assign(round=rounds[codes])
+    by_pair = (each[each["round"] >= since] if since else each).groupby(PAIR, sort=False, as_index=False)
     return by_pair[["round"]].min(), table.get("duration_s")
 
 

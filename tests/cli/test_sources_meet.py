@@ -1,0 +1,119 @@
+"""Where answers of several sources meet in one workspace: nobody's are lost, moved, voided or asked again."""
+
+import shutil
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+
+import exports
+import pytest
+from command import begin_workspace, given, rows, run, write_run, write_table
+
+from fire_toolkit.campaign.keys import split_pair_id
+
+N_PAIRS = 6
+YES = {"q0", "q1", "q2"}  # where the two who were asked first differ
+Votes = set[tuple[str, str, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(begin_workspace(tmp_path / "work", N_PAIRS))
+    Path("collection/qrels.txt").write_text("".join(f"q{n} 0 v{n} 1\n" for n in range(N_PAIRS)))
+    return tmp_path / "work"
+
+
+def votes() -> Votes:
+    """Return who said what of which query, and as what it counts."""
+    names = ("annotator_id", "query_id", "label", "kind")
+    return {tuple(row[name] for name in names) for row in rows(Path("judgments/judgments.csv"))}  # type: ignore[misc]
+
+
+def said(label: str) -> Callable[[str, str], str]:
+    return lambda query, doc: label
+
+
+def exported_before() -> Votes:
+    """Import two exports of tasks before any campaign, which leave 3 pairs in dispute; return their votes."""
+    run("tasks", "--overlap", 1)
+    exports.export(
+        Path("tasks/tasks.json"),
+        Path("exports/one.json"),
+        lambda query, doc: "relevant" if query in YES else "irrelevant",
+        account=11,
+    )
+    exports.export(Path("tasks/tasks.overlap.json"), Path("exports/two.json"), said("irrelevant"), account=12)
+    assert "12 judgments of 6 pairs" in run("import").stderr
+    assert "3 in dispute" in run("resolve").stderr
+    run("next-round")
+    return {
+        (who, f"q{n}", "relevant" if who == "11" and f"q{n}" in YES else "irrelevant", "")
+        for n in range(N_PAIRS)
+        for who in ("11", "12")
+    }
+
+
+def test_another_campaigns_answers_leave_those_of_people_of_the_same_name(root: Path) -> None:
+    shutil.copytree(root, root.parent / "theirs")
+    for place, label in (("theirs", "irrelevant"), ("work", "relevant")):
+        with chdir(root.parent / place):
+            run("tasks", "--annotator", "A01", "--overlap", 0)
+            exports.fill_in(Path("tasks/tasks.A01.csv"), Path("exports/tasks.A01.csv"), said(label))
+            run("import")
+    own = votes()
+    record = "../theirs/campaign.sqlite"
+    assert "6 new, 0 edited" in run("import", record, "--source", "siteC").stderr
+    theirs = {("siteC-A01", f"q{n}", "irrelevant", "unassigned") for n in range(N_PAIRS)}
+    assert votes() == own | theirs
+    assert "0 new, 0 edited" in run("import", record, "--source", "siteC").stderr
+
+
+def test_exports_read_before_a_campaign_by_hand_stay_and_their_votes_count() -> None:
+    before = exported_before()
+    run("tasks", "plan/round-2", "--overlap", 0, "--annotator", "B1")
+    exports.fill_in(Path("tasks/round-2/tasks.B1.csv"), Path("exports/round-2.B1.csv"), said("relevant"))
+    assert "3 new, 0 edited" in run("import").stderr
+    assert votes() == before | {("B1", query, "relevant", "task") for query in YES}
+    assert "6 pairs with a label, 0 in dispute" in run("resolve").stderr
+
+
+def test_exports_read_before_a_campaign_on_our_page_stay() -> None:
+    before = exported_before()
+    run("tasks", "plan/round-2", "--overlap", 0)
+    run("push", "--carrier", "page", "--annotator", "B1")
+    run("pull")
+    assert votes() == before
+
+
+def test_a_column_of_a_sheet_says_whose_an_answer_is() -> None:
+    run("tasks", "--annotator", "A01,A02", "--overlap", 0.5)
+    own = {
+        name: {row["pair_id"] for row in given(Path()) if row["annotator_id"] == name}
+        for name in ("A01", "A02")
+    }
+    for_two = own["A01"] & own["A02"]
+    of_one = own["A01"] - for_two
+    rows_of = [(pair, name) for pair in sorted(for_two) for name in own] + [(min(of_one), "A02")]
+    table = [{"pair_id": pair, "annotator_id": name, "label": "relevant"} for pair, name in rows_of]
+    write_table(Path("exports/team.csv"), table)
+    run("import")
+    found = {(who, query): kind for who, query, _, kind in votes()}
+    assert found.keys() == {(name, split_pair_id(pair)[0]) for pair, name in rows_of}
+    assert found["A02", split_pair_id(min(of_one))[0]] == "unassigned"
+
+
+def test_push_asks_no_pair_that_a_later_round_has_answered(root: Path) -> None:
+    shutil.rmtree("pool")
+    write_run(Path("runs/first.run"), {f"q{n}": [f"v{n}"] for n in range(N_PAIRS)})
+    run("pool")
+    exported_before()
+    run("tasks", "plan/round-2", "--overlap", 0)
+    exports.export(Path("tasks/round-2/tasks.json"), Path("exports/three.json"), said("relevant"), account=13)
+    run("import")
+    assert "6 pairs with a label, 0 in dispute" in run("resolve").stderr
+    write_run(Path("runs/late.run"), {"q0": ["v5"]})
+    run("pool")
+    run("tasks")
+    run("push", "--carrier", "page", "--annotator", "B1,B2")
+    asked = [split_pair_id(row["pair_id"]) for number in (1, 2, 3) for row in given(root, number)]
+    assert asked == [("q0", "v5")]
