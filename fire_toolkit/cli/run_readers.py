@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.common import say
 from fire_toolkit.cli.given import TABLES, Given, reads
@@ -16,12 +18,16 @@ from fire_toolkit.cli.here import named_files
 from fire_toolkit.errors import FormatError, OptionError, UsageError
 from fire_toolkit.files import STDIN, stem_of
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
+from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
 from fire_toolkit.formats.runs.matrices import MatrixRun
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of, whole_run
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_queries
 from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
+from fire_toolkit.tables.columns import listed
+from fire_toolkit.tables.ids import spelled_otherwise
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
 
 
@@ -198,6 +204,7 @@ def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[
     read = getattr(read, "func", read)
     found = [read(given.use(path), **{**options, "run_id": name}) for name, path in named]
     say_order(ids.values())
+    refuse_mixed_ids({path: run for run, (_, path) in zip(found, named, strict=True)}, given)
     own_ids = [run_id_of(run) for run in found]
     for place, (name, path) in enumerate(named):
         if name is None and own_ids.count(own_ids[place]) > 1:
@@ -208,6 +215,30 @@ def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[
         run_id_of(run): given.hash_of(path) for run, (_, path) in zip(found, named, strict=True)
     }
     return found
+
+
+def refuse_mixed_ids(runs: Mapping[str, Any], given: Given) -> None:
+    """Raise `FormatError` where an id of a run is percent-encoded in one file and not in another one.
+
+    All ids of a file are where one of them has a blank; `100%.wav` is then `100%25.wav`.
+    """
+    docs = {path: _marked(run) for path, run in runs.items()}
+    if not any(docs.values()):
+        return
+    if (qrels := given.path("qrels", exists=True)) is not None:
+        docs[str(qrels)] = listed(read_qrels(qrels)["doc_id"])
+    if (items := Given().path("items", exists=True)) is not None:
+        docs[str(items)] = listed(read_delimited(items, required=["doc_id"], only=["doc_id"])["doc_id"])
+    for (path, own), (other, theirs) in permutations(docs.items(), 2):
+        if (found := spelled_otherwise(own, theirs)) is not None:
+            why = "whose ids are percent-encoded, as one has a blank"
+            raise FormatError(f"{path}: {found[0]!r} is {found[1]!r} in {other}, {why}; write it so here too")
+
+
+def _marked(run: Any) -> list[str]:
+    """Return the docs of a run with a `%`; none of one that was checked when it was stored."""
+    ids = run["doc_id"].cat.categories if isinstance(run, pd.DataFrame) else getattr(run, "doc_ids", ())
+    return [each for each in ids if "%" in each]
 
 
 def _split_name(file: str, own_files: Sequence[str]) -> tuple[str | None, str]:

@@ -73,6 +73,18 @@ def spelling_of(ids: Sequence[str]) -> Callable[[str], str]:
     return encoded_id if with_blanks(ids) else str
 
 
+def spelled_otherwise(ids: Iterable[str], known: Iterable[str]) -> tuple[str, str] | None:
+    """Return an id that stands percent-encoded among the known ones, not as it is, and how; None: none does.
+
+    Examples:
+        >>> spelled_otherwise(["a", "50%"], ["a", "50%25"]), spelled_otherwise(["50%25"], ["50%25"])
+        (('50%', '50%25'), None)
+    """
+    known = {each for each in known if "%" in each}
+    strange = ((each, encoded_id(each)) for each in ids if known and "%" in each and each not in known)
+    return next((pair for pair in strange if pair[1] in known), None)
+
+
 def why_encoded(ids: Sequence[str]) -> str:
     """Return why ids that stand so in the files of a collection are percent-encoded; empty: they are not.
 

@@ -72,6 +72,8 @@ Server(("127.0.0.1", port), Handler).serve_forever()
 def write_program(folder: Path, behaviour: str = "good") -> Path:
     """Write the program; `behaviour` names what is wrong with it. A slow one waits for a file PROGRAM.go."""
     path = folder / f"label-studio-{behaviour}"
-    path.write_text(textwrap.dedent(PROGRAM).format(python=sys.executable, behaviour=behaviour))
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    text = textwrap.dedent(PROGRAM).format(python=sys.executable, behaviour=behaviour)
+    if not path.is_file() or path.read_text() != text:  # one that is being started cannot be written
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path

@@ -238,3 +238,22 @@ def test_a_table_of_pairs_is_read_from_any_file_that_holds_one() -> None:
     for name, content in {**files, "dict.json": {"q1": {"a": 2.0}, "q2": {"b": 0.0}}}.items():
         found = read_qrels(put(name, content))
         assert found[["query_id", "doc_id", "relevance"]].values.tolist() == [["q1", "a", 2], ["q2", "b", 0]]
+
+
+def test_an_id_that_one_file_encodes_and_another_does_not_is_refused() -> None:
+    """All ids of a file are encoded where one has a blank; of another file the same id stays as it is."""
+    put("c.csv", "query_id,text,doc_id\nc0,rain,old clip.wav\nc1,wind,100%.wav\nc2,sea,b.wav\n")
+    whole = put("whole.json", {"c0": ["b.wav", "old clip.wav"], "c1": ["100%.wav"], "c2": ["b.wav"]})
+    part = put("part.json", {"c0": ["b.wav"], "c1": ["100%.wav"], "c2": ["b.wav"]})
+    qrels = put("q.json", {"c1": {"100%.wav": 1}, "c2": {"b.wav": 1}})
+    said = "'100%.wav' is '100%25.wav' in"
+    for files in ((whole, part), (part, whole)):
+        assert f"part.json: {said} whole.json, whose ids" in run("pool", *files, "--out", "p", code=1).stderr
+    assert f"q.json: {said} whole.json" in run("score", whole, "--qrels", qrels, code=1).stderr
+    assert (
+        "original,all,C@1,1.0" in run("score", part, "--qrels", qrels, "-m", "C@1", "--format", "csv").stdout
+    )
+    run("add-collection", "c.csv", "--out", "collection")
+    encoded, out = ("--qrels", "collection/qrels.txt"), ("--out", "runs")
+    assert f"part.json: {said} collection/qrels.txt" in run("add-run", part, *encoded, *out, code=1).stderr
+    run("score", whole, *encoded)
