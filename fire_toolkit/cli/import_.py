@@ -36,14 +36,14 @@ from fire_toolkit.elsewhere.rows import BY_SERVER, BY_TABLE, PEOPLE_KEY, add_new
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, hinting, read_submissions
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
-from fire_toolkit.folder.sheets import is_expert_sheet
+from fire_toolkit.folder.sheets import LABEL, is_expert_sheet
 from fire_toolkit.formats.columns import named_columns
-from fire_toolkit.formats.tables.delimited import delimited_bytes
+from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
 from fire_toolkit.formats.tables.fire_release import ABOUT, is_fire_release, read_fire_release
 from fire_toolkit.formats.tables.table_files import has_columns
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.secrets import key_at
-from fire_toolkit.tables.columns import code_pairs
+from fire_toolkit.tables.columns import PAIR, code_pairs
 from fire_toolkit.workspace.database import STORE
 
 _LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
@@ -178,10 +178,30 @@ def _into_ledger(
         if n_other := sum(query_id not in known for query_id, _ in pairs):
             words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that {at} does not have"
             raise FormatError(f"{path}: {words}; expected another copy of this campaign's record")
+    for path in paths:
+        _refuse_unknown_ids(path, given)
     paths = [path if path in records else files.use(path) for path in paths]
     with hinting([path for path in paths if path not in records], _names_of(given.guideline)):
         added = read_files(root, paths, source=source)
     derive_judgments(root, added, stage="import", exports=files, as_json=given.values["as_json"])
+
+
+def _refuse_unknown_ids(path: Path, given: Given) -> None:
+    """Raise `FormatError` at an answer in a sheet to a query or a doc that the collection does not have."""
+    if path.suffix not in (".csv", ".tsv") or not has_columns(path, *PAIR, LABEL):
+        return
+    table = read_delimited(path, required=[*PAIR, LABEL], only=(*PAIR, LABEL))
+    for name, kind in zip(PAIR, ("queries", "items"), strict=True):
+        if (at := given.path(kind, exists=True)) is None:
+            continue
+        known = set((given.queries if kind == "queries" else given.items_if_any)[name])
+        strange = table[(table[LABEL].str.strip() != "") & ~table[name].isin(known)]
+        if len(strange):
+            row, found = strange.index[0] + 1, strange[name].iloc[0]
+            raise FormatError(
+                f"{path}: row {row}: {name} {found!r} is not in {at}; correct it, or leave such rows out: "
+                "--columns label=label --skip-unknown"
+            )
 
 
 def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:

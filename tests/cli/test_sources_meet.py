@@ -117,3 +117,16 @@ def test_push_asks_no_pair_that_a_later_round_has_answered(root: Path) -> None:
     run("push", "--carrier", "page", "--annotator", "B1,B2")
     asked = [split_pair_id(row["pair_id"]) for number in (1, 2, 3) for row in given(root, number)]
     assert asked == [("q0", "v5")]
+
+
+@pytest.mark.parametrize(
+    ("query", "doc", "said_of"), [("q0", "v9", "doc_id 'v9'"), ("Q0", "v0", "query_id 'Q0'")]
+)
+def test_a_sheet_with_an_id_that_the_collection_lacks_is_refused(query: str, doc: str, said_of: str) -> None:
+    run("tasks", "--annotator", "A01", "--overlap", 0)
+    right = {"query_id": "q1", "doc_id": "v1", "annotator_id": "A01", "label": "relevant"}
+    empty = {"query_id": "q8", "doc_id": "v8", "annotator_id": "A01", "label": ""}
+    write_table(Path("exports/more.csv"), [right, empty, right | {"query_id": query, "doc_id": doc}])
+    assert f"exports/more.csv: row 3: {said_of} is not in collection/" in run("import", code=1).stderr
+    columns = ("--columns", "label=label", "--skip-unknown")
+    assert "1 new" in run("import", "exports/more.csv", *columns).stderr
