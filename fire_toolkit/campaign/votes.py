@@ -16,7 +16,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import RELEVANCE, Guideline, choose_grades
 from fire_toolkit.resolution.judgments import latest_judgments, latest_round
 from fire_toolkit.results import Result
-from fire_toolkit.tables import ALONE, DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
+from fire_toolkit.tables import ALONE, DROPPED, ELSEWHERE, JUDGMENTS, Dropped, Judgments, check_dropped
 from fire_toolkit.tables.columns import codes_of, packed_codes
 
 DUPLICATE = "duplicate"
@@ -45,10 +45,12 @@ class ImportResult(_ImportResult, Result):
 
     @property
     def counts(self) -> dict[str, Any]:
-        """How many judgments there are, what was dropped for which reason, and the round after the first."""
+        """How many judgments there are, how many of other tools, what was dropped and why, the last round."""
         reasons = self.dropped["reason"].value_counts().sort_index()
         found: dict[str, Any] = {"judgments": len(self.judgments)}
         found["dropped"] = {str(reason): int(n) for reason, n in reasons.items()}
+        kinds = self.judgments.get("kind", pd.Series(dtype="str"))
+        found |= {ELSEWHERE: n} if (n := int((kinds == ELSEWHERE).sum())) else {}
         return found | ({"round": latest} if (latest := latest_round(self.judgments)) > 1 else {})
 
 

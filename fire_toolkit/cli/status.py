@@ -39,6 +39,7 @@ from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
 from fire_toolkit.labelstudio.places import DROPPED, full_pull_due, lost_words, read_places
 from fire_toolkit.resolution.design import open_by_design
+from fire_toolkit.tables import ELSEWHERE
 from fire_toolkit.workspace.config import SETTINGS, Workspace
 from fire_toolkit.workspace.manifests import manifest_of, writer_of
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign, planned_rounds
@@ -168,6 +169,21 @@ def _without_what_is_judged(states: list[StageState], workspace: Workspace) -> l
     return [replace(s, state="done", reason=reason) if (s.stage.name, s.state) in due else s for s in states]
 
 
+def _with_unanswered_tasks(states: list[StageState], workspace: Workspace) -> list[StageState]:
+    """Return the states of stages; beside other tools' judgments `import` waits for tasks nobody answered."""
+    root, judged = workspace.root, workspace.root / "judgments" / "judgments.csv"
+    if has_campaign(root) or not manifest_of(judged, is_folder=False).counts.get(ELSEWHERE):
+        return states
+    for number, file in sorted(handed_out(root).items()):
+        pairs = read_judged_pairs(judged, since=number)
+        if not {*task_keys(file)}.intersection(pair_ids(pairs["query_id"], pairs["doc_id"])):
+            reason = f"no answer yet to round {number} ({file.relative_to(root)})"
+            return [
+                replace(s, state="waiting", reason=reason) if s.stage.name == "import" else s for s in states
+            ]
+    return states
+
+
 def standing_of(
     workspace: Workspace, told: Callable[[StageState], StageState] = lambda state: state
 ) -> Standing:
@@ -177,7 +193,8 @@ def standing_of(
     """
     is_of_queries = guideline_of(workspace).is_of_queries
     states = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
-    stages = [told(state) for state in _without_what_is_judged(states, workspace)]
+    states = _with_unanswered_tasks(_without_what_is_judged(states, workspace), workspace)
+    stages = list(map(told, states))
     disputes = workspace.root / "labels" / "disputes.csv"
     begun, asking = begun_here(), None
     if begun is not None:

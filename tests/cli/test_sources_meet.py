@@ -7,7 +7,7 @@ from pathlib import Path
 
 import exports
 import pytest
-from command import begin_workspace, given, rows, run, write_run, write_table
+from command import begin_workspace, given, named, rows, run, write_run, write_table
 
 from fire_toolkit.campaign.keys import split_pair_id
 
@@ -130,3 +130,20 @@ def test_a_sheet_with_an_id_that_the_collection_lacks_is_refused(query: str, doc
     assert f"exports/more.csv: row 3: {said_of} is not in collection/" in run("import", code=1).stderr
     columns = ("--columns", "label=label", "--skip-unknown")
     assert "1 new" in run("import", "exports/more.csv", *columns).stderr
+
+
+def test_tasks_that_nobody_answered_are_waited_for_beside_judgments_of_another_tool() -> None:
+    shutil.rmtree("pool")
+    write_run(Path("runs/first.run"), {f"q{n}": [f"v{n}"] for n in range(N_PAIRS)})
+    run("pool")
+    Path("theirs.csv").write_text("query_id,doc_id,annotator_id,label\nq0,v0,w1,relevant\n")
+    run("import", "theirs.csv")
+    assert named(run("tasks")) == named(run("status")) == "import"
+    for stage in ("agree", "resolve", "augment", "score"):
+        run(stage)
+    status = run("status")
+    assert "no answer yet to round 1 (tasks/tasks.json)" in status.stdout
+    assert named(status) == "import"
+    exports.export(Path("tasks/tasks.json"), Path("exports/one.json"), said("relevant"), account=11)
+    run("import")
+    assert "no answer yet" not in run("status").stdout
