@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -16,7 +17,10 @@ from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.named_arrays import NAMES
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import COLUMN
+from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables.columns import PAIR
+
+_LIST = re.compile(r'\["(?:.|\n)*"\]')
 
 OF_ITEMS = (*PLACES, "source_url", "source_start_s", "source_end_s")
 OF_PAIRS = ("relevance", "stratum")
@@ -114,6 +118,8 @@ def read_table(source: Source, given: Mapping[str, str] = _NOTHING, *, split: st
         rows = rows if chosen == ALL else rows[rows[SPLIT] == chosen].reset_index(drop=True)
     kind, roles = roles_of(list(rows.columns), given)
     texts = columns_of(rows.columns, roles.get("text", ""))
+    if len(texts) == 1:
+        rows = rows.assign(**{texts[0]: _as_lists(rows[texts[0]], path)})
     are_lists = len(texts) == 1 and rows[texts[0]].map(lambda text: isinstance(text, list)).any()
     if (len(texts) > 1 or are_lists) and kind != "captions":
         found = "holds lists" if are_lists else f"is {len(texts)} columns"
@@ -136,6 +142,14 @@ def read_table(source: Source, given: Mapping[str, str] = _NOTHING, *, split: st
     known = {*roles, *roles.values(), *texts}
     table = table.assign(**{name: rows[name] for name in rows.columns if name not in known})
     return Part(path, items=table, **more) if kind == "items" else Part(path, queries=table, **more)
+
+
+def _as_lists(texts: pd.Series[Any], where: str) -> pd.Series[Any]:
+    """Return texts all of which are lists in JSON, as a CSV holds several captions in a cell, as lists."""
+    if not len(texts) or not all(isinstance(each, str) and _LIST.fullmatch(each.strip()) for each in texts):
+        return texts
+    rows = enumerate(texts, start=2)
+    return pd.Series([parse_json(each, where, line=n) for n, each in rows], texts.index, dtype="object")
 
 
 def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, list[str]]:

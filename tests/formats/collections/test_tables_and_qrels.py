@@ -257,3 +257,14 @@ def test_an_id_that_one_file_encodes_and_another_does_not_is_refused() -> None:
     encoded, out = ("--qrels", "collection/qrels.txt"), ("--out", "runs")
     assert f"part.json: {said} collection/qrels.txt" in run("add-run", part, *encoded, *out, code=1).stderr
     run("score", whole, *encoded)
+
+
+def test_captions_that_a_cell_holds_as_a_list_are_captions_each() -> None:
+    """Flickr30k's CSV as the Hugging Face hub has it: `raw` is a list in JSON of five captions."""
+    cells = [json.dumps([f"c {image} {n}" for n in range(5)]) for image in range(3)]
+    table = pd.DataFrame({"raw": cells, "sentids": "[0]", "filename": [f"10{n}.jpg" for n in range(3)]})
+    files = {"flickr.csv": table.to_csv(index=False)}
+    options = {"columns": {"doc_id": "filename", "text": "raw"}}
+    collection = read(files, **options)
+    assert collection.queries["text"].tolist() == [f"c {image} {n}" for image in range(3) for n in range(5)]
+    assert collection.qrels["doc_id"].tolist() == [f"10{image}.jpg" for image in range(3) for _ in range(5)]
