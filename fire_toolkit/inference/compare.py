@@ -64,8 +64,8 @@ def compare_runs(
         those queries.
         Measures, for each depth, and for each p where one is named:
 
-        - `overlap@k`: docs in both top k / k;
-        - `average_overlap@k`: its mean over depths 1 to k;
+        - `overlap@k`: docs in both top k / k, or, where both lists are shorter, / the length of the longer;
+        - `average_overlap@k`: its mean over depths 1 to k, or to that length;
         - `RBO_truncated(p=…)@k`: (1 − p) Σ p^(d−1) · overlap@d over depths d up to k;
         - `RBO_ext`, `RBO_min`, `RBO_res`: the extrapolated value, the least that any continuation of the
           lists allows, and how much above that another continuation may lie.

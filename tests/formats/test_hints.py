@@ -233,3 +233,20 @@ def test_what_a_run_costs_is_not_said_where_no_judgment_has_a_duration() -> None
     given = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--judgments", "j.csv", "-m", "C@1")
     said = run("coverage", "r.run", *given).stderr
     assert "cost: no durations of judgments and 1.00 judgments a pair" in said
+
+
+@pytest.mark.parametrize("name", ["d.csv", "d.parquet", "d.json"])
+def test_distances_beside_their_ranks_are_refused(name: str) -> None:
+    docs = [(f"q{query}", f"d{doc}", doc, doc / 10) for query in range(3) for doc in range(1, 5)]
+    table = pd.DataFrame(docs, columns=["query_id", "doc_id", "rank", "score"])
+
+    def save(table: pd.DataFrame) -> Path:
+        if name.endswith(".csv"):
+            return put(name, table.to_csv(index=False))
+        return put(name, table if name.endswith(".parquet") else table.to_dict("records"))
+
+    refused("scores rise with their ranks in 3 of 3 lists", read_run, save(table), by=FireError)
+    for right in (table.assign(score=-table["score"]), table.assign(rank=0), table.assign(score=1.0)):
+        assert len(read_run(save(right))) == len(docs)
+    mixed = table.assign(score=table["score"].where(table["query_id"] == "q0", -table["score"]))
+    assert len(read_run(save(mixed))) == len(docs)

@@ -16,6 +16,7 @@ from fire_toolkit.formats.ids import id_text
 from fire_toolkit.tables.columns import PAIR
 
 FROM_RANKS = "the file holds an order and no scores: the score of a doc is minus its rank"
+_TELLING = 10_000  # rows that tell whether ranks and scores agree
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
 
     Raises:
         FormatError: no query or doc, or several columns that could be; no score and no rank, one that is not
-            a number (with its row), several runs and no `key`, which names one, or a `key` and no runs.
+            a number (with its row), several runs and no `key`, which names one, or a `key` and no runs;
+            ranks that rise with the score.
     """
     names = [str(name) for name in table.columns]
     pair = {role: needed_column(names, role, where) for role in PAIR}
@@ -101,9 +103,29 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     if table.empty:
         raise FormatError(f"{where}: no row below the header, expected a query with a ranked doc")
     numbers = numbers_of(table[score or rank], f"{where}: {score or rank}")
+    if score and rank:
+        _refuse_distances(table[pair["query_id"]], table[rank], numbers, where)
     ids = {role: id_column(table[name], f"{where}: column {name}").to_numpy() for role, name in pair.items()}
     scored = pd.DataFrame({**ids, "score": numbers if score else -numbers})
     return Listed(scored, run_id, (*said_of_pair(*pair.values()), *(() if score else (FROM_RANKS,))))
+
+
+def _refuse_distances(queries: pd.Series, ranks: pd.Series, scores: Any, where: str) -> None:
+    """Raise `FormatError` where most lists say that lower scores are better; ranks are else not used.
+
+    The first rows tell; ranks that are all the same say nothing (BEIR's runs).
+    """
+    rank = pd.to_numeric(ranks, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    table = pd.DataFrame({"query": queries.to_numpy(), "rank": rank, "score": scores}).head(_TELLING).dropna()
+    in_order = table.drop_duplicates(["query", "rank"]).sort_values(["query", "rank"], kind="stable")
+    steps = in_order.groupby("query", sort=False)["score"].diff()
+    of_lists = steps.groupby(in_order["query"], sort=False).agg(["min", "max"]).dropna()
+    n_rising = int(((of_lists["min"] >= 0) & (of_lists["max"] > 0)).sum())
+    if n_rising * 2 > len(of_lists):
+        raise FormatError(
+            f"{where}: scores rise with their ranks in {n_rising} of {len(of_lists)} lists, as distances do; "
+            "give minus the distance as score, or leave the ranks out"
+        )
 
 
 def numbers_of(values: Any, where: str) -> Any:
