@@ -112,7 +112,7 @@ def add_run(
 
             request = replace(request, rank_vectors=partial(rank_shared_vectors, spread, both))
         result = _ingested(request, path, other, own)
-        refuse_mixed_ids({str(path): result.run}, own)
+        refuse_mixed_ids({str(path): result.run["doc_id"].cat.categories}, own)
         for file in both:
             own.use(file)
         reports.append(_write(folder, result, own, request, both))

@@ -204,7 +204,12 @@ def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[
     read = getattr(read, "func", read)
     found = [read(given.use(path), **{**options, "run_id": name}) for name, path in named]
     say_order(ids.values())
-    refuse_mixed_ids({path: run for run, (_, path) in zip(found, named, strict=True)}, given)
+    docs = {  # of a run that was stored they were looked at then
+        path: run["doc_id"].cat.categories if isinstance(run, pd.DataFrame) else getattr(run, "doc_ids", ())
+        for run, (_, path) in zip(found, named, strict=True)
+    }
+    if any("%" in each for own in docs.values() for each in own):
+        refuse_mixed_ids(docs, given)
     own_ids = [run_id_of(run) for run in found]
     for place, (name, path) in enumerate(named):
         if name is None and own_ids.count(own_ids[place]) > 1:
@@ -217,12 +222,14 @@ def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[
     return found
 
 
-def refuse_mixed_ids(runs: Mapping[str, Any], given: Given) -> None:
+def refuse_mixed_ids(of_runs: Mapping[str, Iterable[str]], given: Given) -> None:
     """Raise `FormatError` where an id of a run is percent-encoded in one file and not in another one.
 
     All ids of a file are where one of them has a blank; `100%.wav` is then `100%25.wav`.
+
+    of_runs: the docs of each run, by its file.
     """
-    docs = {path: _marked(run) for path, run in runs.items()}
+    docs = {path: [each for each in own if "%" in each] for path, own in of_runs.items()}
     if not any(docs.values()):
         return
     if (qrels := given.path("qrels", exists=True)) is not None:
@@ -233,12 +240,6 @@ def refuse_mixed_ids(runs: Mapping[str, Any], given: Given) -> None:
         if (found := spelled_otherwise(own, theirs)) is not None:
             why = "whose ids are percent-encoded, as one has a blank"
             raise FormatError(f"{path}: {found[0]!r} is {found[1]!r} in {other}, {why}; write it so here too")
-
-
-def _marked(run: Any) -> list[str]:
-    """Return the docs of a run with a `%`; none of one that was checked when it was stored."""
-    ids = run["doc_id"].cat.categories if isinstance(run, pd.DataFrame) else getattr(run, "doc_ids", ())
-    return [each for each in ids if "%" in each]
 
 
 def _split_name(file: str, own_files: Sequence[str]) -> tuple[str | None, str]:
