@@ -33,8 +33,8 @@ from fire_toolkit.formats.tables.table_files import (
 from fire_toolkit.guidelines.model import choose_grades
 from fire_toolkit.machines.scores import scores_of_answers
 from fire_toolkit.pooling.registry import parse_strategy
-from fire_toolkit.tables import ALONE, MachineJudgments, Pool, check_pool
-from fire_toolkit.tables.columns import numbers_of, texts_of
+from fire_toolkit.tables import ALONE, ELSEWHERE, MachineJudgments, Pool, check_pool
+from fire_toolkit.tables.columns import numbers_of, pair_rows, texts_of
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import NONE, checked, manifest_of, writer_of
 from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
@@ -74,8 +74,8 @@ def earlier(given: Given) -> Earlier:
     known = {at: judged_pairs(given.use(file)) for at, file in files.items()}
     pairs = pd.concat([found for found, _ in known.values()], ignore_index=True) if known else None
     durations = known[own.absolute()][1] if own else None
-    rounds = begun_rounds(workspace.root) if workspace else set()
-    rounds |= set(pairs["round"].unique().tolist()) if pairs is not None else set()
+    begun = begun_rounds(workspace.root) if workspace else set()
+    rounds = begun | (set(pairs["round"].unique().tolist()) if pairs is not None else set())
     taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
     file = Given({"pool": previous}).path("pool")
     if file is None or not (previous or (rounds and file.is_file())):
@@ -83,12 +83,19 @@ def earlier(given: Given) -> Earlier:
     found = read_pool(given.use(file, goes_on=True) if previous else checked(file))
     n_pooled = len(found)
     if not previous:  # what was pooled and never asked is as new as the rest
-        is_asked = found["round"].isin(rounds)
+        is_asked: Any = found["round"].isin(begun if _are_of_others(own) else rounds)
+        is_asked = is_asked if pairs is None else is_asked | (pair_rows(found, pairs) >= 0)
         found = found if is_asked.all() else Pool(found[is_asked])
     beside = file.with_name("pool_sources.csv")
     number = 1 + max({*taken, *found["round"].unique().tolist()}, default=0)
     at = beside if beside.is_file() else None
     return Earlier(found, at, pairs, number, durations, is_whole=len(found) == n_pooled)
+
+
+def _are_of_others(judgments: Path | None) -> bool:
+    """Whether all judgments were made with other tools, so that they do not tell what was asked from here."""
+    counts = writer_of(judgments).counts
+    return bool(counts.get(ELSEWHERE)) and counts[ELSEWHERE] == counts.get("judgments")
 
 
 @reads

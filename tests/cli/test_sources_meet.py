@@ -7,7 +7,7 @@ from pathlib import Path
 
 import exports
 import pytest
-from command import begin_workspace, given, named, rows, run, write_run, write_table
+from command import begin_workspace, given, named, rows, run, states, write_run, write_table
 
 from fire_toolkit.campaign.keys import split_pair_id
 
@@ -147,3 +147,19 @@ def test_tasks_that_nobody_answered_are_waited_for_beside_judgments_of_another_t
     exports.export(Path("tasks/tasks.json"), Path("exports/one.json"), said("relevant"), account=11)
     run("import")
     assert "no answer yet" not in run("status").stdout
+
+
+def test_pairs_that_another_tool_left_unjudged_are_new_to_a_later_pool() -> None:
+    shutil.rmtree("pool")
+    write_run(Path("runs/first.run"), {f"q{n}": [f"v{n}"] for n in range(N_PAIRS)})
+    run("pool")
+    Path("theirs.csv").write_text(
+        "query_id,doc_id,annotator_id,label\nq0,v0,w1,relevant\nq0,v0,w2,irrelevant\n"
+    )
+    run("import", "theirs.csv")
+    run("resolve")
+    run("next-round")
+    run("tasks", "plan/round-2", "--overlap", 0)
+    assert "1 judged before, 5 new, to be asked in round 3" in run("pool").stderr
+    assert states()["tasks"] == ("stale", "5 pairs to ask")
+    assert "5 tasks in tasks/round-3/tasks.json" in run("tasks", "--overlap", 0).stderr
