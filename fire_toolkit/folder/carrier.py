@@ -141,7 +141,9 @@ class Folder:
         header = text.lstrip("\ufeff").split("\n", 1)[0]
         if LABEL not in [name.strip().strip('"') for name in header.split(delimiter_of(header))]:
             parse_export(text, where=str(path))  # says what is wrong
-        rows = with_owners(read_sheet(path, guideline, seen_at=seen_at), queues, path, known={})
+        filled = read_sheet(path, guideline, seen_at=seen_at)
+        by_column = {name: name for row in filled if (name := row["annotator_id"])}
+        rows = with_owners(filled, queues, path, known=by_column)
         known = kept.versions(row["annotation"] for row in rows)
         said = {name: versions[-1].answer for name, versions in known.items()}
         return [row for row in rows if not says_the_same(row["answer"], said.get(row["annotation"], "{}"))]

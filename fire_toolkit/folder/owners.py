@@ -33,8 +33,8 @@ def with_owners(rows: Sequence[Row], given: Given, path: Path, *, known: Mapping
         rows: of one file.
         given: what was asked of whom.
         path: the file; an id between the dots of its name (`tasks.A01.json`) says whose all of it is.
-        known: account → annotator, where known; one that answered nothing that is asked keeps its own name,
-            and so does an annotator whom a column names.
+        known: account → annotator, where known, as of a sheet whose column names them; one that answered
+            nothing that is asked keeps its own name, and so does one who has a queue.
 
     Raises:
         UsageError: the annotator is unclear, or two accounts answered for one annotator.

@@ -100,6 +100,10 @@ def test_a_column_of_a_sheet_says_whose_an_answer_is() -> None:
     found = {(who, query): kind for who, query, _, kind in votes()}
     assert found.keys() == {(name, split_pair_id(pair)[0]) for pair, name in rows_of}
     assert found["A02", split_pair_id(min(of_one))[0]] == "unassigned"
+    guest = {"pair_id": max(of_one), "annotator_id": "Guest", "label": "irrelevant"}
+    write_table(Path("exports/guest.csv"), [guest])
+    assert "judgments were not assigned to their annotator" in run("import").stderr
+    assert ("Guest", split_pair_id(max(of_one))[0], "irrelevant", "unassigned") in votes()
 
 
 def test_push_asks_no_pair_that_a_later_round_has_answered(root: Path) -> None:
