@@ -27,7 +27,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_queries
 from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
 from fire_toolkit.tables.columns import listed
-from fire_toolkit.tables.ids import spelled_otherwise
+from fire_toolkit.tables.ids import spelled_otherwise, spelling_of
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
 
 
@@ -235,7 +235,8 @@ def refuse_mixed_ids(of_runs: Mapping[str, Iterable[str]], given: Given) -> None
     if (qrels := given.path("qrels", exists=True)) is not None:
         docs[str(qrels)] = listed(read_qrels(qrels)["doc_id"])
     if (items := Given().path("items", exists=True)) is not None:
-        docs[str(items)] = listed(read_delimited(items, required=["doc_id"], only=["doc_id"])["doc_id"])
+        ids = listed(read_delimited(items, required=["doc_id"], only=["doc_id"])["doc_id"])
+        docs[str(items)] = [*map(spelling_of(ids), ids)]
     for (path, own), (other, theirs) in permutations(docs.items(), 2):
         if (found := spelled_otherwise(own, theirs)) is not None:
             why = "whose ids are percent-encoded, as one has a blank"
