@@ -28,6 +28,7 @@ from fire_toolkit.campaign.answer_types import (
 from fire_toolkit.campaign.coded import coded, distinct_rows
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
 from fire_toolkit.resolution.judgments import utc_times
+from fire_toolkit.tables.columns import Texts
 
 API = "api"
 DRAFT = "draft"
@@ -35,14 +36,13 @@ SKIPPED = "skipped"
 NO_LABEL = "no_label"
 SEVERAL_LABELS = "several_labels"
 EDITED_BY_OTHER = "edited-by-other"
-Column = Any  # a pyarrow.LargeStringArray, or numbers of numpy
 
 
 class Fault(Exception):
     """What is wrong with a task, as it follows the task's place in an error."""
 
 
-def answer_columns(entries: Sequence[Annotation | Draft]) -> dict[str, Column]:
+def answer_columns(entries: Sequence[Annotation | Draft]) -> dict[str, Any]:
     """Return annotations and drafts as columns of Answers: what the answers alone say."""
     authors = _authors(entries)
     numbers: list[Any] = [entry.id for entry in entries]
@@ -62,14 +62,14 @@ def answer_columns(entries: Sequence[Annotation | Draft]) -> dict[str, Column]:
     }
 
 
-def _authors(entries: Sequence[Annotation | Draft]) -> Column:
+def _authors(entries: Sequence[Annotation | Draft]) -> Texts:
     users: list[Any] = [entry.user if isinstance(entry, Draft) else entry.completed_by for entry in entries]
     if UNSET in users:
         raise Fault(": no completed_by, so the annotator is unknown")
     return _users([None if isinstance(user, str) else user for user in users])
 
 
-def _answered(entries: Sequence[Annotation | Draft], authors: Column) -> dict[str, Column]:
+def _answered(entries: Sequence[Annotation | Draft], authors: Texts) -> dict[str, Texts]:
     """Return what answers say as columns; what several say in the same words is read once."""
     results: list[Any] = [entry.result or () for entry in entries]
     try:
@@ -88,7 +88,7 @@ def _answered(entries: Sequence[Annotation | Draft], authors: Column) -> dict[st
     return {name: texts_column(each, numbers) for name, each in zip(names, columns, strict=True)}
 
 
-def texts_column(distinct: Sequence[str], codes: Ints | None = None) -> Column:
+def texts_column(distinct: Sequence[str], codes: Ints | None = None) -> Texts:
     """Return texts as a column; codes: of each row the place of its text, by default each is one."""
     found = pa.array(distinct, pa.large_string())
     return found if codes is None else found.take(pa.array(codes))
@@ -151,7 +151,7 @@ def one_line(*texts: str) -> str:
 _one_line = lru_cache(1 << 8)(one_line)
 
 
-def _times(texts: Sequence[str], key: str) -> Column:
+def _times(texts: Sequence[str], key: str) -> Texts:
     found = utc_times(texts)
     if found.null_count:
         text = texts[found.is_null().index(True).as_py()]
@@ -159,12 +159,12 @@ def _times(texts: Sequence[str], key: str) -> Column:
     return found
 
 
-def _users(values: Sequence[int | User | None]) -> Column:
+def _users(values: Sequence[int | User | None]) -> Texts:
     """Return users' ids as texts; empty for a deleted account."""
     return spelled_numbers([value.id if type(value) is User else value for value in values], "id")
 
 
-def spelled_numbers(numbers: Sequence[Any], key: str) -> Column:
+def spelled_numbers(numbers: Sequence[Any], key: str) -> Texts:
     """Return whole numbers as texts; empty for none."""
     if not {*map(type, numbers)} <= {int, type(None)}:  # a set would take True for 1
         for number in numbers:

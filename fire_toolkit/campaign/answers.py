@@ -20,7 +20,6 @@ from msgspec import UNSET
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.campaign.answer_columns import (
-    Column,
     Fault,
     answer_columns,
     plain_text,
@@ -48,7 +47,7 @@ from fire_toolkit.campaign.page_json import is_page, split_pages
 from fire_toolkit.campaign.task_json import PAIR_ID, round_of
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import BOM, text_of
-from fire_toolkit.tables.columns import bytes_of
+from fire_toolkit.tables.columns import Texts, bytes_of
 from fire_toolkit.tables.ids import are_ids, is_id
 
 LOST = (
@@ -64,8 +63,8 @@ Answers = NewType("Answers", pd.DataFrame)
 class Given(NamedTuple):
     """Answers, and what the task of each says: its pair, its round and its project."""
 
-    query_ids: Column
-    doc_ids: Column
+    query_ids: Texts
+    doc_ids: Texts
     rounds: Ints
     projects: Sequence[Any]
     entries: Sequence[Annotation | Draft]
@@ -164,7 +163,7 @@ def _draft(draft: object) -> Any:
     return Draft(id=draft) if isinstance(draft, int) else draft
 
 
-def _pairs_of(contents: Sequence[Data], *, has_pages: bool) -> list[Column]:
+def _pairs_of(contents: Sequence[Data], *, has_pages: bool) -> list[Texts]:
     """Return the query ids and doc ids of tasks; keys as this toolkit writes them are read at once."""
     own = [data.pair_id for data in contents]
     keys = [

@@ -16,9 +16,8 @@ from pyarrow import compute
 
 from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.tables.columns import arrow_text, bytes_of
+from fire_toolkit.tables.columns import Texts, arrow_text, bytes_of
 
-Texts = Any  # a pyarrow.LargeStringArray
 _SEPARATOR = "\x1f"
 _READABLE = "|"
 _CHECK_BYTES = 6

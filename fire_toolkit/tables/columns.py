@@ -15,6 +15,7 @@ from pyarrow import compute
 from fire_toolkit.arrays import Bools, Ints, are_among, places_among
 
 PAIR = ["query_id", "doc_id"]
+Texts = Any  # a pyarrow.LargeStringArray
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity))$"
 
 
@@ -144,7 +145,7 @@ def bytes_of(texts: Any) -> bytes:
     return bytes(data[int(ends[0]) : int(ends[1])].to_pybytes())
 
 
-def arrow_text(texts: Any) -> Any:
+def arrow_text(texts: Any) -> Texts:
     """Return an array of text, however it is held, as a large string array in one piece."""
     found = pa.array(texts, None if hasattr(texts, "__arrow_array__") else pa.large_string())
     if isinstance(found, pa.ChunkedArray):

@@ -27,10 +27,8 @@ from pyarrow import csv as arrow_csv
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, text_of
-from fire_toolkit.tables.columns import PAIR, arrow_text, bytes_of
+from fire_toolkit.tables.columns import PAIR, Texts, arrow_text, bytes_of
 from fire_toolkit.tables.ids import with_encoded_ids
-
-Texts = Any  # a pyarrow.LargeStringArray without missing values
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _NO_ROW = re.compile(rb"[\r\n]*\Z")
