@@ -240,8 +240,6 @@ def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
     rows = []
     for entry in source.entries():
         record = entry.fields
-        for name in record:
-            id_text(name, f"{entry.where}: the name of a field")
         for name in (each for column in needed for each in columns_of(record, column) or [column]):
             if name == roles.get("text") and isinstance(entry.value(name), list):
                 entry.texts(name)
