@@ -20,17 +20,6 @@ _LONGEST = 10_000
 Asked = tuple[int, str]  # a round and a pair
 
 
-def open_answers(records: Iterable[Record]) -> dict[Asked, Record]:
-    """Return one annotator's answers that stand, in the order in which they were given."""
-    found: dict[Asked, Record] = {}
-    for record in records:
-        if record["kind"] in (ANSWER, UNDO):
-            found.pop((record["round"], record["pair"]), None)
-        if record["kind"] == ANSWER:
-            found[record["round"], record["pair"]] = record
-    return found
-
-
 def checked_answer(content: Mapping[str, Any], guideline: Guideline) -> dict[str, Any]:
     """Return label, flags, comment and seconds of what a browser sent; no label: the item is missing.
 

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from fire_toolkit.campaign.queue_pages import pages_of
 from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.store import Record
 from fire_toolkit.files import text_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.media.places import is_address, part_of
@@ -56,7 +57,8 @@ class Desk:
     random.
 
     Attributes:
-        pages: in order; media: the file behind each name under which she gets one.
+        pages: in order; tasks: all of theirs in order, each with its page and its place there, from 1;
+        numbers: where each is in this order; media: the file behind each name under which she gets one.
     """
 
     def __init__(
@@ -80,6 +82,8 @@ class Desk:
                 self.pages.append(
                     Page(_name("page", tasks[0].id), items[pairs[0]][0], tasks, items[pairs[0]][1])
                 )
+        self.tasks = [(page, n, task) for page in self.pages for n, task in enumerate(page.tasks, start=1)]
+        self.numbers = {task.asked: number for number, (_, _, task) in enumerate(self.tasks)}
         shown = self.pages if guideline.shows_media else ()
         urls = list(dict.fromkeys(url.partition("#")[0] for page in shown for url in page.urls))
         self.media = {self._media_name(url): self._files[url] for url in urls if url in self._files}
@@ -97,14 +101,17 @@ class Desk:
         return media_url if self._guideline.shows_texts or is_address(media_url) else ""
 
     def shown(
-        self, page: Page, labels: Mapping[Asked, str] | None = None, was: Mapping[Asked, str] | None = None
+        self,
+        page: Page,
+        answers: Mapping[Asked, Record] | None = None,
+        was: Mapping[Asked, str] | None = None,
     ) -> dict[str, object]:
         """Return a page as the browser gets it: no pair, no kind, no file name.
 
-        labels: what was answered so far; empty for what was reported as missing. was: what was answered, also
+        answers: those that stand; without a label what was reported as missing. was: what was answered, also
         where it was taken back.
         """
-        labels, was = labels or {}, was or {}
+        answers, was = answers or {}, was or {}
         return {
             "id": page.id,
             "media": self._address(page.media_url),
@@ -114,7 +121,7 @@ class Desk:
                 {
                     "task": task.id,
                     "text": task.caption,
-                    "label": labels.get(task.asked),
+                    "label": answers[task.asked]["label"] if task.asked in answers else None,
                     "was": was.get(task.asked),
                 }
                 for task in page.tasks

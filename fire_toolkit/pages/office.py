@@ -10,10 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.campaign.records import (
     BY_PAGE,
     FOLDER,
@@ -29,7 +33,7 @@ from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text, text_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.media.places import is_address
-from fire_toolkit.pages.answers import ANSWER, CONSENT, checked_answer, checked_text, open_answers
+from fire_toolkit.pages.answers import ANSWER, CONSENT, Asked, checked_answer, checked_text
 from fire_toolkit.pages.desk import Desk, Setting
 from fire_toolkit.pages.written import shown_guideline
 from fire_toolkit.resolution.judgments import just_after
@@ -114,6 +118,46 @@ def _urls_of(rounds: Iterable[Round], guideline: Guideline) -> set[str]:
     return {url for table in shown for url in table.to_numpy().ravel()}
 
 
+class _Own:
+    """What one annotator did, taken in record by record, so that an answer costs the same in any queue.
+
+    Attributes:
+        answers: those that stand, in the order in which they were given; was: the last label of each
+        question, also where it was taken back; keys: of what was sent; agreed: hashes of the texts agreed to;
+        left: the numbers of the desk's tasks without an answer, in order.
+    """
+
+    def __init__(self) -> None:
+        self.answers: dict[Asked, Record] = {}
+        self.was: dict[Asked, str] = {}
+        self.keys: set[str] = set()
+        self.agreed: set[str] = set()
+        self.desk: Desk | None = None
+        self.left: list[int] = []
+
+    @property
+    def last(self) -> list[Asked]:
+        """What was answered last of what is asked now, the last first."""
+        numbers = self.desk.numbers if self.desk else {}
+        return list(islice((asked for asked in reversed(self.answers) if asked in numbers), _LAST))
+
+    def add(self, record: Record) -> None:
+        """Take in what was done last."""
+        self.keys.add(record["key"])
+        if record["kind"] == CONSENT:
+            self.agreed.add(record["text_sha256"])
+            return
+        asked = (record["round"], record["pair"])
+        self.answers.pop(asked, None)
+        if record["kind"] == ANSWER:
+            self.answers[asked], self.was[asked] = record, record["label"]
+        number = self.desk.numbers.get(asked) if self.desk else None
+        if number is not None:
+            place = bisect_left(self.left, number)
+            is_left = self.left[place : place + 1] == [number]
+            self.left[place : place + is_left] = [] if record["kind"] == ANSWER else [number]
+
+
 class Office:
     """The campaign in the workspace `root`, read again whenever a file of its record has changed."""
 
@@ -122,18 +166,17 @@ class Office:
     ) -> None:
         self.guideline, self.campaign_key = guideline, campaign.key
         self._root, self._store, self._setting = root, store, setting
-        self._seen: object = None
+        self._consent, self._seen = text_sha256(setting.consent), object()
         self._rounds: list[Round] = []
-        self._desks: dict[str, Desk] = {}
         self._names: dict[str, str] = {}
         self._n_records, self._last = 0, ""
-        self._own: dict[str, list[Record]] = {}
+        self._own: defaultdict[str, _Own] = defaultdict(_Own)
         for record in store.page_records():
             self._keep(record)
 
     def _keep(self, record: Record) -> None:
         self._n_records, self._last = self._n_records + 1, record["at"]
-        self._own.setdefault(record["annotator"], []).append(record)
+        self._own[record["annotator"]].add(record)
 
     def _refresh(self) -> None:
         links = (self._root / PLACE).glob("*")
@@ -141,7 +184,9 @@ class Office:
         if seen != self._seen:
             self._rounds = [entry for entry in read_rounds(self._root) if entry.carrier == BY_PAGE]
             self._names = {digest: name for name, digest in read_links(self._root).items()}
-            self._desks, self._seen = {}, seen
+            self._seen = seen
+            for own in self._own.values():
+                own.desk = None
 
     def session(self, token: str) -> str:
         """Return the session for a link's token.
@@ -174,21 +219,18 @@ class Office:
     def state(self, name: str) -> dict[str, Any]:
         """Return what an annotator's page shows now."""
         content = shown_guideline(self.guideline) | {"who": name, "consent": None}
-        if not self._has_agreed(name):
+        if self._consent not in self._own[name].agreed:
             return content | {"consent": self._setting.consent}
-        answers, desk = self._answers(name), self._desk(name)
-        own = self._own.get(name, [])
-        was = {(each["round"], each["pair"]): each["label"] for each in own if each["kind"] == ANSWER}
-        tasks = {task.asked: task for page in desk.pages for task in page.tasks}
-        last = [(asked, tasks[asked]) for asked in reversed(answers) if asked in tasks][:_LAST]
-        labels = {asked: str(record["label"]) for asked, record in answers.items()}
-        left = [page for page in desk.pages if any(task.asked not in answers for task in page.tasks)]
-        shown = [desk.shown(page, labels, was) for page in left[:2]]
+        desk, own = self._desk(name), self._own[name]
+        labels = {asked: str(own.answers[asked]["label"]) for asked in own.last}
+        last = [(desk.tasks[desk.numbers[asked]][2], label) for asked, label in labels.items()]
+        left = list(dict.fromkeys(desk.tasks[number][0] for number in own.left[: 2 * MOST_CAPTIONS]))
+        shown = [desk.shown(page, own.answers, own.was) for page in left[:2]]
         return content | {
-            "done": sum(asked in answers for asked in tasks),
-            "total": len(tasks),
+            "done": len(desk.tasks) - len(own.left),
+            "total": len(desk.tasks),
             "can_undo": bool(last),
-            "last": [{"task": task.id, "text": task.caption, "label": labels[asked]} for asked, task in last],
+            "last": [{"task": task.id, "text": task.caption, "label": label} for task, label in last],
             "farewell": "You can close this page.",
             "page": shown[0] if shown else None,
             "next": shown[1] if len(shown) > 1 else None,
@@ -212,11 +254,11 @@ class Office:
             if not key:
                 raise FormatError("key: expected a text")
             if what == CONSENT:
-                if not self._has_agreed(name):
+                if self._consent not in self._own[name].agreed:
                     self._add(name, {"kind": CONSENT, "key": key, "text_sha256": self._consent})
                 return self.state(name)
             self._refuse_without_consent(name)
-            if all(record["key"] != key for record in self._own.get(name, [])):
+            if key not in self._own[name].keys:
                 entries = self._answered(name, task_id, content) if what == ANSWER else None
                 for entry in self._undone(name, task_id) if entries is None else entries:
                     self._add(name, {"kind": what, "key": key, **entry})
@@ -225,20 +267,17 @@ class Office:
         return self.state(name)
 
     def _answered(self, name: str, task_id: str, content: Mapping[str, Any]) -> list[dict[str, Any]]:
-        answers = self._answers(name)
-        places = [
-            (page, n, task) for page in self._desk(name).pages for n, task in enumerate(page.tasks, start=1)
-        ]
-        left = [(page, n, task) for page, n, task in places if task.asked not in answers]
-        found = next((place for place in places if place[2].id == task_id), None)
-        if found is None:
-            raise Refused(404, "no such task")
-        if found not in left or found[0] is not left[0][0]:
-            raise Refused(409, "This task is not the current one.")
+        desk, left = self._desk(name), self._own[name].left
+        current = [desk.tasks[number] for number in left[:MOST_CAPTIONS]]
+        found = next((place for place in current if place[2].id == task_id), None)
+        if found is None or found[0] is not current[0][0]:
+            is_asked = any(task.id == task_id for _, _, task in desk.tasks)
+            words = "This task is not the current one." if is_asked else "no such task"
+            raise Refused(409 if is_asked else 404, words)
         given = checked_answer(content, self.guideline)
         same = [found]
         if not given["label"] and self.guideline.shows_media:
-            same = [place for place in left if place[0].urls == found[0].urls]
+            same = [desk.tasks[number] for number in left if desk.tasks[number][0].urls == found[0].urls]
         return [
             given
             | {"round": task.asked[0], "pair": task.asked[1], "position": n}
@@ -247,11 +286,11 @@ class Office:
         ]
 
     def _undone(self, name: str, task_id: str) -> list[dict[str, Any]]:
-        answers = self._answers(name)
-        named = [task.asked for page in self._desk(name).pages for task in page.tasks if task.id == task_id]
-        wanted = [asked for asked in named if asked in answers] if task_id else list(answers)[-1:]
-        keys = {answers[asked]["key"] for asked in wanted if not (task_id or answers[asked]["label"])}
-        reported = [asked for asked, record in answers.items() if record["key"] in keys]
+        desk, own = self._desk(name), self._own[name]
+        named = [task.asked for _, _, task in desk.tasks if task.id == task_id] if task_id else own.last[:1]
+        wanted = [asked for asked in named if asked in own.answers]
+        keys = {own.answers[asked]["key"] for asked in wanted if not (task_id or own.answers[asked]["label"])}
+        reported = [asked for asked, record in own.answers.items() if record["key"] in keys] if keys else []
         return [{"round": number, "pair": pair} for number, pair in reported or wanted]
 
     def file(self, name: str, wanted: str) -> Path:
@@ -275,24 +314,15 @@ class Office:
 
     def _desk(self, name: str) -> Desk:
         self._refresh()
-        if name not in self._desks:
+        if (desk := self._own[name].desk) is None:
             own = (self._rounds, name, self.guideline, self._setting)
-            self._desks[name] = Desk(*own, campaign_key=self.campaign_key)
-        return self._desks[name]
-
-    def _answers(self, name: str) -> dict[tuple[int, str], Record]:
-        return open_answers(self._own.get(name, []))
-
-    @property
-    def _consent(self) -> str:
-        return text_sha256(self._setting.consent)
-
-    def _has_agreed(self, name: str) -> bool:
-        own = self._own.get(name, [])
-        return any(each["kind"] == CONSENT and each["text_sha256"] == self._consent for each in own)
+            desk = self._own[name].desk = Desk(*own, campaign_key=self.campaign_key)
+            answers = self._own[name].answers
+            self._own[name].left = [n for asked, n in desk.numbers.items() if asked not in answers]
+        return desk
 
     def _refuse_without_consent(self, name: str) -> None:
-        if not self._has_agreed(name):
+        if self._consent not in self._own[name].agreed:
             raise Refused(403, "Read and agree to the first page before you begin.")
 
     def _add(self, name: str, entries: Mapping[str, Any]) -> None:

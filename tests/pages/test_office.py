@@ -1,0 +1,83 @@
+"""What is behind the page: it goes on record by record, and an answer costs the same in any queue."""
+
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from page_site import make_workspace, office_of
+
+from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.pages.office import Office, Refused
+
+RULES = read_guideline("caption-relevance-v1")
+
+
+def waiting(state: dict[str, Any]) -> list[str]:
+    captions = state["page"]["captions"] if state["page"] else []
+    return [each["task"] for each in captions if each["label"] is None]
+
+
+def answered(office: Office, name: str, key: str, label: str = "relevant") -> None:
+    (task, *_) = waiting(office.state(name))
+    content = {"task": task, "label": label, "flags": [], "comment": "", "seconds": 1.0}
+    office.act("answer", name, {"who": name, "key": key, **content})
+
+
+def n_steps(ask: Callable[[], None]) -> int:
+    """Return how often Python went to a line of the page's modules, or on with a loop in it."""
+    steps = 0
+
+    def count(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal steps
+        if "/pages/" not in frame.f_code.co_filename.replace("\\", "/"):
+            return None
+        steps += 1
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        ask()
+    finally:
+        sys.settrace(before)
+    return steps
+
+
+@pytest.mark.parametrize("captions", ["1", "3"])
+def test_the_page_goes_on_as_one_that_is_opened_anew(here: Path, captions: str) -> None:
+    make_workspace(here, captions=captions, n_pairs=24)
+    chance, campaign = random.Random(0), read_campaign(here)
+    assert campaign is not None
+    with office_of(here, RULES) as (office, name):
+        for step in range(60):
+            what = chance.choice(["relevant", "irrelevant", "relevant", "", "undo", "named"])
+            state = office.state(name)
+            if what in ("undo", "named"):
+                last = [each["task"] for each in state["last"]]
+                task = chance.choice(last) if last and what == "named" else ""
+                office.act("undo", name, {"who": name, "key": f"k{step}", "task": task})
+            elif waiting(state):
+                answered(office, name, f"k{step}", what)
+            anew = Office(here, campaign, RULES, office._store, office._setting)
+            assert anew.state(name) == office.state(name)
+        with pytest.raises(Refused, match="no such task"):
+            office.act("answer", name, {"who": name, "key": "x", "task": "?", "label": "", "flags": []})
+
+
+def test_an_answer_takes_no_longer_in_a_long_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for n_pairs in (40, 400):
+        root = tmp_path / str(n_pairs)
+        root.mkdir()
+        monkeypatch.chdir(root)
+        make_workspace(root, n_pairs=n_pairs)
+        with office_of(root, RULES) as (office, name):
+            for number in range(8):
+                answered(office, name, f"k{number}")
+            found.append(n_steps(lambda: answered(office, name, "last")))
+    assert found[0] == found[1]
