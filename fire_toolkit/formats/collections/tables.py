@@ -11,8 +11,9 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import PLACES, Part
 from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.formats import columns as usual_names
 from fire_toolkit.formats.collections.source import Entry, Source, have
-from fire_toolkit.formats.columns import COLLECTION, MEDIA, RELEVANCE, find_name, guessed_columns, line_of
+from fire_toolkit.formats.columns import COLLECTION, MEDIA, find_name, guessed_columns, line_of
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.named_arrays import NAMES
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -58,8 +59,11 @@ def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tup
     found = {role: name for role in COLLECTION if (name := given.get(role) or usual.get(role))}
     media = find_name([name for name in free if name not in found.values()], MEDIA)
     own = {name: name for name in (*OF_PAIRS, COLUMN) if name in free}
-    if {"query_id", "doc_id"} <= {*found} and "text" not in found and (grade := find_name(free, RELEVANCE)):
-        own["relevance"] = grade
+    if "text" not in found and (grade := find_name(free, usual_names.RELEVANCE)):
+        own_names = {role: find_name(free, names) for role, names in usual_names.OWN.items()}
+        pair = {role: name for role in PAIR if (name := found.get(role) or own_names[role])}
+        if len(pair) == len(PAIR):
+            found, own["relevance"] = pair, grade
     more = {**({"media_url": media} if media else {}), **own, **given}
     places = {role: name for role, name in more.items() if role not in COLLECTION}
     if "doc_id" in found and "media_url" in places and not {"text", "query_id"} & {*found}:

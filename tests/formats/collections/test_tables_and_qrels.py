@@ -238,6 +238,13 @@ def test_a_table_of_pairs_is_read_from_any_file_that_holds_one() -> None:
     for name, content in {**files, "dict.json": {"q1": {"a": 2.0}, "q2": {"b": 0.0}}}.items():
         found = read_qrels(put(name, content))
         assert found[["query_id", "doc_id", "relevance"]].values.tolist() == [["q1", "a", 2], ["q2", "b", 0]]
+    names = ("qid", "docno", "rel")
+    other = [dict(zip(names, row.values(), strict=True)) for row in rows]
+    for name, content in (("o.jsonl", other), ("o.csv", pd.DataFrame(other).to_csv(index=False))):
+        found = read_qrels(put(name, content))
+        assert found[["query_id", "doc_id", "relevance"]].values.tolist() == [["q1", "a", 2], ["q2", "b", 0]]
+        made = read({"t.tsv": "query_id\ttext\nq1\ta dog\nq2\ta cat\n", name: content}).qrels
+        assert made["relevance"].tolist() == [2, 0]
 
 
 def test_an_id_that_one_file_encodes_and_another_does_not_is_refused() -> None:
