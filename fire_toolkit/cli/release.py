@@ -41,6 +41,7 @@ from fire_toolkit.release.changes import Version, compare_releases, labels_with_
 from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of, with_pseudonyms
 from fire_toolkit.release.published import Published, make_pseudonyms, publish, refuse_people, with_own_ids
 from fire_toolkit.release.rankings import rankings_of
+from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import check_changes, check_disputes
 from fire_toolkit.tables.ids import BLANKS
 from fire_toolkit.words import n_of
@@ -331,8 +332,8 @@ def _write_fire_release(workspace: Workspace, tables: Path | None, out: Path) ->
         licence=licence,
         about=about,
     )
-    n_labels, n_disputes = len(given.labels), len(given.disputes)
-    counts = {"annotations": n_labels, "disagreements": n_disputes}
+    written = parse_json(content, str(out))  # captions of one text share an entry
+    counts = {name: len(written[name]) for name in ("annotations", "disagreements")}
     given.write(out, {out.name: content}, "release", {"format": "fire", "licence": licence}, counts)
-    say(f"{n_labels:,} annotations and {n_disputes:,} disagreements written to {out}")
+    say(" and ".join(f"{n:,} {name}" for name, n in counts.items()) + f" written to {out}")
     say_next(f"import {out} --out {out.with_suffix('')}-read")

@@ -62,8 +62,10 @@ def folder(here: Path) -> Path:
 
 
 def exported(folder: Path, *options: object) -> dict[str, Any]:
-    run("release", "--format", "fire", *(options or ("--tables", "t")), "--out", "again.json")
+    said = run("release", "--format", "fire", *(options or ("--tables", "t")), "--out", "again.json").stderr
     written: dict[str, Any] = json.loads((folder / "again.json").read_text())
+    counts = [f"{len(written[name])} {name}" for name in ("annotations", "disagreements")]
+    assert f"{' and '.join(counts)} written to again.json" in said
     return written
 
 
