@@ -23,7 +23,7 @@ from fire_toolkit.campaign.votes import (
 )
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import ELSEWHERE, UNASSIGNED, Dropped, check_dropped, check_judgments
-from fire_toolkit.tables.columns import PAIR, arrow_text, pair_rows
+from fire_toolkit.tables.columns import PAIR, arrow_text
 
 EDITED = "edited"
 NO_PAIR = "no_pair"
@@ -90,8 +90,8 @@ def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
     return _pairs([pair for (pair,) in found])
 
 
-def unanswered_pairs(store: Store, judged: pd.DataFrame, retired: Collection[str] = ()) -> pd.DataFrame:
-    """Return the pairs that were asked and have no judgment, and wait with nobody who could still give one.
+def unanswered_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
+    """Return the pairs that were asked and not answered, and wait with nobody who could still answer.
 
     They were skipped or reported, their work was rejected, or who has them is retired.
     """
@@ -105,8 +105,7 @@ def unanswered_pairs(store: Store, judged: pd.DataFrame, retired: Collection[str
         "group by pair_id order by min(rowid)"
     )
     found = store.database.select(query, [*_NO_VOTES * 3, json.dumps(sorted(retired))])
-    pairs = _pairs([pair for (pair,) in found])
-    return pairs[pair_rows(pairs, judged) < 0].reset_index(drop=True)
+    return _pairs([pair for (pair,) in found])
 
 
 def reported_items(store: Store) -> pd.DataFrame:

@@ -83,17 +83,13 @@ class Again:
 
     @cached_property
     def unanswered(self) -> pd.DataFrame:
-        """The pairs that were asked and have no judgment, and lie with nobody who could still give one."""
-        if self.campaign is not None:
-            begun = self.campaign
-            left = unanswered_pairs(begun.store, self.given.judgments, begun.retired)
-        else:
-            left = self._without_vote
+        """The pairs that were asked and have no vote, and lie with nobody who could still give one."""
+        begun = self.campaign
+        left = unanswered_pairs(begun.store, begun.retired) if begun else self._without_vote
+        left = left[pair_rows(left, self.given.judgments) < 0]
         unheard: pd.DataFrame = self.given.unheard
         left = pd.concat([left, unheard]).drop_duplicates(PAIR, ignore_index=True)
-        for others in (self.given.judgments, self.waiting):
-            left = left if others is None else left[pair_rows(left, others) < 0]
-        return left
+        return left if self.waiting is None else left[pair_rows(left, self.waiting) < 0]
 
     @property
     def _without_vote(self) -> pd.DataFrame:

@@ -38,6 +38,7 @@ from fire_toolkit.guidelines.model import Grades, Guideline, choose_grades
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables import (
     Judgments,
+    asked_judgments,
     check_disputes,
     check_judgments,
     check_machine_sample,
@@ -183,9 +184,10 @@ def without_excluded(given: Given, *, is_said: bool) -> Judgments:
 
 @reads
 def unheard(given: Given) -> pd.DataFrame:
-    """The pairs that nobody has judged but who is excluded."""
+    """The pairs without a vote or a label, whose answers are of who is excluded or was not asked."""
     judged: pd.DataFrame = given.all_judgments[PAIR].drop_duplicates(ignore_index=True)
-    return judged[pair_rows(judged, given.judgments) < 0] if given.excluded else judged[:0]
+    heard = [asked_judgments(given.judgments)[PAIR], given.labels[PAIR], given.disputes[PAIR]]
+    return judged[pair_rows(judged, pd.concat(heard)) < 0]
 
 
 @reads

@@ -207,7 +207,12 @@ def _of_asked(
 ) -> Iterator[_Stratum]:
     """Yield what came back without a vote, what a policy asks, and fourth votes."""
     if unanswered is not None and len(unanswered):
-        yield UNANSWERED, unanswered[PAIR], 1.0, "no vote: left, skipped, reported, rejected or excluded"
+        yield (
+            UNANSWERED,
+            unanswered[PAIR],
+            1.0,
+            "no vote: left, skipped, reported, rejected, excluded or not asked for",
+        )
     if by_design is not None:
         pairs = by_design[pair_rows(by_design, waiting) < 0]
         n_votes = pairs["design_votes"].str.len()

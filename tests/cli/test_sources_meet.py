@@ -106,6 +106,24 @@ def test_a_column_of_a_sheet_says_whose_an_answer_is() -> None:
     assert ("Guest", split_pair_id(max(of_one))[0], "irrelevant", "unassigned") in votes()
 
 
+def test_a_pair_that_was_judged_by_nobody_who_was_asked_is_asked_again() -> None:
+    run("tasks", "--annotator", "A01,A02", "--overlap", 0)
+    own = {row["pair_id"] for row in given(Path()) if row["annotator_id"] == "A01"}
+    exports.fill_in(Path("tasks/tasks.A02.csv"), Path("exports/tasks.A02.csv"), said("relevant"))
+    table = [{"pair_id": pair, "annotator_id": "Guest", "label": "relevant"} for pair in sorted(own)]
+    write_table(Path("exports/guest.csv"), table)
+    run("import")
+    run("annotators", "retire", "A01")
+    resolved = run("resolve").stderr
+    assert f"{len(own)} pairs without another answer (--count-unassigned counts them)" in resolved
+    run("resolve", "--count-unassigned")
+    assert "nothing is to be asked again" in run("next-round", "--annotator", "A02").stderr
+    run("resolve")
+    run("next-round", "--annotator", "A02")
+    asked = {(row["pair_id"], row["annotator_id"]) for row in given(Path(), 2)}
+    assert asked == {(pair, "A02") for pair in own}
+
+
 def test_push_asks_no_pair_that_a_later_round_has_answered(root: Path) -> None:
     shutil.rmtree("pool")
     write_run(Path("runs/first.run"), {f"q{n}": [f"v{n}"] for n in range(N_PAIRS)})
