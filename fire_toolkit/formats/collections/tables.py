@@ -22,6 +22,7 @@ from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables.columns import PAIR
 
 _LIST = re.compile(r'\["(?:.|\n)*"\]')
+FILE_NAME = re.compile(r"(?:[^,\t]|, )*\.\w{1,5}(?:#\d+)?")  # with blanks too, and a caption's number
 
 OF_ITEMS = (*PLACES, "source_url", "source_start_s", "source_end_s")
 OF_PAIRS = ("relevance", "stratum")
@@ -268,7 +269,8 @@ def recognise_items(source: Source) -> str | None:
         return "a JSON object whose images have id and file_name"
     is_text = found is None and source.records is None and source.lines
     are_ids = is_text and all(
-        len(line.split()) == 1 and "," not in line and line.strip()[:1] not in ("{", "[", "(")
+        FILE_NAME.fullmatch(line.strip())
+        or (len(line.split()) == 1 and "," not in line and line.strip()[:1] not in ("{", "[", "("))
         for line in source.lines
     )
     return "one id a line" if are_ids else None

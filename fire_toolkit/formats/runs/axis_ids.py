@@ -18,7 +18,7 @@ from fire_toolkit.formats.arrays.containers import tree_of
 from fire_toolkit.formats.arrays.matrix import Stored
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.collections.tables import column_of, ids_of_lines
+from fire_toolkit.formats.collections.tables import FILE_NAME, column_of, ids_of_lines
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.listed import Listed, coded
@@ -112,7 +112,7 @@ def _values(path: Path, column: str) -> Any:
     mark = delimiter_of(lines[0])
     header = [name.strip(' "') for name in lines[0].split(mark)]
     is_table = all(mark in line for line in lines) and (mark != ";" or column_of(header, column) is not None)
-    if is_table or any(len(line.split()) > 1 for line in lines[:2]):
+    if is_table or any(len(line.split()) > 1 and not FILE_NAME.fullmatch(line) for line in lines[:2]):
         return _in_a_collection(source, column, header)
     return ids_of_lines(lines, str(source.path), column)
 

@@ -203,6 +203,9 @@ def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection() -> 
     ids = {"query_ids": ["a", "b"], "doc_ids": ["rain 100%.wav", "sea.wav"]}
     matrix = put("m.npz", {"sims": np.eye(2), **ids})
     assert {*read_run(matrix)["doc_id"].astype("str")} == {*encoded}
+    names = put("names.txt", "rain 100%.wav\nsea.wav\n")
+    assert read_ids(names, "doc_id") == [*read_ids(put("one.txt", "rain 100%.wav"), "doc_id"), "sea.wav"]
+    assert read_collection([Path("c.csv"), names]).collection.items["doc_id"].tolist() == encoded
 
 
 def test_qrels_and_own_items_have_the_ids_of_the_collection() -> None:
