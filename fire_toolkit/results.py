@@ -135,7 +135,7 @@ class Found(Result):
     def __getattr__(self, name: str) -> pd.DataFrame:
         """Return a table by its name."""
         if name.startswith("_") or name == "tables" or name not in self.tables:
-            raise AttributeError(f"a result has no {name!r}")
+            raise AttributeError(f"a result has no {name!r}; it has {', '.join(self.tables) or 'no tables'}")
         return self.tables[name]
 
     def _drawn(self, form: str, digits: int = 4) -> str:

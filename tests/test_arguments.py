@@ -87,6 +87,15 @@ def test_a_table_made_by_hand_is_checked_where_it_comes_in_and_rows_may_be_out_o
     refused(said, fire.score, RUN, odd, measures=["C@1"], by=TableError)
 
 
+@pytest.mark.parametrize("index", [[5, 9, 12, 30], [0, 0, 1, 1]], ids=["rows of a larger table", "joined"])
+def test_the_index_of_a_table_says_nothing(index: list[int]) -> None:
+    pairs = PAIRS.loc[[0, 0, 1, 1]].reset_index(drop=True)
+    judgments = check_judgments(pairs.assign(annotator_id=[*"abab"], label=[*"1000"], round=[1, 1, 1, 2]))
+    for function in (fire.annotator_profiles, fire.leave_one_out, lambda table: fire.agree(table).table):
+        expected, found = function(judgments), function(judgments.set_axis(index))
+        pd.testing.assert_frame_equal(found, expected)
+
+
 def test_a_checked_function_is_still_itself_and_knows_tables_by_their_columns() -> None:
     assert fire.score is fire.score
     assert pickle.loads(pickle.dumps(fire.score)) is fire.score

@@ -125,7 +125,8 @@ def _argument(value: Any, takes: str, where: str) -> Any:
         _refuse(value, "grades by label", "a guideline's are read_guideline(...).grades", where)
     if takes.startswith("pd.DataFrame") and not isinstance(value, pd.DataFrame):
         _refuse(value, "a table", "", where)
-    if takes.startswith(("Sequence[str", "str")) and isinstance(value, pd.DataFrame | Mapping):
+    is_text = takes.startswith(("Sequence[str", "str"))
+    if is_text and isinstance(value, pd.DataFrame | Mapping | int | float | np.number):
         _refuse(value, "a list" if takes.startswith("Seq") else "a text or path", "", where)
     if takes.startswith("Sequence[str]") and isinstance(value, str | Path):
         _refuse(value, "a list of text", "", where)
@@ -140,6 +141,8 @@ def _table(value: Any, kind: str, where: str, is_stored: bool = False) -> Any:
         parts = value.tables if isinstance(value, Found) else getattr(value, "_fields", ())
         part = next((each for each in parts if _is_kind(getattr(value, each), kind)), "")
         _refuse(value, f"a {kind} table", f"give its .{part}" if part else MADE_BY[kind], where)
+    if not value.index.equals(pd.RangeIndex(len(value))):  # rows of a larger table: numbered anew
+        value = value.reset_index(drop=True)
     return value if _is_typed(SPECS[kind], value) else check_table(SPECS[kind], value, where=where)
 
 

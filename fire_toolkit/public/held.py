@@ -78,10 +78,11 @@ def run(
         return read_run(x, run_id=name, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
     if _is_of(x, "ranx"):
         x, name = x.to_dict(), name or x.name
-    is_table = isinstance(x, pd.DataFrame) and are_pairs(list(map(str, x.columns)))
+    names = _names_of(x, "run")
+    is_table = are_pairs(names)
     if not is_table and (query_ids is not None or not isinstance(x, Mapping)):
         if query_ids is None or doc_ids is None or name is None:
-            found = f"a frame with columns {_shown(x.columns)}" if isinstance(x, pd.DataFrame) else _kind(x)
+            found = f"a frame with columns {_shown(names)}" if isinstance(x, pd.DataFrame) else _kind(x)
             raise UsageError(
                 f"run: {found}; expected a path, {{query: {{doc: score}}}}, a frame with query_id, doc_id "
                 "and score, or a matrix with name=, query_ids= and doc_ids="
@@ -90,7 +91,7 @@ def run(
         allowed = parse_allowances(allow)
         asked = Request(run_id=name, **ids, depth=depth or 100, qrels=qrels, allow=allowed)
         return ingest_matrix(x, asked, "run")
-    key = name if is_table and find_name(list(map(str, x.columns)), RUN) else None
+    key = name if is_table and find_name(names, RUN) else None
     listed = listed_table(x, "run", key) if is_table else listed_of(x, "run", None)
     if name is None and listed.run_id is None:
         raise UsageError('run: nothing says what the run is called; give name="..."')
@@ -153,7 +154,7 @@ def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
     if isinstance(x, str | Path):
         return read_judgments(x).judgments
     names = dict(columns or {})
-    there = list(map(str, x.columns)) if isinstance(x, pd.DataFrame) else []
+    there = _names_of(x, "judgments")
     if missing := [name for name in names.values() if name not in there]:
         raise UsageError(f"judgments: no column {missing[0]!r}; found {_shown(there)}")
     wanted: dict[str, Sequence[str]] = {**_PAIR, "annotator_id": ANNOTATOR, "label": LABEL}
@@ -224,7 +225,7 @@ def _columns(x: Any, wanted: Mapping[str, Sequence[str]], where: str) -> pd.Data
     """Return the columns of a frame under our names, ids as text."""
     if not isinstance(x, pd.DataFrame):
         raise UsageError(f"{where}: {_kind(x)}, expected a path, a dict or a frame with {', '.join(wanted)}")
-    names = list(map(str, x.columns))
+    names = _names_of(x, where)
     found = {name: _column_of(names, name, usual) for name, usual in wanted.items()}
     if missing := [name for name, own in found.items() if own is None]:
         expected = "; ".join(f"{name} ({', '.join((wanted[name] or OWN[name])[:5])})" for name in missing)
@@ -233,6 +234,14 @@ def _columns(x: Any, wanted: Mapping[str, Sequence[str]], where: str) -> pd.Data
     return table.assign(
         **{name: id_column(table[name], f"{where}: {name}") for name in ("query_id", "doc_id")}
     )
+
+
+def _names_of(x: Any, where: str) -> list[str]:
+    """Return the names of a frame's columns, of pairs each once; none of what is no frame."""
+    names = list(map(str, x.columns)) if isinstance(x, pd.DataFrame) else []
+    if are_pairs(names) and len(again := pd.Index(names)[pd.Index(names).duplicated()]):
+        raise UsageError(f"{where}: several columns are called {again[0]}, expected one")
+    return names
 
 
 def _column_of(names: Sequence[str], name: str, usual: Sequence[str]) -> str | None:

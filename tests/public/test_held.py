@@ -137,6 +137,7 @@ def matrix(sims: Any, queries: str = "12", docs: str = "abc", **more: Any) -> Ca
 
 
 TURNED = "shape 3 × 2 with 2 query ids and 3 doc ids fits queries-columns only"
+TWICE = frame("qid", "docno", "score").iloc[:, [0, 1, 2, 2]]
 NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give allow=nan"
 
 
@@ -149,6 +150,9 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
         (lambda: fire.run(pd.DataFrame({"a": [1]}), "m"), "a frame with columns a; expected a path"),
         (lambda: fire.run(frame("qid", "x", "score"), "m"), "run: no doc_id; found qid, x, score"),
         (lambda: fire.run(frame("qid", "docno", "x"), "m"), "columns qid, docno, x; expected score or rank"),
+        (lambda: fire.run(SCORES, 5), "run: name is an int, expected a text or path"),  # type: ignore[arg-type]
+        (lambda: fire.run(TWICE, "m"), "run: several columns are called score, expected one"),
+        (lambda: fire.qrels(TWICE), "qrels: several columns are called score, expected one"),
         (lambda: fire.run(SCORES, "m", depth=0), "depth is 0, expected a whole number from 1"),
         (lambda: fire.run({"q": {"a": "high"}}, "m"), "score 'high', expected a number"),
         (lambda: fire.run({"q": {1.5: 1.0}}, "m"), "1.5, expected an id: text or a whole number"),
