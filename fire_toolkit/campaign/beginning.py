@@ -21,7 +21,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_design, read_pool, read_pool_sources
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.resolution.design import VERIFY_POSITIVES, design_pairs
+from fire_toolkit.resolution.design import VERIFY_POSITIVES, cells_of, design_pairs
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import UNTIL_CONFIRMED, VERIFY
 from fire_toolkit.tables.further import DEEP
@@ -147,6 +147,9 @@ def extended_design(
 ) -> pd.DataFrame:
     """Return a design with the pairs that rounds ask first and it does not hold yet.
 
+    Under until-confirmed the cells of all pairs are those of the pool as it is now, so that earlier pairs
+    count in the tops of a run that came later; later pairs stand after them.
+
     Args:
         known: the design so far; None: there is none.
         asked: the pairs that rounds ask first, see `first_asked`.
@@ -155,7 +158,7 @@ def extended_design(
         original: the file of its original qrels.
     """
     fresh = asked if known is None else asked[pair_rows(asked, known) < 0]
-    if known is not None and not len(fresh):
+    if known is not None and not len(fresh) and policy != UNTIL_CONFIRMED:
         return known
     sources = qrels = deep = None
     if root:
@@ -168,4 +171,8 @@ def extended_design(
         qrels = read_qrels(original) if original and original.is_file() else None
         sources = read_pool_sources(root / "pool" / "pool_sources.csv") if policy == UNTIL_CONFIRMED else None
     added = design_pairs(fresh, policy=policy, sources=sources, original=qrels, deep=deep)
-    return added if known is None else pd.concat([known, added], ignore_index=True)
+    if known is None:
+        return added
+    last = known.groupby("query_id")["place"].max().reindex(added["query_id"], fill_value=0)
+    found = pd.concat([known, added.assign(place=added["place"] + last.to_numpy())], ignore_index=True)
+    return found if sources is None else found.assign(cells=cells_of(found, sources, qrels))

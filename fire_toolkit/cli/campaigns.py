@@ -241,7 +241,7 @@ def design(given: Given) -> pd.DataFrame | None:
 def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd.DataFrame | None:
     """Return the design of all pairs that the campaign asks first, and write it down; None without a policy.
 
-    What is written already stays. is_kept: whether it is written at all.
+    Classes and places that are written stay. is_kept: whether it is written at all.
     """
     chosen = check_policy(root, policy)
     campaign = begun_here()

@@ -91,7 +91,7 @@ def design_pairs(
             ["query_id", "best", "fused", "doc_id"], ascending=[True, True, False, True]
         )
         place = in_order.groupby("query_id").cumcount().sort_index().to_numpy() + 1
-        found = found.assign(place=place, cells=_cells(found, sources, original))
+        found = found.assign(place=place, cells=cells_of(found, sources, original))
     return found.sort_values(["query_id", "place", "doc_id"], ignore_index=True)
 
 
@@ -100,7 +100,7 @@ def are_positives(pairs: pd.DataFrame, original: Qrels) -> Bools:
     return np.asarray(pair_rows(pairs, original[original["relevance"] >= 1]) >= 0)
 
 
-def _cells(pairs: pd.DataFrame, sources: PoolSources, original: Qrels | None) -> list[str]:
+def cells_of(pairs: pd.DataFrame, sources: PoolSources, original: Qrels | None) -> list[str]:
     """Return the cells (run, k) that hold each pair, and no original of its query, as hexadecimal digits."""
     run = pd.factorize(sources["run_id"], sort=True)[0] * len(DEPTHS)
     held = pd.concat([sources[PAIR].assign(cell=run + n)[sources["rank"] <= k] for n, k in enumerate(DEPTHS)])

@@ -1,10 +1,13 @@
 """Classes by design, and the votes in the order in which it asked for them."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from brought import refused
 from small_world import made, qrels_of
 
+from fire_toolkit.campaign.beginning import extended_design
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.votes import votes_by_design
 from fire_toolkit.resolution.design import (
@@ -133,3 +136,30 @@ def test_a_policy_verifies_every_positive_of_queries_judged_deep() -> None:
     # b comes first and, once confirmed, covers what a and c could decide; c is verified whatever b is
     assert decide_classes(known, given(b="11", a="1", c="1"))["design_class"].tolist() == ["verify"] * 3
     assert open_pairs(decide_classes(known, given(b="11", a="0", c="1")))["doc_id"].tolist() == ["c"]
+
+
+@pytest.mark.parametrize("late", ["a-late", "z-late"])
+def test_a_later_run_goes_by_the_votes_on_earlier_pairs_whatever_its_name(tmp_path: Path, late: str) -> None:
+    (tmp_path / "pool").mkdir()
+
+    def design(known: pd.DataFrame | None, docs: str, *further: tuple[str, str, str, int]) -> pd.DataFrame:
+        sources = made(check_pool_sources, "query_id doc_id run_id rank", *FOUND, *further)
+        sources.to_csv(tmp_path / "pool" / "pool_sources.csv", index=False)
+        return extended_design(known, pairs(docs), "until-confirmed", tmp_path)
+
+    def classes(known: pd.DataFrame, **votes: str) -> dict[str, str]:
+        return decide_classes(known, given(**votes)).set_index("doc_id")["design_class"].to_dict()
+
+    votes = {"a": "1", "b": "11", "c": "1", "d": "1"}  # b and a cover the tops of r and s
+    early = design(None, "abcd")
+    assert classes(early, **votes | {"a": "11"}) == dict(
+        zip("abcd", ["verify"] * 2 + ["single"] * 2, strict=True)
+    )
+    both = design(early, "abcde", ("q", "c", late, 1), ("q", "e", late, 2))
+    # the later run has c alone at its top, so c is verified now; it then covers what e could decide
+    assert classes(both, **votes | {"a": "11", "c": "11", "e": "1"}) == {
+        "a": "verify", "b": "verify", "c": "verify", "d": "single", "e": "single",
+    }  # fmt: skip
+    assert both.set_index("doc_id")["place"].to_dict() == {"b": 1, "a": 2, "c": 3, "d": 4, "e": 5}
+    same = design(early, "abcd", ("q", "c", late, 1))  # also a run that brings no new pair
+    assert classes(same, **votes | {"a": "11"})["c"] == "verify"
