@@ -124,7 +124,7 @@ def assign_tasks(
 
 def assign_round(
     tasks: Tasks,
-    annotators: Iterable[str],
+    annotators: Iterable[str] | Mapping[str, float],
     *,
     seen: pd.DataFrame,
     kind: str = ADJUDICATION,
@@ -135,7 +135,7 @@ def assign_round(
 
     Args:
         tasks: the pairs to ask again; batches do not matter.
-        annotators: ids of those who can be asked.
+        annotators: ids of those who can be asked; or id → relative load.
         seen: columns annotator_id and pair_id: who answered, skipped or was given which pair before.
         kind: of the assignments.
         n_captions: as in `assign_tasks`: pairs of one item that the same people can judge make new pages.
@@ -148,7 +148,8 @@ def assign_round(
     Raises:
         UsageError: as in `assign_tasks`; or every annotator has seen a pair.
     """
-    names = sorted(_weights(annotators))
+    weights = _weights(annotators)
+    names = list(weights)
     rng = _generator(seed)
     pairs = sorted(set(tasks["pair_id"]))
     known = seen[seen["pair_id"].isin(pairs)].groupby("pair_id")["annotator_id"].agg(set).to_dict()
@@ -165,7 +166,7 @@ def assign_round(
     alike = {pair: f"{item} {' '.join(sorted(able[pair]))}" for pair, item in items.items()}
     pages = _shuffled(_pages(pairs, alike, n_captions, rng), rng)
     for page in sorted(pages, key=lambda page: len(able[page[0]])):
-        name = min(able[page[0]], key=lambda name: (loads[name], name))
+        name = min(able[page[0]], key=lambda name: (loads[name] / weights[name], name))
         loads[name] += len(page)
         kinds[name] |= dict.fromkeys(page, kind)
     return _queues({name: _random_order(kinds[name], items, rng) for name in names})

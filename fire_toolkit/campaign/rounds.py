@@ -34,10 +34,11 @@ def first_round(
     training: Tasks | None = None,
     controls: Tasks | None = None,
     answers: Qrels | None = None,
+    seen: pd.DataFrame | None = None,
     n_captions: int = 1,
     seed: int = 0,
 ) -> Round:
-    """Return a round of pairs that are asked for the first time: of the first pool, or of a later model.
+    """Return a round of pairs that no round has asked: of the first pool, of a later model, or planned.
 
     Args:
         number: of the round.
@@ -46,13 +47,21 @@ def first_round(
         training: tasks that everybody judges first.
         controls: tasks whose answer is known, mixed in for everybody.
         answers: the known answers.
+        seen: annotator_id and pair_id of who answered what before the campaign began: such a pair is asked
+            again (kind `adjudication`), of somebody else.
         n_captions: how many captions of one item a page may have; more than 1: pages are drawn.
         seed: of the queues.
 
     Raises:
-        UsageError, JoinError: as `assign_tasks`.
+        UsageError, JoinError: as `assign_tasks` and `assign_round`.
     """
-    drawn = assign_tasks(asked, loads, training=training, controls=controls, n_captions=n_captions, seed=seed)
+    is_again = asked["pair_id"].isin([] if seen is None else seen["pair_id"])
+    options: dict[str, Any] = {"n_captions": n_captions, "seed": seed}
+    drawn = assign_tasks(Tasks(asked[~is_again]), loads, training=training, controls=controls, **options)
+    for _, batch in asked[is_again].groupby("batch"):
+        more = assign_round(Tasks(batch), loads, seen=pd.concat([seen, drawn]), **options)
+        before = more["annotator_id"].map(drawn["annotator_id"].value_counts()).fillna(0).astype("int64")
+        drawn = check_assignments(pd.concat([drawn, more.assign(position=more["position"] + before)]))
     contents = pd.concat([table for table in (asked, training, controls) if table is not None])
     once = contents.drop_duplicates("pair_id").sort_values("pair_id")
     once = once.assign(batch=1, position=range(1, len(once) + 1), round=number).reset_index(drop=True)

@@ -27,7 +27,13 @@ from fire_toolkit.campaign.records import (
 )
 from fire_toolkit.campaign.rounds import asked_before, first_round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.task_files import overlap_file, read_task_files, renewed_rounds
+from fire_toolkit.campaign.task_files import (
+    answered_before,
+    overlap_file,
+    read_task_files,
+    renewed_rounds,
+    task_keys,
+)
 from fire_toolkit.cli.campaigns import (
     active_annotators,
     begun_here,
@@ -207,11 +213,17 @@ def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round],
         inputs.use(overlap)
     number = int(asked["round"].max()) if len(asked) else 1
     judged, others = made_file("judgments/judgments.csv"), [each for each in begun if each.number != number]
-    if judged is not None and len(others) == len(begun):  # judged since the tasks were made
+    root = needed_workspace().root
+    if judged is not None and len(others) == len(
+        begun
+    ):  # judged, or planned again, since the tasks were made
+        later = (task_keys(path) for n, path in handed_out(root).items() if n > number)
         is_judged = pair_rows(asked, read_judged_pairs(judged, since=number)) >= 0
+        is_judged |= asked["pair_id"].isin(set().union(*later)).to_numpy()
         asked = Tasks(asked[~is_judged].reset_index(drop=True))
         if n := int(is_judged.sum()):
-            say(f"note: {n_of(n, 'task')} left out: their pairs were judged since the tasks were made")
+            words = "their pairs were judged since the tasks were made, or a later round asks them"
+            say(f"note: {n_of(n, 'task')} left out: {words}")
     if again := asked_before(asked, others):
         words = f"{n_of(len(again), 'pair')} given out in an earlier round ({', '.join(again[:3])})"
         raise UsageError(f"{file}: {words}; `fire-toolkit next-round` asks pairs again, of other people")
@@ -236,6 +248,7 @@ def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round],
         training=taught,
         controls=known,
         answers=answers,
+        seen=answered_before(root, number),
         n_captions=int(n_captions or setting_or_default(None, "tasks", "captions")),
         seed=int(setting_or_default(None, "tasks", "seed")),
     )

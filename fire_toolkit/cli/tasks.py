@@ -14,7 +14,7 @@ from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.campaign.records import BY_HAND, Round, refuse_other_round
 from fire_toolkit.campaign.rounds import first_round
-from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overlap_file
+from fire_toolkit.campaign.task_files import answered_before, handed_out_here, kept_files, overlap_file
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
@@ -108,11 +108,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         return
     names = {1: file.name, 2: overlap_file(file).name}
     texts = {names[batch]: lines for batch, lines in task_lines(made, rules).items()}
-    entry, campaign = None, None
-    if people:
-        loads, size = loads_of(people), {"n_captions": options["n_captions"], "seed": options["seed"]}
-        refuse_file_names(loads)
-        entry = replace(first_round(round_of_pairs(made), made, loads, **size), carrier=BY_HAND)
+    entry, campaign = _drawn(given, made, people, options) if people else None, None
     own = queue_files(entry, rules, stem=file.name.removesuffix(".json")) if entry else {}
     for files in own.values():
         texts |= files
@@ -125,7 +121,6 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         refuse_other_round(workspace.root, entry)
         refuse_retired(entry.assignments["annotator_id"], entry.number)
         campaign = campaign_of(workspace.root, rules)
-        take_earlier_exports(workspace.root)
     given.write(file, texts, "tasks", parameters, counts)
     if entry and workspace and campaign:
         begin(workspace.root, campaign, [entry])
@@ -146,6 +141,17 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     if workspace and not begun and not knows_server():
         say(ON_A_SERVER)
     say_following("import", "EXPORT.json --out judgments.csv")
+
+
+def _drawn(given: Given, made: Tasks, people: Sequence[str], options: dict[str, Any]) -> Round:
+    """Return the round by hand of the people named."""
+    loads, size = loads_of(people), {"n_captions": options["n_captions"], "seed": options["seed"]}
+    refuse_file_names(loads)
+    number, seen = round_of_pairs(made), None
+    if (workspace := current_workspace()) and not given.values["out"]:
+        take_earlier_exports(workspace.root)
+        seen = answered_before(workspace.root, number)
+    return replace(first_round(number, made, loads, seen=seen, **size), carrier=BY_HAND)
 
 
 def _what_to_ask(given: Given) -> tuple[Pool, Path, int]:

@@ -73,16 +73,30 @@ def test_exports_read_before_a_campaign_by_hand_stay_and_their_votes_count() -> 
     run("tasks", "plan/round-2", "--overlap", 0, "--annotator", "B1")
     exports.fill_in(Path("tasks/round-2/tasks.B1.csv"), Path("exports/round-2.B1.csv"), said("relevant"))
     assert "3 new, 0 edited" in run("import").stderr
-    assert votes() == before | {("B1", query, "relevant", "task") for query in YES}
+    assert votes() == before | {("B1", query, "relevant", "adjudication") for query in YES}
     assert "6 pairs with a label, 0 in dispute" in run("resolve").stderr
 
 
 def test_exports_read_before_a_campaign_on_our_page_stay() -> None:
     before = exported_before()
     run("tasks", "plan/round-2", "--overlap", 0)
-    run("push", "--carrier", "page", "--annotator", "B1")
+    run("push", "--carrier", "page", "--annotator", "11,12,B1")
+    assert "B1, round 2: 0 of 3 tasks" in run("status").stderr  # the others have answered them
     run("pull")
     assert votes() == before
+
+
+def test_a_pair_skipped_before_a_campaign_is_asked_by_one_of_its_first_two_rounds() -> None:
+    run("tasks", "--overlap", 0)
+    exports.export(
+        Path("tasks/tasks.json"), Path("exports/one.json"), said("relevant"), account=11, was_cancelled=True
+    )
+    for command in ("import", "resolve", "next-round"):
+        run(command)
+    run("tasks", "plan/round-2", "--overlap", 0)
+    told = run("push", "--carrier", "page", "--annotator", "11,B1").stderr
+    assert "note: 6 tasks left out" in told
+    assert "B1, round 2: 0 of 6 tasks" in run("status").stderr
 
 
 def test_a_column_of_a_sheet_says_whose_an_answer_is() -> None:
