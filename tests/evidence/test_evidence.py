@@ -18,7 +18,7 @@ from fire_toolkit.commands import augment
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.facts import Evidence, Facts
 from fire_toolkit.evidence.making import POLICIES, make_evidence
-from fire_toolkit.evidence.qrels import augment_qrels, originals_beside
+from fire_toolkit.evidence.qrels import augment_qrels, augmented_of, changes_of, originals_beside
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import evidence_beside, read_evidence, read_labels
 from fire_toolkit.formats.tables.table_text import parquet_bytes
@@ -72,24 +72,24 @@ def same(found: pd.DataFrame | None, wanted: pd.DataFrame, names: list[str]) -> 
     pd.testing.assert_frame_equal(one, other, check_dtype=False)
 
 
+@pytest.mark.parametrize("takes_out", [False, True])
 @settings(max_examples=examples(25), phases=[Phase.generate])
 @given(
     seed=some.integers(0, 999),
     kind=some.sampled_from(sorted(KINDS)),
     policy=some.sampled_from(POLICIES),
     grade=some.integers(1, 3),
-    takes_out=some.booleans(),
 )
 def test_measures_read_of_evidence_what_it_was_made_of(
     seed: int, kind: str, policy: str, grade: int, takes_out: bool
 ) -> None:
+    kind = "plain" if takes_out else kind  # no query can be taken out of a sample
     rng, world = np.random.default_rng(seed), World(seed)
     pool = pooled(world, kind, rng)
     labels, disputes = judged(pool.pool, rng, grade)
     validity = query_labels(world.original, rng)
     unusable = set(validity.loc[~validity["is_usable"].astype(bool), "query_id"])
     is_sample = "stratum" in pool.pool and pool.sample is None
-    takes_out &= not is_sample and kind != "machine"
 
     def counted(table: Any) -> Any:
         return table[~table["query_id"].isin(unusable)].reset_index(drop=True) if takes_out else table
@@ -103,7 +103,9 @@ def test_measures_read_of_evidence_what_it_was_made_of(
     pairs = make_evidence(lifted, labels, policy=policy, **parts, takes_out=takes_out)
     known = known_of(Evidence(pairs, Facts(unusable="drop" if takes_out else "flag")))
     same(known.original, counted(lifted), [*PAIR, "relevance"])
-    same(known.augmented, augmented, [*PAIR, "relevance", *(["stratum"] if is_sample else [])])
+    for found in (known.augmented, augmented_of(pairs)):
+        same(found, augmented, [*PAIR, "relevance", *(["stratum"] if is_sample else [])])
+    assert not takes_out or unusable.isdisjoint(changes_of(pairs)["query_id"])
     same(known.labels, counted(labels), [*PAIR, "relevance", "method", "n_judgments", *DESIGN])
     of_labels = pairs.iloc[pair_rows(labels, pairs)].reset_index(drop=True)
     same(of_labels, labels, [*PAIR, "label", "n_agree"])
