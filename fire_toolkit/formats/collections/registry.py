@@ -153,8 +153,8 @@ def read_collection(
     """Return the collection that files make together, and what each was recognised as.
 
     Args:
-        paths: files or folders; of a folder, every file that a format recognises, and of its subfolders
-            `qrels` and `topics` only the files of the split.
+        paths: files or folders; of a folder, every file that a format recognises, and of those that are
+            named after several splits only the files of the split.
         split: the split to keep where a format has several; None is `test`; `all` keeps all.
         columns: role (`tables.ROLES`) → column of the tables that have it, or several, of which a table has
             one; the text's can be a pattern, such as `caption_*`, and columns of usual names need not be
@@ -173,12 +173,12 @@ def read_collection(
         >>> read_collection([file]).collection.counts["queries"]
         1
     """
-    parts: list[Part] = []
+    parts, notes = list[Part](), list[str]()
     takes_split = False
     recognised: list[Recognised] = []
     named, found_names = columns or NONE_NAMED, set[str]()
     for path in paths:
-        for file in _files(Path(path), split):
+        for file in _files(Path(path), split, notes):
             source = Source(file)
             may_be_other = Path(path).is_dir() and source.suffix not in _DATA
             try:
@@ -205,11 +205,11 @@ def read_collection(
         found, line = _columns_of(recognised, named)
         if line:
             raise FormatError(f"no queries: found {found}; add the file with the captions, or{line[1:]}")
-    folders = [Path(path) for path in paths if Path(path).is_dir()]
-    kept = _of_one_split(folders, parts, recognised, split)
+    _refuse_two_forms([Path(path) for path in paths if Path(path).is_dir()], parts, recognised)
     if split not in (None, tables.ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
-    collection = assemble(kept)
+    collection = assemble(parts)
+    collection.notes[:0] = notes
     if collection.qrels.empty:
         collection.notes.extend(_lines_with_docs(parts, recognised, named))
     return ReadCollection(collection, recognised)
@@ -225,40 +225,22 @@ def _lines_with_docs(parts: Sequence[Part], recognised: Sequence[Recognised], na
                 yield f"if a column of {each.path} names the item of each caption, add {line}"
 
 
-def _of_one_split(
-    folders: Sequence[Path], parts: Sequence[Part], recognised: Sequence[Recognised], split: str | None
-) -> list[Part]:
-    """Return the parts but for lists of the items of other splits that lie in a folder beside the split's.
-
-    Raises:
-        FormatError: a folder has captions with their items in two forms: they are of one benchmark, twice.
-        UsageError: lists of several splits, and not of the one to read.
-    """
-    inside = [any(folder in each.path.parents for folder in folders) for each in recognised]
-    both = zip(parts, recognised, inside, strict=True)
-    of_form = {each.reader: each.path for part, each, is_in in both if is_in and part.queries is not None
-               and part.positives is not None}  # fmt: skip
+def _refuse_two_forms(
+    folders: Sequence[Path], parts: Sequence[Part], recognised: Sequence[Recognised]
+) -> None:
+    """Raise FormatError where a folder has captions with their items in two forms: one benchmark, twice."""
+    of_form = {
+        each.reader: each.path
+        for part, each in zip(parts, recognised, strict=True)
+        if part.queries is not None and part.positives is not None
+        if any(folder in each.path.parents for folder in folders)
+    }
     if len(of_form) > 1:
         (one, path), (other, another), *_ = of_form.items()
         raise FormatError(
             f"{path} ({one}) and {another} ({other}): captions with their items in two forms; name the files "
             "of the one to read in the place of their folder"
         )
-    lists = {
-        each.path: found[0]
-        for part, each, is_in in zip(parts, recognised, inside, strict=True)
-        if is_in and part.is_gallery and (found := _SPLIT.findall(each.path.stem.lower()))
-    }
-    if len({*lists.values()}) < 2 or split == tables.ALL:
-        return list(parts)
-    chosen = split or "test"
-    if chosen not in lists.values():
-        names = ", ".join(sorted({*lists.values()}))
-        raise UsageError(f"{min(lists)}: lists of the items of {names}; choose one with --split, or all")
-    kept = [each.path not in lists or lists[each.path] == chosen for each in recognised]
-    others = ", ".join(sorted({*lists.values()} - {chosen}))
-    note = f"split {chosen} read; the folder also has lists of the items of {others}"
-    return [*(part for part, is_kept in zip(parts, kept, strict=True) if is_kept), Part("", notes=(note,))]
 
 
 def _columns_of(recognised: Sequence[Recognised], named: Named) -> tuple[str, str]:
@@ -273,12 +255,15 @@ def _columns_of(recognised: Sequence[Recognised], named: Named) -> tuple[str, st
     return "; ".join(f"{source.path}: {', '.join(names)}" for source, names in found), "".join(lines[:1])
 
 
-_SPLIT = re.compile(r"(?<![a-z])(?:train|test|val|valid|validation|dev)(?![a-z])")
+_SPLIT = re.compile(
+    r"(?<![a-z])(?:train(?:ing)?|test|val(?:id(?:ation)?)?|dev(?:elopment)?|eval(?:uation)?)(?![a-z])"
+)
+_OF_SPLITS = ("qrels", "topics")
 _DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".pkl", ".txt")
 
 
-def _files(path: Path, split: str | None) -> list[Path]:
-    """Return the file, or all in a folder and its subfolders; of `qrels` and `topics` only the split's."""
+def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:
+    """Return the file, or all in a folder and its subfolders; of files of several splits the split's."""
     if not path.is_dir():
         return [path]
     if is_release(path):
@@ -289,7 +274,7 @@ def _files(path: Path, split: str | None) -> list[Path]:
         if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts)
     ]
     left_out: set[Path] = set()
-    for folder in ("qrels", "topics"):
+    for folder in _OF_SPLITS:
         of_splits = [file for file in found if file.parent.name == folder]
         wanted = [file for file in of_splits if (split or "test") in re.split(r"[.-]", file.name)]
         are_named = len(of_splits) > 1 or (split and any(_SPLIT.search(file.name) for file in of_splits))
@@ -297,6 +282,23 @@ def _files(path: Path, split: str | None) -> list[Path]:
             names = ", ".join(file.stem for file in of_splits)
             raise FormatError(f"{path}: {folder} of {names}; choose one with --split")
         left_out |= set(of_splits) - set(wanted or of_splits)
+    for parent in dict.fromkeys(file.parent for file in found if split != tables.ALL):
+        inside = [file for file in found if file.parent == parent and Source(file).suffix in _DATA]
+        if parent.name not in _OF_SPLITS:
+            left_out |= _of_other_splits(parent, inside, split or "test", notes)
     if not found:
         raise FormatError(f"{path}: no file in this folder")
     return [file for file in found if file not in left_out]
+
+
+def _of_other_splits(folder: Path, files: Sequence[Path], split: str, notes: list[str]) -> set[Path]:
+    """Return those of a folder's files that are named after other splits than the one to read; note it."""
+    splits_of = {file: frozenset(_SPLIT.findall(file.stem.lower())) for file in files}
+    if len({*splits_of.values()} - {frozenset()}) < 2:
+        return set()
+    splits = {name for own in splits_of.values() for name in own}
+    if split not in splits:
+        names = ", ".join(sorted(splits))
+        raise UsageError(f"{folder}: files of {names}; choose one with --split, or all")
+    notes.append(f"split {split} read; {folder} also has files of {', '.join(sorted(splits - {split}))}")
+    return {file for file, own in splits_of.items() if own and split not in own}

@@ -179,11 +179,24 @@ def test_lists_of_items_in_a_folder_are_read_by_split() -> None:
         put(f"{split}_list.txt", f"v{n}_a\n")
     found = {split: read_collection([Path()], split=split).collection for split in (None, "val", "all")}
     assert found[None].items["doc_id"].tolist() == ["v2_a"]
-    assert "split test read; the folder also has lists of the items of train, val" in found[None].notes
+    assert "split test read; . also has files of train, val" in found[None].notes
     assert found["val"].items["doc_id"].tolist() == ["v1_a"]
     assert len(found["all"].items) == 3
     said = "of test, train, val; choose one with --split"
     refused(said, read_collection, [Path()], split="dev", by=UsageError)
+
+
+def test_files_of_captions_in_a_folder_are_read_by_split() -> None:
+    """As DiDeMo, AudioCaps and VATEX are published."""
+    for split, name in (("train", "training_v1.json"), ("val", "val_v1.json"), ("test", "public_test.json")):
+        put(f"d/{name}", [{"videoID": split, "enCap": ["a dog", "it runs"]}])
+    for split, ids in ((None, ["test"]), ("val", ["val"]), ("training", ["train"]), ("all", None)):
+        found = read_collection([Path("d")], split=split).collection
+        assert found.items["doc_id"].tolist() == (ids or ["test", "train", "val"])
+    (Path("d") / "public_test.json").unlink()
+    refused("d: files of training, val; choose one with --split", read_collection, [Path("d")], by=UsageError)
+    put("e/train_val.json", [{"videoID": "v", "enCap": ["a dog"]}])
+    assert len(read_collection([Path("e")]).collection.items) == 1
 
 
 def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection() -> None:
