@@ -46,6 +46,13 @@ def answered_pairs(store: Store) -> set[tuple[str, str]]:
     return set(store.database.select(query))
 
 
+def answered_tasks(store: Store, annotator_id: str) -> set[tuple[int, str]]:
+    """Return (round, pair) of every task of an annotator that has an answer or a skip."""
+    store.count()
+    query = "select round, pair_id from standing where annotator_id = ?"
+    return set(store.database.select(query, [annotator_id]))
+
+
 def left_pairs(store: Store) -> dict[int, set[tuple[str, str]]]:
     """Return for each round (annotator, pair) of every task of its queues that has no answer and no skip."""
     store.count()

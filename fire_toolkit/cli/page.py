@@ -126,7 +126,8 @@ def write(
     """Write the page as a file for each annotator (or those named), for people who reach no server.
 
     FOLDER/A01 holds judge.html and the files of its items: hand the folder out whole. Answers are kept in the
-    browser and saved as answers.A01.jsonl, which `import` takes. Write the pages again for a further round.
+    browser and saved as answers.A01.jsonl, which `import` takes. Write the pages again for a further round:
+    they ask what has no answer here yet.
 
     Args:
         consent: A text that annotators agree to before they begin, with a content warning. [default: a short
@@ -134,7 +135,8 @@ def write(
         out: Where the pages go; each annotator has a folder of her own.
     """
     from fire_toolkit.folder.carrier import refuse_file_names
-    from fire_toolkit.pages.desk import Desk, Setting
+    from fire_toolkit.pages.desk import Setting
+    from fire_toolkit.pages.office import Office
     from fire_toolkit.pages.written import write_page
 
     page = _OnPage.of(consent)
@@ -142,8 +144,9 @@ def write(
     chosen = page.known(names) or sorted(page.people)
     refuse_file_names(chosen)
     setting = Setting(page.consent, page.files())
+    office = Office(page.campaign.root, page.campaign.campaign, rules, page.campaign.store, setting)
     for name in chosen:
-        desk = Desk(page.rounds, name, rules, setting, campaign_key=key)
+        desk = office.desk(name, is_anew=True)
         owner = {"campaign_key": key, "annotator_id": name, "consent": setting.consent}
         page_file = write_page(out / name, desk, rules, **owner)
         click.echo(f"{name}\t{page_file}\t{sum(len(each.tasks) for each in desk.pages)}")

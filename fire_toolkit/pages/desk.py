@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -54,7 +54,7 @@ class Desk:
     """What one annotator is asked, the training of each round first, under names that tell others nothing.
 
     Captions of one item come together, as early as the first of them, in the order of the queue, which is
-    random.
+    random. Pages of which all is in `without` are left out.
 
     Attributes:
         pages: in order; tasks: all of theirs in order, each with its page and its place there, from 1;
@@ -69,6 +69,7 @@ class Desk:
         setting: Setting,
         *,
         campaign_key: str,
+        without: Collection[Asked] = (),
     ) -> None:
         self._guideline, self._files = guideline, setting.files
         self._owner = ("media", campaign_key, annotator_id)
@@ -78,6 +79,8 @@ class Desk:
             items, texts = entry.items, _texts(entry)
             names = _task_names(entry, annotator_id, campaign_key, rows["pair_id"])
             for pairs, _ in pages_of(rows.sort_values("position"), items, entry.n_captions):
+                if all((entry.number, pair) in without for pair in pairs):
+                    continue
                 tasks = tuple(Task(names[pair], (entry.number, pair), texts[pair]) for pair in pairs)
                 self.pages.append(
                     Page(_name("page", tasks[0].id), items[pairs[0]][0], tasks, items[pairs[0]][1])

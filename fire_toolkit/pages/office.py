@@ -29,6 +29,7 @@ from fire_toolkit.campaign.records import (
 )
 from fire_toolkit.campaign.store import Record, Store, time_now
 from fire_toolkit.campaign.tasks import REFERENCE_URL
+from fire_toolkit.campaign.views import answered_tasks
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text, text_sha256
 from fire_toolkit.guidelines.model import Guideline
@@ -312,11 +313,19 @@ class Office:
         away = [url for url in urls if url.partition("#")[0] not in here and is_address(url)]
         return {"/".join(url.split("/")[:3]) for url in away}
 
+    def desk(self, name: str, *, is_anew: bool = False) -> Desk:
+        """Return what an annotator is asked but for what was answered elsewhere; is_anew: or on this page."""
+        self._refresh()
+        own = self._own[name]
+        done = answered_tasks(self._store, name) - own.was.keys()
+        done |= own.answers.keys() if is_anew else set()
+        given = (self._rounds, name, self.guideline, self._setting)
+        return Desk(*given, campaign_key=self.campaign_key, without=done)
+
     def _desk(self, name: str) -> Desk:
         self._refresh()
         if (desk := self._own[name].desk) is None:
-            own = (self._rounds, name, self.guideline, self._setting)
-            desk = self._own[name].desk = Desk(*own, campaign_key=self.campaign_key)
+            desk = self._own[name].desk = self.desk(name)
             answers = self._own[name].answers
             self._own[name].left = [n for asked, n in desk.numbers.items() if asked not in answers]
         return desk

@@ -9,10 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 from command import alter, has_answers
-from page_site import HOSTILE, N_PAIRS, run
+from page_site import HOSTILE, N_PAIRS, office_of, run
 
 from fire_toolkit.campaign.records import read_rounds
 from fire_toolkit.campaign.store import read_ledger
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 LABELS = ("relevant", "irrelevant")
 
@@ -120,6 +121,27 @@ def test_files_of_two_people_and_the_page_are_one_campaign(root: Path, page: dic
     assert len(judged) == 12  # 8 pairs, half of them twice
     assert set(judged["kind"]) == {"task", "overlap"}
     assert set(judged["duration_s"]) == {1.5}
+
+
+def test_what_was_answered_in_a_file_or_on_the_page_is_asked_on_neither_again(
+    root: Path, page: dict[str, Any]
+) -> None:
+    tasks = tasks_of(page)
+    with office_of(root, read_guideline("caption-relevance-v1")) as (office, name):
+        assert office.state(name)["total"] == len(tasks)
+        records = [answer(n, task) for n, task in enumerate(tasks[:3], start=1)]
+        run("import", save(root / "exports" / "a.jsonl", page["head"], records))
+        state = office.state(name)
+        assert (state["done"], state["total"]) == (0, len(tasks) - 3)
+        (caption,) = state["page"]["captions"]
+        sent = {"task": caption["task"], "label": "relevant", "flags": [], "comment": "", "seconds": 1.0}
+        office.act("answer", name, {"who": name, "key": "one", **sent})
+    run("page", "write", "A01")
+    assert set(tasks_of(content_of(root))) == {*tasks[3:]} - {caption["task"]}
+    run("pull")
+    with office_of(root, read_guideline("caption-relevance-v1")) as (office, name):
+        state = office.act("undo", name, {"who": name, "key": "two"})
+        assert (state["done"], state["total"]) == (0, len(tasks) - 3)
 
 
 FOREIGN: dict[str, tuple[object, str]] = {
