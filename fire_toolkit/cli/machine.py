@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+from fire_toolkit.campaign.asking import refuse_unseen
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.common import metered, n_of, say
 from fire_toolkit.cli.frame import framed
@@ -76,6 +77,7 @@ def run(
     given = Given({**values, "out": out, "as_json": as_json})
     pairs = given.queries_alone if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
     tasks = make_tasks(pairs, given.queries, items=given.items_if_any, guideline=rules, overlap=0)
+    refuse_unseen(tasks, given.queries, given.items_if_any, rules)
     media, folder = media_root(), given.out(f"machine/{asked.name}")
     requests, faults = requests_of(tasks, media, rules, n_samples=asked.samples)
     spending = Spending(asked.price, budget)

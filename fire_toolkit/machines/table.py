@@ -123,5 +123,5 @@ def remarks(table: pd.DataFrame, judge: Judge) -> Iterator[str]:
         yield f"and {len(reasons) - 5:,} further reasons: see machine.csv"
     if (table["status"] == OK).any() and table["score"].isna().all() and judge.logprobs:
         yield "note: the server gives no probabilities of tokens: there are labels, and no P(yes)"
-    if (versions := table["revision"].nunique()) > 1:
+    if (versions := len({*table["revision"]} - {""})) > 1:
         yield f"note: the server named {versions} versions of itself (column revision): answers may differ"

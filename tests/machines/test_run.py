@@ -92,11 +92,19 @@ def test_an_error_in_the_place_of_an_answer_is_asked_again(folder: Path, ask: As
     server = ChatServer(first=[JSONResponse({"error": "overloaded"}), Response("<html>", 200)])
     done = ask(server, at_once=1)
     assert "failed 2 times: no answer of the chat-completions protocol (choices)" in done.stderr
+    assert "versions of itself" not in done.stderr  # an error names none
     server.says = lambda caption, _: said("yes") | {"system_fingerprint": "fp2"}
     again = ask(server)
     assert len(server.asked) == 4 + 2
     assert {row[4] for row in table(folder)} == {"ok"}
     assert "note: the server named 2 versions of itself" in again.stderr
+
+
+def test_a_question_about_videos_is_not_asked_of_pictures(ask: Ask) -> None:
+    server = ChatServer()
+    done = ask(server, "--guideline", "caption-relevance-v1", code=1)
+    assert "the items are images by their names, and caption-relevance-v1 shows a video" in done.stderr
+    assert server.asked == []
 
 
 @pytest.mark.slow
