@@ -169,7 +169,7 @@ def tables() -> list[Target]:
             files.read_query_design,
         ),
         of("pool_sources.csv, runs", "query_id,doc_id,run_id,rank\nq,d,m,1\n", files.read_pooled_runs),
-        of("judgments.csv", PAIRS, files.read_judgments),  # by read_judgments_and_repeats
+        of("judgments.csv", PAIRS, files.read_judgments),
         of("judged.csv", PAIRS, files.read_judged_pairs),
         of("labels.csv", PAIRS, files.read_labels),
         of("evidence.csv", EVIDENCE, read_evidence),

@@ -17,7 +17,6 @@ from small_world import made, make_qrels, make_run
 
 import fire_toolkit as fire
 from fire_toolkit.errors import FireError, FormatError, UsageError
-from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.results import Result, bold, drawn_text
 from fire_toolkit.tables import check_labels
@@ -32,7 +31,6 @@ LABELS = made(check_labels, "query_id doc_id label relevance", ("1", "b", "x", 1
 
 
 RESULTS: dict[str, Any] = {
-    "read_judgments": read_judgments(SAMPLE / "judgments.csv"),
     "augment_qrels": fire.augment_qrels(QRELS, LABELS),
     "pool_runs": pool_runs(RUNS, depth=2),
 }

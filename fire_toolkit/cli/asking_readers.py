@@ -31,7 +31,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import judged_by, read_guideline
 from fire_toolkit.formats.tables.table_files import (
     checked_table,
-    read_judgments_and_repeats,
+    read_judgments,
     read_query_design,
 )
 from fire_toolkit.guidelines.model import Grades, Guideline, choose_grades
@@ -40,7 +40,6 @@ from fire_toolkit.tables import (
     Judgments,
     asked_judgments,
     check_disputes,
-    check_judgments,
     check_machine_sample,
     check_undrawn,
 )
@@ -51,18 +50,6 @@ from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import next_round_number
 from fire_toolkit.workspace.settled import settled_by
-
-
-def judgments_from(path: Path) -> Judgments:
-    """Read judgments; of several answers by one annotator to a pair the latest counts, and it is said."""
-    judgments, superseded = read_judgments_and_repeats(path)
-    if len(superseded):
-        key = list(check_judgments.spec.key)
-        answers = superseded.merge(judgments[[*key, "label"]], on=key, suffixes=("", "_now"))
-        n_other = int((answers["label"] != answers["label_now"]).sum())
-        words = f"{len(superseded):,} earlier answers of an annotator to the same pair left out"
-        say(f"note: {path}: {words}, {n_other:,} of them with another label than the one that counts")
-    return judgments
 
 
 def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
@@ -94,7 +81,7 @@ def level_of(judgments: Judgments, guideline: str | None) -> str:
 
 _DROPPED = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
 TABLES.update(
-    pilot=File("pilot", judgments_from, "given"),
+    pilot=File("pilot", read_judgments, "given"),
     # What lies beside the judgments, the labels, and a pool that is a sample.
     dropped_as_read=File("judgments", partial(read_delimited, required=_DROPPED), beside="dropped.csv"),
     disputes_if_any=File("labels", partial(checked_table, check_disputes), beside="disputes.csv"),
@@ -151,7 +138,7 @@ def excluded(given: Given) -> dict[str, str]:
 @reads
 def all_judgments(given: Given) -> Judgments:
     """The judgments; of several answers by one annotator to a pair the latest."""
-    return judgments_from(given.use(given.needed("judgments")))
+    return read_judgments(given.use(given.needed("judgments")))
 
 
 @reads

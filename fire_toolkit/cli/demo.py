@@ -108,7 +108,7 @@ def _say_world(world: World, root: Path) -> None:
 
 def _show_tables() -> None:
     """Print what can be said from the answers so far."""
-    judgments, _ = read_judgments("judgments/judgments.csv")
+    judgments = read_judgments("judgments/judgments.csv")
     if judgments.empty:
         say("no answer yet")
         return

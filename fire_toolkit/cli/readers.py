@@ -57,7 +57,7 @@ TABLES.update(
     labels_as_read=File("labels", read_labels),
     pool_if_any=File("pool", read_pool, "exists"),
     validity_if_any=File("validity", read_query_labels, "exists"),
-    earlier_judgments=File("judgments", lambda path: read_judgments(path)[0], "exists"),
+    earlier_judgments=File("judgments", read_judgments, "exists"),
     judgments_if_any=lambda given: given.judgments if given.path("judgments", exists=True) else None,
     back=File("back", read_qrels, "given"),
     groups=File("groups", partial(read_delimited, required=PAIR), "given"),

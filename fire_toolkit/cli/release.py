@@ -315,7 +315,7 @@ def _write_fire_release(workspace: Workspace, tables: Path | None, out: Path) ->
     dataset = next(iter(about.get("datasets", [own["name"]])), "")
     if not licence:
         raise UsageError("no licence is known for these judgments; write into fire.toml, [release] licence")
-    judgments = read_judgments(given.use(given.needed("judgments")))[0]
+    judgments = read_judgments(given.use(given.needed("judgments")))
     tables_of_release = (judgments, given.labels, given.disputes, given.queries)
     beside, provenance = folder / PROVENANCE, None
     file = beside if beside.is_file() else made_file("pool/pool_sources.csv")

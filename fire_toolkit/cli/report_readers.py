@@ -11,13 +11,14 @@ from typing import Any
 from fire_toolkit import __version__
 from fire_toolkit.campaign.beginning import policy_of
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.cli.asking_readers import grades_of, judgments_from, level_of, rules_of
+from fire_toolkit.cli.asking_readers import grades_of, level_of, rules_of
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.here import current_workspace, needed_workspace
 from fire_toolkit.formats.plot_files import check_kind
 from fire_toolkit.formats.sides import named_guideline, side_at
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
+from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.reporting.against import Side, Since
 from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgments
 from fire_toolkit.reporting.study import TOP, Told
@@ -77,7 +78,7 @@ def since(given: Given) -> Since | None:
         return None
     workspace = needed_workspace("; `report html --against` compares a workspace")
     path = Path(given.values["against"])
-    old = Side(**side_at(path, use=given.use, read=judgments_from))
+    old = Side(**side_at(path, use=given.use, read=read_judgments))
     corrected = given.own.qrels(old.corrected, old.name, given.original)
     judgments = given.judgments_of_report
     given.stored_runs  # noqa: B018  # whose hashes are known once they are opened
@@ -134,7 +135,7 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
     root = workspace.root
     path = root / "judgments/judgments.csv"
     if judgments is None and path.is_file():
-        judgments = judgments_from(given.use(path))
+        judgments = read_judgments(given.use(path))
     guideline = None if judgments is None else rules_of(judgments, None)
     guideline = guideline or guideline_of(workspace)
     with Store(root / STORE) as store:

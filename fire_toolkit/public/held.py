@@ -28,7 +28,7 @@ from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.matching.ranking import top
-from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
+from fire_toolkit.resolution.judgments import judgments_that_count
 from fire_toolkit.tables import Judgments, Qrels, Run, check_qrels
 
 _PAIR: dict[str, Sequence[str]] = {"query_id": (), "doc_id": ()}  # found by all their usual names
@@ -152,7 +152,7 @@ def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
         0        q      a           A1   yes
     """
     if isinstance(x, str | Path):
-        return read_judgments(x).judgments
+        return read_judgments(x)
     names = dict(columns or {})
     there = _names_of(x, "judgments")
     if missing := [name for name in names.values() if name not in there]:
@@ -165,8 +165,8 @@ def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
     used = {_column_of(there, name, usual) for name, usual in wanted.items()} | set(names.values())
     more = {name: x[own] for name, own in names.items()}
     rest = [name for name in there if name not in used and name not in (*table.columns, *more)]
-    latest, _ = latest_judgments(table.assign(**more, **{name: x[name] for name in rest}), where="judgments")
-    return typed_judgments(latest, where="judgments")
+    whole = table.assign(**more, **{name: x[name] for name in rest})
+    return judgments_that_count(whole, where="judgments")
 
 
 def to_dict(table: pd.DataFrame) -> dict[str, dict[str, Any]]:

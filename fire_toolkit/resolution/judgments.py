@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.errors import TableError
+from fire_toolkit.errors import FileNote, TableError
 from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, asked_judgments, check_dropped
 from fire_toolkit.tables.checks import check_table, ordered
 from fire_toolkit.tables.columns import arrow_text, codes_of, packed_codes
@@ -76,6 +77,22 @@ def latest_judgments(
     reasons = {"reason": SUPERSEDED, "detail": "the same annotator answered this pair again"}
     kept = ordered(checked.drop(index=earlier) if len(earlier) else checked, JUDGMENTS.order)
     return Judgments(kept), check_dropped(left.assign(**reasons))
+
+
+def judgments_that_count(answers: pd.DataFrame, *, where: str) -> Judgments:
+    """Return the latest answer of each annotator to each pair, typed; a `FileNote` counts the earlier ones.
+
+    Raises:
+        TableError: as `latest_judgments`.
+    """
+    latest, earlier = latest_judgments(answers, where=where)
+    if len(earlier):
+        known = earlier.merge(latest[[*_VOTE, "label"]], on=_VOTE, suffixes=("", "_now"))
+        n_other = int((known["label"] != known["label_now"]).sum())
+        words = f"{where}: {len(earlier):,} earlier answers of an annotator to the same pair left out"
+        words += f", {n_other:,} of them with another label than the one that counts"
+        warnings.warn(words, FileNote, stacklevel=3)
+    return typed_judgments(latest, where=where)
 
 
 def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:

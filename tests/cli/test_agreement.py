@@ -137,7 +137,7 @@ def test_python_and_the_command_give_one_alpha_by_default(here: Path) -> None:
     write([(f"q{n % 12}", f"d{n}", who, labels[votes[who][n]]) for n in range(60) for who in votes])
     alpha = table("--guideline", guideline.name)[0]
     assert alpha["level"] == "ordinal"
-    judgments = read_judgments("many.csv").judgments
+    judgments = read_judgments("many.csv")
     found = krippendorff_alpha(judgments, grades=guideline.grades).value
     assert found == pytest.approx(float(alpha["value"]), abs=1e-12)
     assert abs(found - krippendorff_alpha(judgments, grades=guideline.grades, level="nominal").value) > 0.05

@@ -126,7 +126,7 @@ def test_a_pilot_is_drawn_judged_and_planned_with(sample: Fire) -> None:
 
     # the function that `plan` is: the same numbers and sentences
     runs = [read_run(path) for path in RUNS]
-    judgments = read_judgments("judgments.csv").judgments
+    judgments = read_judgments("judgments.csv")
     found = plan(runs, read_qrels("qrels.txt"), pilot=judgments)
     assert found.designs["error"].tolist() == pytest.approx([row["error"] for row in rows])
     assert found.designs["n_judgments"].tolist() == [row["n_judgments"] for row in rows]

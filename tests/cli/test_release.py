@@ -21,8 +21,8 @@ from command import rows, run
 from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, set_in
 
 from examples import load_script, some_rows
-from fire_toolkit.cli.asking_readers import judgments_from
 from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.labelstudio.accounts import Annotator, write_register
 from fire_toolkit.labelstudio.secrets import prepare_folder
 
@@ -121,7 +121,7 @@ def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseud
     assert not [name for name, text in texts.items() if "mallory" in text]
     assert re.search(r"answers of annotator-[12] enter neither agreement nor labels", texts["README.md"])
     assert json.loads(texts["croissant.json"])["rai:dataAnnotationPlatform"] == "A form on paper"
-    found = judgments_from(Path("releases/1.0/judgments.csv"))
+    found = read_judgments(Path("releases/1.0/judgments.csv"))
     assert (len(found), found["duration_s"].isna().sum()) == (len(judged), 1)
 
 

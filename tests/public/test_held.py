@@ -11,7 +11,7 @@ from brought import put, refused
 from command import run as run_command
 
 import fire_toolkit as fire
-from fire_toolkit.errors import FireError
+from fire_toolkit.errors import FileNote, FireError
 
 pytestmark = pytest.mark.usefixtures("here")
 SCORES = {"q1": {"a": 0.2, "b": 0.9, "c": 0.2}, "7": {"b": -1.0}}
@@ -85,7 +85,8 @@ def test_of_several_judgments_by_one_person_the_latest_counts() -> None:
     days = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
     rows = [("a", 1, "no", days[0]), ("a", 1, "yes", days[1]), ("b", 2, "yes", "")]
     held = pd.DataFrame(rows, columns=["docno", "who", "answer", "created_at"]).assign(qid="q")
-    found = fire.judgments(held, {"annotator_id": "who"})[["doc_id", "annotator_id", "label"]]
+    with pytest.warns(FileNote, match="judgments: 1 earlier answers of an annotator .*, 1 of them with"):
+        found = fire.judgments(held, {"annotator_id": "who"})[["doc_id", "annotator_id", "label"]]
     assert found.to_numpy().tolist() == [["a", "1", "yes"], ["b", "2", "yes"]]
 
 

@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,11 +23,9 @@ from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, nee
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.parquet_files import whole_table
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
-from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
-from fire_toolkit.results import Result
+from fire_toolkit.resolution.judgments import judgments_that_count
 from fire_toolkit.tables import (
     JUDGMENTS,
-    Dropped,
     Judgments,
     MachineJudgments,
     check_items,
@@ -259,19 +257,8 @@ def judged_pairs(path: str | Path, *, since: int = 0) -> tuple[pd.DataFrame, pd.
     return by_pair[["round"]].min(), table.get("duration_s")
 
 
-class _ReadJudgments(NamedTuple):
-    judgments: Judgments
-    n_superseded: int
-
-
-class ReadJudgments(_ReadJudgments, Result):
-    """What `read_judgments` returns: the judgments that count, and how many a later one replaced."""
-
-    __slots__ = ()
-
-
-def read_judgments(path: str | Path) -> ReadJudgments:
-    """Return a judgments file, and how many answers were left out as superseded by a later one.
+def read_judgments(path: str | Path) -> Judgments:
+    """Return a judgments file; a `FileNote` counts the answers that a later one has superseded.
 
     Columns query_id, doc_id, annotator_id and label are needed. Of several answers by one annotator
     to one pair the latest by created_at counts, or the last row if there are no dates. The columns round
@@ -282,18 +269,11 @@ def read_judgments(path: str | Path) -> ReadJudgments:
         >>> from tempfile import mkdtemp
         >>> file = Path(mkdtemp()) / "judgments.csv"
         >>> _ = file.write_text("query_id,doc_id,annotator_id,label\\nq,d1,ann,relevant\\n")
-        >>> read_judgments(file).judgments[["query_id", "doc_id", "annotator_id", "label"]]
+        >>> read_judgments(file)[["query_id", "doc_id", "annotator_id", "label"]]
           query_id doc_id annotator_id     label
         0        q     d1          ann  relevant
     """
-    judgments, superseded = read_judgments_and_repeats(path)
-    return ReadJudgments(judgments, len(superseded))
-
-
-def read_judgments_and_repeats(path: str | Path) -> tuple[Judgments, Dropped]:
-    """Return what `read_judgments` returns, and the superseded answers themselves."""
-    latest, superseded = latest_judgments(read_delimited(path, required=JUDGMENTS.needed), where=str(path))
-    return typed_judgments(latest, where=str(path)), superseded
+    return judgments_that_count(read_delimited(path, required=JUDGMENTS.needed), where=str(path))
 
 
 COLUMNS = [*PAIR, "design_class", "place", "cells"]
