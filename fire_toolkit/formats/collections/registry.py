@@ -192,7 +192,8 @@ def read_collection(
                 continue  # a licence or a version of one word
             parts.append(reader.read(source, split))
             has_column = reader.name == "table" and tables.SPLIT in source.columns
-            is_of_split = Path(path).is_dir() and split in re.split(r"[^\w]+|_", file.name)
+            words = (*re.split(r"[^\w]+|_", file.name), *_SPLIT.findall(file.stem.lower()))
+            is_of_split = Path(path).is_dir() and split in words
             takes_split = takes_split or reader.has_splits or has_column or is_of_split
             found_names |= {*given.values()} if reader.name == "table" and reader is not _TABLE else set()
             recognised.append(Recognised(file, reader.name, reader.recognise(source) or ""))

@@ -197,6 +197,8 @@ def test_files_of_captions_in_a_folder_are_read_by_split() -> None:
     refused("d: files of training, val; choose one with --split", read_collection, [Path("d")], by=UsageError)
     put("e/train_val.json", [{"videoID": "v", "enCap": ["a dog"]}])
     assert len(read_collection([Path("e")]).collection.items) == 1
+    put("e/test2017.json", [{"videoID": "w", "enCap": ["a dog"]}])
+    assert read_collection([Path("e")], split="test").collection.items["doc_id"].tolist() == ["w"]
 
 
 def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection() -> None:
