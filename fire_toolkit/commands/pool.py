@@ -105,7 +105,7 @@ def pool(
         _refuse_to_lose_sample(before.drawn)
     known: dict[str, Any] = {"judged": judged, "labels": before.labels, "is_whole": takes_all(asked)}
     changes = changes_in_words(before.sources, result.pool, result.sources, **known)
-    is_done = result.counts.get("to_ask") == 0
+    is_done = result.counts.get("to_ask", len(result.pool)) == 0
     beside = {"query_design.csv": result.design, "machine_sample.csv": result.sample}
     files: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
     files |= {"stops.csv": result.stops} if len(result.stops) else {}

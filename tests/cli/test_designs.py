@@ -157,6 +157,14 @@ def test_settled_qrels_are_for_their_runs() -> None:
     assert "warning: clip: the augmented" in run("score", "clip.run", *GIVEN).stderr
 
 
+def test_a_first_pool_without_a_pair_has_nothing_to_ask() -> None:
+    Path("qrels.txt").write_text("1 0 a 1\n1 0 c 1\n2 0 b 1\n2 0 NA 1\n2 0 a 1\n1 0 b 1\n1 0 007 1\n")
+    told = run(*POOL, *SETTLE).stderr
+    assert "0 pairs" in told
+    assert "queries stopped: 2 settled\nnothing new to ask" in told
+    assert "next: " not in told
+
+
 def test_settled_labels_are_not_corrected_for_errors() -> None:
     """By the pool's manifest, whatever its strategy is called; the same labels of a whole pool are."""
     settled = (*POOL, *SETTLE, "--judged", "labels.csv", "--labels", "labels.csv")
