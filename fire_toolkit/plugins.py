@@ -140,4 +140,4 @@ def failed_plugin(error: BaseException) -> str | None:
 
 
 def _in_words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

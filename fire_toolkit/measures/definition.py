@@ -248,11 +248,11 @@ class Measure(Shown):
             raise UsageError(f"{self.name}: its mean over all orders of tied docs has no closed form here")
         named: dict[str, Any] = {} if own.cutoff == "none" else {"k": self.k}
         named |= zip((p.name for p in own.parameters), self.arguments, strict=True)
-        values, n_queries = own.per_query(ranking, **named), ranking.n_queries
-        if values.shape != (n_queries,):
-            shape = " × ".join(map(str, values.shape))
+        values, n_queries = np.asarray(own.per_query(ranking, **named)), ranking.n_queries
+        if values.shape != (n_queries,) or values.dtype.kind not in "biuf":
+            found = f"{' × '.join(map(str, values.shape))} values of type {values.dtype}"
             raise PluginError(
-                f"measure {self.name} gave {shape} values, expected one for each of {n_queries} queries"
+                f"measure {self.name} gave {found}, expected one number for each of {n_queries} queries"
             )
         return np.asarray(values, dtype=np.float64)
 

@@ -114,7 +114,7 @@ def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:
         found = chosen.strategy.choose(candidates, budget, **chosen.parameters)
     except UsageError as error:
         raise UsageError(f"strategy {chosen.name}: {error}") from None
-    pairs = np.asarray(found.pairs)
+    pairs = np.asarray(getattr(found, "pairs", None))
     if wrong := _fault(found, pairs, candidates, budget):
         raise PluginError(f"pooling strategy {chosen.name}: returned {wrong}")
     order = np.argsort(pairs, kind="stable")

@@ -122,7 +122,7 @@ def resolve(
     kept = pair_rows(own.pairs, votes.pairs)  # an answer to a control is no judgment of the pair
     decide, plain = (named, majority) if votes.labels else (_dispute_all, _dispute_all)
     verdicts = decide(votes)
-    label, model = np.asarray(verdicts.label), verdicts.model
+    label, model = np.asarray(getattr(verdicts, "label", None)), getattr(verdicts, "model", None)
     codes = np.arange(-1, len(votes.labels))
     if label.shape != (len(votes.pairs),) or label.dtype.kind != "i" or not np.isin(label, codes).all():
         raise PluginError(

@@ -34,7 +34,7 @@ def test_a_measure_must_give_one_value_for_each_query(monkeypatch: pytest.Monkey
     wrong = replace(MEASURES["MnR"], name="Wrong", per_query=lambda ranking: np.zeros((2, 3)))
     monkeypatch.setitem(MEASURES.built_in, "Wrong", wrong)
     with pytest.raises(
-        PluginError, match="measure Wrong gave 2 × 3 values, expected one for each of 1 queries"
+        PluginError, match="measure Wrong gave 2 × 3 values of type float64, expected one number for each"
     ):
         parse_measure("Wrong").per_query(join({"q": {"a": 1, "b": 2}}, {"q": {"z": 1}}))
 

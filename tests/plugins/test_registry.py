@@ -104,7 +104,7 @@ def test_two_plug_ins_of_one_name_are_both_left_out(install: Install) -> None:
     ("raised", "said"),
     [
         ("KeyError('vote')", "KeyError: 'vote'"),
-        ("TimeoutError('no route to host')", "TimeoutError: no route to host"),
+        ("TimeoutError('no route\\nto host')", "TimeoutError: no route to host"),
     ],
 )
 def test_a_plug_in_that_fails_at_work_is_one_line(
@@ -115,6 +115,37 @@ def test_a_plug_in_that_fails_at_work_is_one_line(
     done = run("resolve", judgments, "--rule", "coin", "--out", out, code=1)
     assert done.stderr.splitlines()[-1] == f"error: plug-in extra 1.0 failed: {said}"
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("group", "words", "said"),
+    [
+        ("rules", ["resolve", "judgments.csv", "--rule", "own"], "rule own: expected the code of a label"),
+        (
+            "pooling",
+            ["pool", "runs/fused.run", "--strategy", "own"],
+            "returned pairs of type object, expected",
+        ),
+        (
+            "measures",
+            ["score", "runs/fused.run", "-m", "Own"],
+            "measure Own gave 2 values of type <U1, expec",
+        ),
+    ],
+)
+def test_what_a_plug_in_returns_in_the_place_of_a_result_is_one_line(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: str, words: list[str], said: str
+) -> None:
+    measure = "Own = Definition('Own', 'A test.', 'A test.', 'None.', lambda ranking: [*'ab'])"
+    module = (
+        "from fire_toolkit.measures import Definition\nfrom fire_toolkit.pooling.candidates import Strategy\n"
+    )
+    module += f"def rules(votes): return None\npooling = Strategy(lambda *given: None)\nmeasures = {measure}"
+    install("extra", module, **{group: f"{'Own' if group == 'measures' else 'own'} = extra:{group}"})
+    monkeypatch.chdir(ROOT / "pools" / "sample")
+    given = ["--qrels", "qrels.txt"] if group != "rules" else []
+    out = [] if group == "measures" else ["--out", tmp_path / "out"]
+    assert said in run(*words, *given, *out, code=1).stderr.splitlines()[-1]
 
 
 def test_an_error_of_our_own_is_no_plug_ins_and_an_unknown_name_lists_what_is_there(install: Install) -> None:
