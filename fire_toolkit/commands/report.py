@@ -22,6 +22,7 @@ from fire_toolkit.commands.command import (
 )
 from fire_toolkit.commands.types import BackgroundOf, FedRuns, KnownLabels, Measures, Option, OwnItem, Table
 from fire_toolkit.errors import OptionError, UsageError
+from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.compare import compare_runs
@@ -139,7 +140,15 @@ def _study(it: Any) -> Study:
     """Return the study that the tables of a report make."""
     given = {_FIELDS.get(name, name): each for name, each in vars(it).items() if not is_missing(each)}
     given.pop("figure", None)
-    return Study(**{"background": Background(), "tops": it.runs, **given})
+    study = Study(**{"background": Background(), "tops": it.runs, **given})
+    known = study.background
+    if not known.counts.get("include_machine"):
+        return study
+    grade = {
+        "policy": known.policy,
+        "original_grade": known.original_grade,
+    }  # all by people, as honest rows are
+    return replace(study, augmented=augment_qrels(study.original, study.labels, **grade).qrels)
 
 
 def _html(it: Any) -> Found:

@@ -133,6 +133,10 @@ def scores_with_uncertainty(
     usable, counts = None, {"n_queries": len(joined.queries), "n_runs": len(joined.places)}
     first = scores[scores["policy"] == scores["policy"].iloc[0]]
     trusted = describe_missing(first) if "missing" in first else describe_unknown(parsed, **counts)
+    if judge := known.counts.get("include_machine"):
+        trusted.append(
+            f"scored by people's labels alone; plain `score` also counts those of {judge}, a machine"
+        )
     if (alone := known.usable_join(joined)) is not None:
         of_all = replace(known, design=None)
         before, counted = known.usable(original, labels)

@@ -92,3 +92,19 @@ def test_so_do_reports_and_releases(released: Path, monkeypatch: pytest.MonkeyPa
     sources = by_pair(folder / "changes.csv", "source")
     assert {pair for pair in sources if sources[pair] == "machine:vlm"} == {("1", "unpooled"), ("2", "c")}
     assert "vlm" not in (folder / "labels.csv").read_text() + (folder / "judgments.csv").read_text()
+
+
+def test_honest_rows_and_all_of_a_report_are_by_people_alone(
+    released: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(released)
+    told = "scored by people's labels alone; plain `score` also counts those of vlm, a machine"
+    assert told in run("score", "--honest").stderr
+    places = {"scores": tmp_path / "scores.json", "order": tmp_path / "order.json"}
+    for name, path in places.items():
+        run("report", "figures", "--figure", name, "-m", "AP", "--out", path)
+    scores, order = (json.loads(path.read_text())["data"]["values"] for path in places.values())
+    corrected = {row["run_id"]: row["augmented"] for row in scores}
+    assert corrected == {row["run_id"]: row["value"] for row in order if row["labelling"] == "augmented"}
+    counted = json.loads(run("score", "-m", "AP", "--format", "json").stdout)
+    assert corrected != {row["run_id"]: row["value"] for row in counted if row["qrels"] == "augmented"}
