@@ -142,13 +142,11 @@ def _study(it: Any) -> Study:
     given.pop("figure", None)
     study = Study(**{"background": Background(), "tops": it.runs, **given})
     known = study.background
-    if not known.counts.get("include_machine"):
+    if not known.counts.get("include_machine"):  # which honest rows leave out
         return study
-    grade = {
-        "policy": known.policy,
-        "original_grade": known.original_grade,
-    }  # all by people, as honest rows are
-    return replace(study, augmented=augment_qrels(study.original, study.labels, **grade).qrels)
+    policy, grade = known.policy, known.original_grade
+    by_people = augment_qrels(study.original, study.labels, policy=policy, original_grade=grade)
+    return replace(study, augmented=by_people.qrels)
 
 
 def _html(it: Any) -> Found:

@@ -130,7 +130,8 @@ def describe_missing(scores: pd.DataFrame) -> list[str]:
             refused), missing, missing_low, missing_high (the share of |G|; nan where it is not known).
 
     Returns:
-        A sentence a measure, in the order of the rows; none where the share is 5% or below, or not known.
+        A sentence for all measures of which the same is said, in the order of the rows; none where the share
+        is 5% or below, or not known.
 
     Examples:
         >>> describe_missing(pd.DataFrame({
@@ -138,15 +139,22 @@ def describe_missing(scores: pd.DataFrame) -> list[str]:
         ...     "missing_low": 0.37, "missing_high": 0.43}))
         ['AP: at least about 40% of positives (37% to 43%) were never judged; by these labels AP is too high \
 by an estimated 9 to 15 points, and wrong new positives push it down']
+        >>> shares = {"missing": 0.4, "missing_low": 0.37, "missing_high": 0.43}
+        >>> of_two = pd.DataFrame({"measure": ["AP", "RR"], "augmented": 0.5, "estimate": float("nan")})
+        >>> describe_missing(of_two.assign(**shares))
+        ['AP, RR: at least about 40% of positives (37% to 43%) were never judged; by these labels AP, RR are \
+off by an unknown amount, and wrong new positives push them down']
     """
-    lines = []
+    told: dict[tuple[str, str], list[str]] = {}
     for measure, own in scores[scores["missing"] > LEAST_MISSING].groupby("measure", sort=False):
         share, low, high = (f"{own.iloc[0][name]:.0%}" for name in ("missing", "missing_low", "missing_high"))
-        lines.append(
-            f"{measure}: at least about {share} of positives ({low} to {high}) were never judged; by these "
-            f"labels {measure} is {_off(own)}, and wrong new positives push it down"
-        )
-    return lines
+        told.setdefault((f"{share} of positives ({low} to {high})", _off(own)), []).append(str(measure))
+    return [
+        f"{', '.join(names)}: at least about {share} were never judged; by these labels {', '.join(names)} "
+        f"{'is' if len(names) == 1 else 'are'} {off}, and wrong new positives push "
+        f"{'it' if len(names) == 1 else 'them'} down"
+        for (share, off), names in told.items()
+    ]
 
 
 def _off(scores: pd.DataFrame) -> str:

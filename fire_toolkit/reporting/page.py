@@ -57,6 +57,14 @@ def _scores(study: Study) -> Plot | None:
     return plots.plot_scores(scores[is_shown]) if any(is_shown) else None
 
 
+def _flips_by_run(study: Study) -> Plot | None:
+    if study.sources is None:
+        return None
+    place = {run_id: at for at, run_id in enumerate(study.best_first)}
+    table = flips_by_run(study.flipped, study.sources, study.told.gallery)
+    return plots.draw("flips", table.sort_values("group", key=lambda ids: ids.map(place), kind="stable"))
+
+
 def _flips_by_length(study: Study) -> Plot:
     tables = [study.labels, study.background.disputes]
     judged = pd.concat([each[["query_id"]] for each in tables if each is not None], ignore_index=True)
@@ -110,11 +118,7 @@ FIGURES: dict[str, Callable[[Study], Plot | None]] = {
         plots.plot_differences(study.differences[0], order=study.best_first) if len(study.runs) > 1 else None
     ),
     "order": lambda study: plots.plot_orders(study.orders.scores) if len(study.runs) > 1 else None,
-    "flips": lambda study: (
-        None
-        if study.sources is None
-        else plots.draw("flips", flips_by_run(study.flipped, study.sources, study.told.gallery))
-    ),
+    "flips": _flips_by_run,
     "flips-length": _flips_by_length,
     "found": _found,
     "length": _lengths,
@@ -165,7 +169,7 @@ def headline(
     Points are those of the first measure that is a share; what is to be bold stands between asterisks.
 
     Args:
-        outcome: new, n_queries.
+        outcome: new, n_queries, and is_graded where labels have more grades than 0 and 1.
         scores: honest rows as `first_of` returns them.
         changes: of places, as `swaps` returns them.
     """

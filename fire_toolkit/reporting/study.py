@@ -18,6 +18,7 @@ from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
 from fire_toolkit.inference.orders import compare_orders
+from fire_toolkit.inference.trust import LEAST_MISSING
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE
@@ -112,13 +113,14 @@ class Study:
 
     @cached_property
     def differences(self) -> tuple[pd.DataFrame, Sequence[object]]:
-        """Every difference of two runs, those of corrected scores among them, and what is said of them."""
+        """Every difference of two runs, also of corrected scores, and what is said of these alone."""
         qrels: dict[str, Any] = {"augmented": self.augmented, "sources": self.sources}
         found = score_differences(self.joined, self.original, self.compared, **qrels, tell=self.tell)
         table = with_corrected_differences(found.table, self.honest.correction)
-        return table, [
-            each for each in found.notes if " fed the pool and " not in str(each)
-        ]  # which a mark says
+        is_said = [
+            " fed the pool and " in str(each) or str(each) in self.honest.notes for each in found.notes
+        ]
+        return table, [note for note, is_old in zip(found.notes, is_said, strict=True) if not is_old]
 
     @cached_property
     def orders(self) -> Found:
@@ -156,6 +158,7 @@ class Study:
         """How many pairs there are, and what became of the original positives."""
         names = ("n_queries", "confirmed", "rejected", "never_judged", "new", "policy")
         found = {name: self.honest.scores[name].iloc[0] for name in names}
+        found["is_graded"] = self.labels["relevance"].max() > 1
         for name, qrels in (("original", self.original), ("augmented", self.augmented)):
             n_positives = int((qrels["relevance"] >= 1).sum())
             by_query = n_positives / max(qrels["query_id"].nunique(), 1)
@@ -164,10 +167,10 @@ class Study:
 
     @property
     def off(self) -> list[str]:
-        """The measures that are not to be trusted, as it is not known how many positives nobody judged."""
-        is_known = "missing" in self.scores
+        """The measures that are not to be trusted, as positives were never judged, known how many or not."""
+        is_off = self.scores["missing"] > LEAST_MISSING if "missing" in self.scores else True
         over = (name for name in self.compared if parse_measure(name).definition.over_positives)
-        return [] if is_known else list(over)
+        return [name for name in over if (is_off & (self.scores["measure"] == name)).any()]
 
     @property
     def explained(self) -> dict[str, str]:

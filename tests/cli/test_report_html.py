@@ -87,6 +87,19 @@ def test_the_numbers_of_the_report_are_those_of_score_and_difference(page: str, 
             assert found == pytest.approx(values, rel=1e-4, abs=1e-9, nan_ok=True)
 
 
+def test_only_what_was_tested_is_counted_and_models_stand_in_one_order(page: str) -> None:
+    tested = [row for row in data_of_plot(page, "differences-1") if row["p_holm"] is not None]
+    holding, alone = (
+        [row["verdict"] for row in tested].count(f"p < .05 {how}") for how in ("after Holm", "alone")
+    )
+    words = section_of(page, "differences")
+    assert f"<p>{holding} of {len(tested)} differences hold" in words
+    assert f"at once, {alone} more by themselves" in words
+    runs = [dict.fromkeys(row[name] for row in data_of_plot(page, place)) for name, place in
+            (("run_id", "scores-1"), ("group", "flips-1"))]  # fmt: skip
+    assert list(runs[0]) == list(runs[1])[: len(RUNS)]  # others fed the pool too
+
+
 def test_the_report_says_what_was_found_is_small_and_names_no_annotator(page: str, workspace: Path) -> None:
     """Of 100 queries; `own --show sets` and `score --honest` count the new positives too."""
     (first, second, third) = re.findall(r'<p class="lead">(.*?)</p>', page)

@@ -1,6 +1,7 @@
 """Estimates and bounds beside a score: queries judged deep, pairs drawn, and docs that no run lists."""
 
 import json
+import re
 from math import log2
 from pathlib import Path
 
@@ -76,6 +77,11 @@ def test_score_says_below_the_table_by_how_much_a_measure_is_off(fire: Fire, dee
     known = fire(*both, "-m", "R@1", "--format", "markdown").stdout
     assert "\nNote: R@1: at least about 31% of positives (" in known
     assert "by these labels R@1 is too high by an estimated" in known
+    (deep / "q.csv").write_text("query_id,text\n" + "".join(f"q{number:02},a cat\n" for number in range(N)))
+    fire("report", "html", *both[1:], "--queries", "q.csv", "--out", "report.html")
+    (cells,) = re.findall(r'<th scope="row">m</th>(<td.*?)</tr>', (deep / "report.html").read_text())[:1]
+    marks = ["†" in cell for cell in cells.split("</td>")[:-1]]
+    assert marks == [False, False, False, True, True, False]  # C@1, C@5, C@10, AP, nDCG@10, MedR
     (deep / "qrels/evidence.csv").unlink()
     refused = fire(*both, "-m", "R@1", code=1)
     assert "error: qrels/evidence.csv: no such file, and scores read it beside qrels" in refused.stderr

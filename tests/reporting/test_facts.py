@@ -115,6 +115,10 @@ def test_three_sentences_say_what_was_found() -> None:
         "C@1 was understated by 22 to 57 points, depending on the model.",
         "By C@1 1 pair of models changes places; this may be chance.",
     ]
+    graded = headline(
+        {"new": 2, "n_queries": 4, "is_graded": True}, pd.DataFrame({"measure": [], "run_id": []}), []
+    )
+    assert graded == ["*2 answers of grade 1 or more counted as wrong*, 0.5 a query."]
     assert _said([-0.02, 0.05])[1:] == [
         "C@1 was off by -2 to +5 points, depending on the model.",
         "By C@1 no two models change places.",

@@ -99,6 +99,9 @@ def test_one_note_tells_of_all_runs_that_are_read_to_their_top_alone() -> None:
         f"known; original positives that add-run kept below it do not count (m: {missing}; n: {missing}). To "
         "count every positive at its exact rank, score the matrix itself or keep more of it (add-run --depth)"
     ]
+    many = [kept_below(name) for name in "mnopq"]
+    (told,) = score_runs(many, make_qrels(qrels), ["AP"], augmented=make_qrels(more)).notes
+    assert f"; o: {missing}; and so on for 2 more runs). To" in told
 
 
 def test_a_doc_that_no_list_holds_and_no_other_label_adds_leaves_exact_ranks() -> None:
