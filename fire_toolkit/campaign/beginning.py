@@ -158,9 +158,12 @@ def extended_design(
         original: the file of its original qrels.
     """
     fresh = asked if known is None else asked[pair_rows(asked, known) < 0]
-    if known is not None and not len(fresh) and policy != UNTIL_CONFIRMED:
-        return known
     sources = qrels = deep = None
+    ranked = root / "pool" / "pool_sources.csv" if root and policy == UNTIL_CONFIRMED else None
+    if ranked and ranked.is_file():
+        sources = read_pool_sources(ranked)
+    if known is not None and not len(fresh) and sources is None:
+        return known
     if root:
         from fire_toolkit.formats.collections.qrels import read_qrels  # heavy
 
@@ -169,7 +172,6 @@ def extended_design(
         if pool is not None and "stratum" in pool:  # asked because they, or their queries, were drawn
             deep = pool.loc[(pool["stratum"] == DEEP) | (pool["inclusion_probability"] < 1), PAIR]
         qrels = read_qrels(original) if original and original.is_file() else None
-        sources = read_pool_sources(root / "pool" / "pool_sources.csv") if policy == UNTIL_CONFIRMED else None
     added = design_pairs(fresh, policy=policy, sources=sources, original=qrels, deep=deep)
     if known is None:
         return added

@@ -163,3 +163,7 @@ def test_a_later_run_goes_by_the_votes_on_earlier_pairs_whatever_its_name(tmp_pa
     assert both.set_index("doc_id")["place"].to_dict() == {"b": 1, "a": 2, "c": 3, "d": 4, "e": 5}
     same = design(early, "abcd", ("q", "c", late, 1))  # also a run that brings no new pair
     assert classes(same, **votes | {"a": "11"})["c"] == "verify"
+    (tmp_path / "pool" / "pool_sources.csv").unlink()  # what is written is enough where nothing is new
+    assert extended_design(both, pairs("abcde"), "until-confirmed", tmp_path) is both
+    with pytest.raises(UsageError, match="until-confirmed needs the pool's sources"):
+        extended_design(both, pairs("abcdef"), "until-confirmed", tmp_path)
