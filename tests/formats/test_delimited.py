@@ -32,6 +32,7 @@ pytestmark = pytest.mark.usefixtures("here")
     [
         ("id,text\n007,NA\n,null\n1e5, x \n", [["007", "NA"], ["", "null"], ["1e5", " x "]]),
         ("\ufeffid,n\n\n1,2\n\n", [["1", "2"]]),  # a byte order mark and blank lines
+        ("\r\n\nid\tn\n1\t2\n", [["1", "2"]]),
         ('id,text\r\n1,"a, ""b""\r\nc"\r\n', [["1", 'a, "b"\r\nc']]),
         # Semicolons separate where the header has no comma.
         ('id;text\r\nq1;"a man, running; no"\r\nq2;a, b\r\n', [["q1", "a man, running; no"], ["q2", "a, b"]]),
@@ -80,6 +81,7 @@ NEITHER = "a quote that fits neither CSV quoting"
     [
         ("", "empty file"),
         ("   \n", "empty file"),
+        ("   \nid,n\n1,2\n", "table: begins with a line of blanks"),
         ("id,n\n1\n", "table:2: 1 fields, expected 2 (id,n)"),
         ("id,n\n1,2\n1,2,3\n", "table:3: 3 fields, expected 2"),
         ('id,n\n"a\nb",1\n2\n', "table:4: 1 fields"),

@@ -86,7 +86,7 @@ class RunReader:
 
 def _is_table(start: bytes, _: Path) -> bool:
     """Whether the first line is a header that names a query and a doc."""
-    line = start.removeprefix(BOM).split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    line = start.removeprefix(BOM).lstrip(b"\r\n").split(b"\n", 1)[0].decode("utf-8", errors="replace")
     names = [name.strip(' "\r') for name in line.split(delimiter_of(line))]
     return all(pair_columns(names, role) for role in PAIR)
 

@@ -77,9 +77,11 @@ def read_delimited(
     raw = read_bytes(path).removeprefix(BOM)
     if b'"' in raw:
         _note_needless_quotes(raw, path)
-    first = raw[: raw.find(b"\n") + 1] or raw
+    shown = raw.lstrip(b"\r\n")  # from the header on
+    first = shown[: shown.find(b"\n") + 1] or shown
     if b"\0" in raw or not (raw.isascii() or _is_utf8(raw)) or not first.strip():
-        text_of(raw, path)  # refuses it, unless all that is wrong is an empty first line
+        text_of(raw, path)
+        raise FormatError(f"{path}: begins with a line of blanks, expected a header line; delete it")
     mark = delimiter_of(first.decode())
     is_quoted = b'"' in raw and (mark != "\t" or _OPENING.search(raw) is not None)
     _, header, start = next(_rows(raw, mark, path, is_quoted=is_quoted))
@@ -246,7 +248,8 @@ def _check_quotes(lines: Sequence[str], width: int, where: str) -> None:
 
 def _note_needless_quotes(raw: bytes, path: str | Path) -> None:
     """Warn where a TSV has quotes around a field that needs none: they may have been part of the text."""
-    head = raw[: raw.find(b"\n") + 1]
+    lines = raw.lstrip(b"\r\n")
+    head = lines[: lines.find(b"\n") + 1]
     if b"\t" not in head or b'"' in head:
         return
     if found := _NEEDLESS.search(raw):

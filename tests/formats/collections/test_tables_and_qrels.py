@@ -224,7 +224,7 @@ def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection() -> 
 
 
 def test_qrels_and_own_items_have_the_ids_of_the_collection() -> None:
-    qrels = read_qrels(put("q.tsv", "query-id\tcorpus-id\tscore\nq1\ta b\t1\nq2\t5%\t1\n"))
+    qrels = read_qrels(put("q.tsv", "\nquery-id\tcorpus-id\tscore\nq1\ta b\t1\nq2\t5%\t1\n"))
     assert qrels["doc_id"].tolist() == ["a%20b", "5%25"]
     own = read_qrels(put("qrels.csv", "query_id,doc_id,relevance\nq,a b,1\nq,c,0\n"))
     assert own[["doc_id", "relevance"]].values.tolist() == [["a%20b", 1], ["c", 0]]
