@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from fire_toolkit.campaign.answer_columns import Fault, answer_columns
@@ -101,9 +102,12 @@ def read_said(pairs: Sequence[str], answers: Sequence[str]) -> Iterator[tuple[An
     """Yield what each answer of the record says, in the order of the columns `SAID`."""
     try:
         yield from _said(pairs, list(map(ROW.decode, answers)))
-    except (*UNDECODED, FireError, Fault) as error:
+    except (*UNDECODED, FireError, Fault):
         if len(answers) == 1:
-            yield _unread(answers[0], str(error))
+            try:  # plain JSON reads half a character too
+                yield from _said(pairs, [msgspec.convert(json.loads(answers[0]), Row)])
+            except (*UNDECODED, FireError, Fault) as error:
+                yield _unread(answers[0], str(error))
             return
         half = len(answers) // 2
         yield from read_said(pairs[:half], answers[:half])

@@ -35,7 +35,7 @@ def checked_answer(content: Mapping[str, Any], guideline: Guideline) -> dict[str
         raise FormatError("seconds: expected a number from 0")
     kept: dict[str, Any] = {"label": label, "flags": sorted(set(flags)) if label else []}
     kept["comment"] = checked_text(content, "comment", _LONGEST)
-    return kept | {"seconds": round(min(float(seconds), MOST_SECONDS), 3)}
+    return kept | {"seconds": round(float(min(seconds, MOST_SECONDS)), 3)}
 
 
 def checked_text(content: Mapping[str, Any], name: str, longest: int) -> str:

@@ -8,9 +8,11 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from page_site import make_workspace, office_of
+from command import rows
+from page_site import make_workspace, office_of, run
 
 from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.pages.office import Office, Refused
 
@@ -22,9 +24,9 @@ def waiting(state: dict[str, Any]) -> list[str]:
     return [each["task"] for each in captions if each["label"] is None]
 
 
-def answered(office: Office, name: str, key: str, label: str = "relevant") -> None:
+def answered(office: Office, name: str, key: str, label: str = "relevant", **more: object) -> None:
     (task, *_) = waiting(office.state(name))
-    content = {"task": task, "label": label, "flags": [], "comment": "", "seconds": 1.0}
+    content = {"task": task, "label": label, "flags": [], "comment": "", "seconds": 1.0, **more}
     office.act("answer", name, {"who": name, "key": key, **content})
 
 
@@ -81,3 +83,16 @@ def test_an_answer_takes_no_longer_in_a_long_queue(tmp_path: Path, monkeypatch: 
                 answered(office, name, f"k{number}")
             found.append(n_steps(lambda: answered(office, name, "last")))
     assert found[0] == found[1]
+
+
+def test_half_a_character_or_any_number_in_an_answer_stops_nobodys_judgments(root: Path) -> None:
+    with office_of(root, RULES) as (office, name):
+        answered(office, name, "half", comment="\ud83d cut")
+        answered(office, name, "number", seconds=10**400)
+        answered(office, name, "plain")
+    assert "3 new" in run("pull").stderr
+    found = rows(root / "judgments" / "judgments.csv") + rows(root / "judgments" / "dropped.csv")
+    assert len(found) == 3
+    with Store(root / "campaign.sqlite") as store:
+        said = store.database.select("select comment, duration_s from counted join said using (number)")
+    assert sorted(said) == [("", 1.0), ("", 86400.0), ("cut", 1.0)]
