@@ -147,7 +147,7 @@ def write(
     office = Office(page.campaign.root, page.campaign.campaign, rules, page.campaign.store, setting)
     for name in chosen:
         desk = office.desk(name, is_anew=True)
-        owner = {"campaign_key": key, "annotator_id": name, "consent": setting.consent}
+        owner = {"campaign_key": key, "annotator_id": name, "consent": page.consent}
         page_file = write_page(out / name, desk, rules, **owner)
         click.echo(f"{name}\t{page_file}\t{sum(len(each.tasks) for each in desk.pages)}")
     say("hand out each folder whole; what comes back (answers.NAME.jsonl) goes into exports/")

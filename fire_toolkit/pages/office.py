@@ -174,6 +174,7 @@ class Office:
         self._own: defaultdict[str, _Own] = defaultdict(_Own)
         for record in store.page_records():
             self._keep(record)
+        self._refresh()
 
     def _keep(self, record: Record) -> None:
         self._n_records, self._last = self._n_records + 1, record["at"]
@@ -188,16 +189,6 @@ class Office:
             self._seen = seen
             for own in self._own.values():
                 own.desk = None
-
-    def session(self, token: str) -> str:
-        """Return the session for a link's token.
-
-        Raises:
-            Refused: no link has it.
-        """
-        session = session_of(token)
-        self.annotator(session)
-        return session
 
     def annotator(self, session: str) -> str:
         """Return whose session it is.
@@ -223,15 +214,14 @@ class Office:
         if self._consent not in self._own[name].agreed:
             return content | {"consent": self._setting.consent}
         desk, own = self._desk(name), self._own[name]
-        labels = {asked: str(own.answers[asked]["label"]) for asked in own.last}
-        last = [(desk.tasks[desk.numbers[asked]][2], label) for asked, label in labels.items()]
+        last = [desk.tasks[desk.numbers[asked]][2] for asked in own.last]
         left = list(dict.fromkeys(desk.tasks[number][0] for number in own.left[: 2 * MOST_CAPTIONS]))
         shown = [desk.shown(page, own.answers, own.was) for page in left[:2]]
         return content | {
             "done": len(desk.tasks) - len(own.left),
             "total": len(desk.tasks),
             "can_undo": bool(last),
-            "last": [{"task": task.id, "text": task.caption, "label": label} for task, label in last],
+            "last": [{"task": e.id, "text": e.caption, "label": own.was[e.asked]} for e in last],
             "farewell": "You can close this page.",
             "page": shown[0] if shown else None,
             "next": shown[1] if len(shown) > 1 else None,
@@ -308,27 +298,23 @@ class Office:
 
     def origins(self) -> set[str]:
         """Return the origins of media that are not served from here."""
-        self._refresh()
         urls, here = _urls_of(self._rounds, self.guideline), self._setting.files
         away = [url for url in urls if url.partition("#")[0] not in here and is_address(url)]
         return {"/".join(url.split("/")[:3]) for url in away}
 
     def desk(self, name: str, *, is_anew: bool = False) -> Desk:
         """Return what an annotator is asked but for what was answered elsewhere; is_anew: or on this page."""
-        self._refresh()
-        own = self._own[name]
-        done = answered_tasks(self._store, name) - own.was.keys()
-        done |= own.answers.keys() if is_anew else set()
-        given = (self._rounds, name, self.guideline, self._setting)
+        own, given = self._own[name], (self._rounds, name, self.guideline, self._setting)
+        done = answered_tasks(self._store, name) - own.was.keys() | (own.answers.keys() if is_anew else set())
         return Desk(*given, campaign_key=self.campaign_key, without=done)
 
     def _desk(self, name: str) -> Desk:
         self._refresh()
-        if (desk := self._own[name].desk) is None:
-            desk = self._own[name].desk = self.desk(name)
-            answers = self._own[name].answers
-            self._own[name].left = [n for asked, n in desk.numbers.items() if asked not in answers]
-        return desk
+        own = self._own[name]
+        if own.desk is None:
+            own.desk = self.desk(name)
+            own.left = [number for asked, number in own.desk.numbers.items() if asked not in own.answers]
+        return own.desk
 
     def _refuse_without_consent(self, name: str) -> None:
         if self._consent not in self._own[name].agreed:

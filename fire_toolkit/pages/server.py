@@ -18,7 +18,7 @@ from fire_toolkit.media.places import LOOPBACK_HOSTS
 from fire_toolkit.media.server import allowed_origins, application
 from fire_toolkit.media.serving import LOOPBACK, LocalServer
 from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO
-from fire_toolkit.pages.office import Office, Refused
+from fire_toolkit.pages.office import Office, Refused, session_of
 from fire_toolkit.pages.written import instructions
 from fire_toolkit.words import text_in
 
@@ -85,7 +85,8 @@ class PageServer(LocalServer):
     async def _open_session(self, request: Request) -> Response:
         try:
             self._check_origin(request)
-            session = self._office.session(str((await _content(request)).get("token", "")))
+            session = session_of(str((await _content(request)).get("token", "")))
+            self._office.annotator(session)
         except FireError as error:
             return self._refusal(request, error)
         answer, is_safe = Response(status_code=204), self.address.startswith("https:")
