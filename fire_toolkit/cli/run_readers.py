@@ -53,7 +53,10 @@ def _queries(given: Given) -> Path | None:
 
 @reads
 def own(given: Given) -> OwnItemRule:
-    """What becomes of each query's own item: as asked for, else as the collection says, else it is kept."""
+    """What becomes of each query's own item: as asked for, else as the collection says, else it is kept.
+
+    The collection is that of the queries; of a user's own table of queries it is that of the qrels.
+    """
     if "own_item" not in given.values or given.values.get("direction"):
         return OwnItemRule({}, False, "")
     of_query, path = given.queries_own_items, _queries(given)
@@ -61,8 +64,9 @@ def own(given: Given) -> OwnItemRule:
         return OwnItemRule.chosen(option, of_query)
     if path is None or not of_query:
         return OwnItemRule({}, False, "")
-    manifest = manifest_at(path.with_name(MANIFEST))
-    recorded = manifest.parameters if path.name in manifest.outputs else {}
+    files = [each for each in (path, given.path("qrels")) if each]
+    beside = [(each.name, manifest_at(each.with_name(MANIFEST))) for each in files]
+    recorded = next((each.parameters for name, each in beside if name in each.outputs), {})
     rule, why = recorded.get("own_item"), "the collection's protocol"
     if rule not in RULES and ("own_item" in recorded or not recorded):
         context = click.get_current_context(silent=True)

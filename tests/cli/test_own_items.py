@@ -176,6 +176,10 @@ def test_scores_follow_the_protocol_and_say_so(workspace: Composed, runs: tuple[
     assert "own items kept in the rankings, as not relevant (--own-item keep)" in said
     assert manifest_of("s.csv")["parameters"]["own_item"] == "keep"
     assert not Path("scores").exists() or not runs
+    shutil.copy("collection/queries.tsv", "more.tsv")  # a table with columns of one's own, say
+    found, said = score(*runs, *MEASURES, "--queries", "more.tsv", "--out", "s.csv")
+    assert found == pytest.approx(workspace.scores(drop=True))
+    assert "left out of the rankings (the collection's protocol)" in said
 
 
 @pytest.mark.usefixtures("workspace")
