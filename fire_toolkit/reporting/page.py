@@ -65,7 +65,9 @@ def _flips_by_run(study: Study) -> Plot | None:
     return plots.draw("flips", table.sort_values("group", key=lambda ids: ids.map(place), kind="stable"))
 
 
-def _flips_by_length(study: Study) -> Plot:
+def _flips_by_length(study: Study) -> Plot | None:
+    if not study.has_captions:
+        return None
     tables = [study.labels, study.background.disputes]
     judged = pd.concat([each[["query_id"]] for each in tables if each is not None], ignore_index=True)
     return plots.draw("flips", flips_by_length(study.flipped, judged, study.queries, study.told.gallery))
@@ -78,7 +80,9 @@ def _found(study: Study) -> Plot | None:
     return plots.draw("found", table[table["set"] <= _SETS])
 
 
-def _lengths(study: Study) -> Plot:
+def _lengths(study: Study) -> Plot | None:
+    if not study.has_captions:
+        return None
     measures = study.compared if study.measures else (FIRST,)
     tables = (study.joined, study.original, study.augmented, study.queries)
     place = {run_id: at for at, run_id in enumerate(study.best_first)}

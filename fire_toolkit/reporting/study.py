@@ -86,6 +86,11 @@ class Study:
         """Those of them that are scores."""
         return [name for name in self.scored if parse_measure(name).definition.is_score]
 
+    @property
+    def has_captions(self) -> bool:
+        """Whether any query has a text, which images have none of."""
+        return bool((self.queries["text"] != "").any())
+
     @cached_property
     def joined(self) -> JudgedPairs:
         """The runs, each ranked once, with every pair that the qrels, labels and disputes hold."""

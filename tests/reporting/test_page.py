@@ -118,6 +118,11 @@ def test_one_run_has_a_report_without_what_two_would_have(study: Study) -> None:
     assert {"scores-1", "length-1", "judged-share-1", "annotators"} <= ids
 
 
+def test_images_as_queries_have_no_captions_whose_length_would_matter(study: Study) -> None:
+    pictures = replace(study, queries=check_queries(study.queries.assign(text="")))
+    assert set(figures_of_page(study)) - set(figures_of_page(pictures)) == {"length", "flips-length"}
+
+
 def test_a_spec_is_small_beside_its_rows() -> None:
     rows = [{"run_id": "a-long-name-of-a-run", "value": n / 7} for n in range(1_000)]
     packed = Plot({"data": {"values": rows}}).packed
