@@ -17,7 +17,7 @@ from fire_toolkit.release.changes import ReleaseChanges
 from fire_toolkit.release.published import CROISSANT, Published
 from fire_toolkit.reporting.methods import MethodFacts, blank, methods_paragraphs
 from fire_toolkit.reporting.templates import rendered, rendered_blocks, sentence
-from fire_toolkit.scoring.drawn import drawn_scores
+from fire_toolkit.scoring.drawn import drawn_scores, over_positives
 from fire_toolkit.tables import Scores
 from fire_toolkit.words import table_in
 
@@ -186,6 +186,7 @@ def documents(
         "licence_title": LICENCES.get(licence, (licence,))[0],
         "has_comments": "comment" in tables["judgments"],
         "leaderboard": drawn_scores(Scores(tables["leaderboard"]), "markdown", transpose=True),
+        "divided": over_positives(Scores(tables["leaderboard"])),
         "changes": changes,
         "earlier": earlier.partition("\n## ")[2],
     }

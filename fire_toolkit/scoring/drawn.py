@@ -42,6 +42,11 @@ def drawn_scores(scores: Scores, form: str, *, transpose: bool = False) -> str:
     return drawn_text(rows[1:], rows[0], form)
 
 
+def over_positives(scores: Scores) -> list[str]:
+    """Return the measures of scores that divide by the number of positives."""
+    return [name for name in scores["measure"].unique() if parse_measure(name).definition.over_positives]
+
+
 def _interval_cells(values: Sequence[Mapping[str, float]], name: str) -> list[str]:
     """Return the scores of one labelling with their 95% limits, shares times 100, the best bold."""
     limits = [

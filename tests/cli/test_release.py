@@ -120,6 +120,8 @@ def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseud
     texts = texts_of(workspace / "releases/1.0")
     assert not [name for name, text in texts.items() if "mallory" in text]
     assert re.search(r"answers of annotator-[12] enter neither agreement nor labels", texts["README.md"])
+    push = "AP: relevant items that nobody judged push it up, wrong new positives push it down."
+    assert push in texts["README.md"]
     assert json.loads(texts["croissant.json"])["rai:dataAnnotationPlatform"] == "A form on paper"
     found = read_judgments(Path("releases/1.0/judgments.csv"))
     assert (len(found), found["duration_s"].isna().sum()) == (len(judged), 1)
