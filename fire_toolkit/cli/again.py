@@ -139,10 +139,10 @@ class Again:
         return plan(waiting=pd.concat([self.waiting, spent]))
 
     def _asked(self) -> list[str]:
-        """Return who can be asked: those named, else those of the campaign, else all who are active."""
+        """Return who can be asked: those named, else the campaign's or all active ones whom labels count."""
         assert self.campaign is not None
-        known = () if self.annotators else handed_to(self.campaign)
-        return list(self.annotators or known or active_annotators(self.campaign))
+        known = self.annotators or handed_to(self.campaign) or active_annotators(self.campaign)
+        return [name for name in known if name in self.annotators or name not in self.given.excluded]
 
     def given_out(self, pairs: pd.DataFrame, kind: str = ADJUDICATION) -> Round | None:
         """Return the round of pairs, carried as the latest one is; None when all of them wait already."""

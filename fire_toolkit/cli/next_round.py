@@ -94,7 +94,7 @@ def next_round(
             what it names; its budget is that of [pool].
         recheck: Ask another vote on the pairs of a table with query_id and doc_id, as a `gallery` saves its
             marks.
-        annotators: In a campaign: who can be asked. [default: its annotators who are not retired]
+        annotators: In a campaign: who can be asked. [default: its annotators, not retired or excluded]
         seed: Seed of the random order and of the queues. [default: 0]
         out: Folder for pool.csv, plan.csv; another plan that lies there is kept beside it. [default:
             plan/round-N]

@@ -215,7 +215,7 @@ def standing_of(
 
         given = Given(dict.fromkeys(("judgments", "labels", "qrels", "guideline")))
         vars(given)["judgments"] = without_excluded(given, is_said=False)  # `next-round` says who is excluded
-        again = Again(given, sorted(begun.askable), given.next_number, begun)
+        again = Again(given, sorted(begun.askable - {*given.excluded}), given.next_number, begun)
         design = open_by_design(
             record_design(workspace.root, None, is_kept=False), given.judgments, given.grades
         )

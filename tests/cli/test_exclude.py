@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from command import manifest_of, rows, run
+from command import begin_workspace, manifest_of, rows, run
+from exports import fill_in
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +53,18 @@ def test_what_comes_after_the_labels_does_without_whom_they_do_without() -> None
     run("resolve")
     assert "left out" not in run("next-round", "--ask", "dispute", "--out", "anew").stderr
     assert len(rows(Path("anew/pool.csv"))) == 2
+
+
+def test_nobody_is_asked_again_whose_answers_the_labels_do_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(begin_workspace(tmp_path / "work", 6))
+    run("tasks", "--annotator", "ann,bob,cy", "--overlap", 0)
+    for name in ("ann", "bob", "cy"):
+        sheet = f"tasks.{name}.csv"
+        fill_in(Path("tasks", sheet), Path("exports", sheet), lambda query, doc: "relevant")
+    run("import")
+    run("resolve", "--exclude", "cy", "--reason", "guessed")
+    told = run("next-round", "--budget", 6).stderr
+    assert "6 pairs to ask again" in told
+    assert "given to ann 3, bob 3" in told
