@@ -112,7 +112,7 @@ def annotator_profiles(
     judgments = judgments if all_rounds else first_round(judgments)
     votes = code_votes(judgments, grades=grades, level="nominal")
     positive = np.where(np.isnan(votes.grades), np.nan, votes.grades >= 1)
-    rows = _shared_rows(votes)
+    rows = np.asarray(votes.voting[votes.is_pairable[votes.pair[votes.voting]]])
     label, counts = votes.label[rows], votes.by_label[votes.pair[rows]]
     n_peers = counts.sum(axis=1) - 1
     others = (counts @ positive - positive[label]) / n_peers
@@ -130,11 +130,6 @@ def annotator_profiles(
         "duration_s_q50": seconds.reindex(range(len(votes.annotators))).to_numpy(dtype=np.float64),
     }
     return pd.DataFrame(columns)
-
-
-def _shared_rows(votes: Votes) -> Ints:
-    """Return the rows of the votes on pairs with two votes or more."""
-    return np.asarray(votes.voting[votes.is_pairable[votes.pair[votes.voting]]])
 
 
 def _count(votes: Votes, rows: Ints) -> Ints:

@@ -102,7 +102,8 @@ def _said(results: Sequence[Result], reason: str, is_edited: bool) -> tuple[str,
     labels = _chosen(named.get(RELEVANCE, ()), "choices")
     reason = reason or ("" if len(labels) == 1 else SEVERAL_LABELS if labels else NO_LABEL)
     label = sound_text(labels[0]) if len(labels) == 1 else ";".join(map(one_line, labels))
-    origin = origin_of(plain_text(named[RELEVANCE][0].origin, "origin") if RELEVANCE in named else "")
+    origin = plain_text(named[RELEVANCE][0].origin, "origin") if RELEVANCE in named else ""
+    origin = _one_line(origin or "") or API  # an answer made through the API does not say it
     flags = [one_line(flag).replace(";", ",") for flag in _chosen(named.get(FLAGS, ()), "choices")]
     flags += [EDITED_BY_OTHER] * is_edited
     comment = one_line(*_chosen(named.get(COMMENT, ()), "text"))
@@ -122,11 +123,6 @@ def _chosen(results: Sequence[Result], key: str) -> tuple[str, ...]:
             raise Fault(f": {key} of {result.from_name} is {kind_of(found)}, expected texts")
         texts += entries
     return tuple(dict.fromkeys(texts))
-
-
-def origin_of(text: str | None) -> str:
-    """Return how a label came about; an answer made through the API does not say it."""
-    return _one_line(text or "") or API
 
 
 def sound_text(text: str) -> str:

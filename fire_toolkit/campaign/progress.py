@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -171,10 +172,6 @@ def has_unread_page(store: Store) -> bool:
     return bool(found)
 
 
-def load_of(entry: Round) -> dict[str, dict[str, int]]:
+def load_of(entry: Round) -> dict[str, Counter[str]]:
     """Return how many tasks of each kind each annotator has."""
-    found: dict[str, dict[str, int]] = {}
-    for annotator_id, kind in entry.assignments[["annotator_id", "kind"]].itertuples(index=False):
-        kinds = found.setdefault(annotator_id, {})
-        kinds[kind] = kinds.get(kind, 0) + 1
-    return found
+    return {str(name): Counter(own) for name, own in entry.assignments.groupby("annotator_id")["kind"]}

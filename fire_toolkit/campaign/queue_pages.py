@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,12 +75,6 @@ def pages_of(
     return sorted(pages, key=lambda page: (not page[1], order[page[0][0]]))
 
 
-def page_key(campaign_key: str, queue: QueueName, pairs: Sequence[str]) -> str:
-    """Return the key of a page's task, which stands where that of a pair does and tells nothing of it."""
-    parts = "\x1f".join([campaign_key, str(queue), *pairs])
-    return PAGE + text_sha256(parts)[:24]
-
-
 def task_pages(
     entry: Round, guideline: Guideline, campaign_key: str
 ) -> dict[QueueName, list[tuple[QueuePage, dict[str, Any]]]]:
@@ -112,6 +106,7 @@ def task_pages(
                     for row, pair in enumerate(page.pairs)
                 ]
                 data = {key: text for key, text in shown.items() if key != CAPTION}
-                data |= {CAPTIONS: captions, PAIR_ID: page_key(campaign_key, queue, page.pairs)}
+                digest = text_sha256("\x1f".join([campaign_key, str(queue), *page.pairs]))
+                data |= {CAPTIONS: captions, PAIR_ID: PAGE + digest[:24]}  # tells nothing of its pairs
             found.append((page, {"data": data} | later))
     return queues

@@ -11,8 +11,6 @@ from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.queues import (
     ADJUDICATION,
-    CONTROL,
-    TRAINING,
     assign_round,
     assign_tasks,
     check_assignments,
@@ -34,7 +32,7 @@ def first_round(
     training: Tasks | None = None,
     controls: Tasks | None = None,
     answers: Qrels | None = None,
-    seen: pd.DataFrame | None = None,
+    store: Store | None = None,
     n_captions: int = 1,
     seed: int = 0,
 ) -> Round:
@@ -47,7 +45,7 @@ def first_round(
         training: tasks that everybody judges first.
         controls: tasks whose answer is known, mixed in for everybody.
         answers: the known answers.
-        seen: annotator_id and pair_id of who answered what before the campaign began: such a pair is asked
+        store: the record: pairs that were answered in an earlier round, before the campaign began, are asked
             again (kind `adjudication`), of somebody else.
         n_captions: how many captions of one item a page may have; more than 1: pages are drawn.
         seed: of the queues.
@@ -55,7 +53,9 @@ def first_round(
     Raises:
         UsageError, JoinError: as `assign_tasks` and `assign_round`.
     """
-    is_again = asked["pair_id"].isin([] if seen is None else seen["pair_id"])
+    query = "select distinct annotator_id, pair_id from answers where queue = '' and round_said < ?"
+    seen = store.table(query, [number]) if store else pd.DataFrame({"pair_id": []})
+    is_again = asked["pair_id"].isin(seen["pair_id"])
     options: dict[str, Any] = {"n_captions": n_captions, "seed": seed}
     drawn = assign_tasks(Tasks(asked[~is_again]), loads, training=training, controls=controls, **options)
     for _, batch in asked[is_again].groupby("batch"):
@@ -71,15 +71,6 @@ def first_round(
 
 def _no_answers() -> Qrels:
     return check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
-
-
-def asked_before(tasks: Tasks, rounds: Sequence[Round]) -> list[str]:
-    """Return the pairs of `tasks` that a round has given out for a judgment, sorted."""
-    given: set[str] = set()
-    for entry in rounds:
-        is_vote = ~entry.assignments["kind"].isin([TRAINING, CONTROL])
-        given.update(entry.assignments.loc[is_vote, "pair_id"])
-    return sorted(given.intersection(tasks["pair_id"]))
 
 
 def assign_next_round(
@@ -193,11 +184,7 @@ def moved_rounds(
     return found
 
 
-def count_moved(moved: Sequence[tuple[Round, pd.DataFrame]], targets: Sequence[str]) -> dict[str, Any]:
-    """Return how many tasks that are judged move, and to whom."""
-    to = dict.fromkeys(targets, 0)
-    for _, moves in moved:
-        for name, target in zip(moves["annotator_id"], moves["to_annotator_id"], strict=True):
-            if name and target:
-                to[target] += 1
-    return {"moved": sum(to.values()), "to": to}
+def count_moved(moved: Sequence[tuple[Round, pd.DataFrame]], targets: Sequence[str]) -> dict[str, int]:
+    """Return how many tasks that are judged move to whom."""
+    to = [each for _, moves in moved for each in moves.loc[moves["annotator_id"] != "", "to_annotator_id"]]
+    return {name: to.count(name) for name in targets}

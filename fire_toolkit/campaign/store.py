@@ -200,10 +200,6 @@ class Store:
         )
         return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
-    def last_from_a_server(self) -> str:
-        """Return when answers were last read from a server; empty if never."""
-        return str(self.database.select("select coalesce(max(seen_on_server), '') from batches")[0][0])
-
     def page_records(self) -> list[Record]:
         """Return what was done on our own page, in its order.
 

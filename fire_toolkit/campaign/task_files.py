@@ -82,13 +82,6 @@ def waiting_in_files(root: Path, answers: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(waits, columns=PAIR, dtype="str")
 
 
-def answered_before(root: Path, number: int) -> pd.DataFrame:
-    """Return annotator_id and pair_id of the answers outside queues that name a round before a number."""
-    query = "select distinct annotator_id, pair_id from answers where queue = '' and round_said < ?"
-    with Store(root / STORE) as store:
-        return store.table(query, [number])
-
-
 def handed_out_here(root: Path) -> HandedOut:
     """Return what the workspace `root` has handed out."""
     query = "select distinct pair_id from given where kind not in (?, ?)"

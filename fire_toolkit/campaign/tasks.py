@@ -127,7 +127,8 @@ def _sides(
 ) -> tuple[pd.Series[str], pd.Series[str]]:
     """Return each pair's caption and what is to be seen: query and doc, doc and query, or the query alone."""
     items = None if guideline.is_of_queries else items
-    are_captions = shows_queries(queries, items) and not guideline.shows_texts
+    shows_queries = items is not None and "text" in items and "media_url" in queries  # video to text
+    are_captions = shows_queries and not guideline.shows_texts
     query = _looked_up(
         pairs["query_id"], queries.set_index("query_id")["media_url" if are_captions else "text"], "queries"
     )
@@ -151,11 +152,6 @@ def _sides(
             f"{guideline.name} shows both"
         )
     return text, media_url
-
-
-def shows_queries(queries: Queries, items: Items | None) -> bool:
-    """Whether the items are captions, and the queries what is to be seen (video to text)."""
-    return items is not None and "text" in items.columns and "media_url" in queries.columns
 
 
 def _texts(items: Items | None, guideline: Guideline) -> pd.Series[str]:

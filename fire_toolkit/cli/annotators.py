@@ -123,9 +123,10 @@ def reassign(
     moved = moved_rounds(campaign.rounds, campaign.store, names, wanted, retired=gone, seed=seed)
     n_free = sum(free_tasks(campaign.store, names).values())
     counts = count_moved(moved, wanted)
-    words = ", ".join(f"{name} {n:,}" for name, n in counts["to"].items())
-    words = f"{n_of(counts['moved'], 'task')} moved: {words}"
-    if names and (n_left := n_free - counts["moved"]):
+    n_moved = sum(counts.values())
+    words = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+    words = f"{n_of(n_moved, 'task')} moved: {words}"
+    if names and (n_left := n_free - n_moved):
         words += f"; {n_left:,} stay where they are, as {', '.join(wanted)} saw these pairs"
     if dry_run:
         say(f"{words}\nnothing was written")

@@ -25,15 +25,9 @@ from fire_toolkit.campaign.records import (
     read_rounds,
     with_moves,
 )
-from fire_toolkit.campaign.rounds import asked_before, first_round
+from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.task_files import (
-    answered_before,
-    overlap_file,
-    read_task_files,
-    renewed_rounds,
-    task_keys,
-)
+from fire_toolkit.campaign.task_files import handed_out_here, overlap_file, read_task_files, renewed_rounds
 from fire_toolkit.cli.campaigns import (
     active_annotators,
     begun_here,
@@ -212,19 +206,17 @@ def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round],
     if (overlap := overlap_file(file)).is_file():
         inputs.use(overlap)
     number = int(asked["round"].max()) if len(asked) else 1
-    judged, others = made_file("judgments/judgments.csv"), [each for each in begun if each.number != number]
-    root = needed_workspace().root
-    if judged is not None and len(others) == len(
-        begun
-    ):  # judged, or planned again, since the tasks were made
-        later = (task_keys(path) for n, path in handed_out(root).items() if n > number)
+    root, judged = needed_workspace().root, made_file("judgments/judgments.csv")
+    handed, is_new = handed_out_here(root), all(each.number != number for each in begun)
+    if judged is not None and is_new:  # judged, or planned again, since the tasks were made
+        later = (keys for n, keys in handed.files.items() if n > number)
         is_judged = pair_rows(asked, read_judged_pairs(judged, since=number)) >= 0
         is_judged |= asked["pair_id"].isin(set().union(*later)).to_numpy()
         asked = Tasks(asked[~is_judged].reset_index(drop=True))
         if n := int(is_judged.sum()):
             words = "their pairs were judged since the tasks were made, or a later round asks them"
             say(f"note: {n_of(n, 'task')} left out: {words}")
-    if again := asked_before(asked, others):
+    if is_new and (again := sorted({*asked["pair_id"]}.intersection(handed.given))):
         words = f"{n_of(len(again), 'pair')} given out in an earlier round ({', '.join(again[:3])})"
         raise UsageError(f"{file}: {words}; `fire-toolkit next-round` asks pairs again, of other people")
     taught = known = answers = None
@@ -241,17 +233,18 @@ def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round],
     n_captions: Any = 1  # of an item on a page, as `tasks` drew them; a plug-in's carrier has one
     if carrier in (BY_PAGE, BY_SERVER) and not rules.is_of_queries:
         n_captions = manifest_of(tasks, is_folder=False).parameters.get("captions")
-    drawn = first_round(
-        number,
-        asked,
-        loads,
-        training=taught,
-        controls=known,
-        answers=answers,
-        seen=answered_before(root, number),
-        n_captions=int(n_captions or setting_or_default(None, "tasks", "captions")),
-        seed=int(setting_or_default(None, "tasks", "seed")),
-    )
+    with Store(root / STORE) as store:
+        drawn = first_round(
+            number,
+            asked,
+            loads,
+            training=taught,
+            controls=known,
+            answers=answers,
+            store=store,
+            n_captions=int(n_captions or setting_or_default(None, "tasks", "captions")),
+            seed=int(setting_or_default(None, "tasks", "seed")),
+        )
     return dataclasses.replace(drawn, carrier=carrier)
 
 

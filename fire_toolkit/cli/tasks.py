@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +15,8 @@ from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.campaign.records import BY_HAND, Round, refuse_other_round
 from fire_toolkit.campaign.rounds import first_round
-from fire_toolkit.campaign.task_files import answered_before, handed_out_here, kept_files, overlap_file
+from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overlap_file
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
@@ -39,6 +41,7 @@ from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.media.places import file_at
 from fire_toolkit.pooling import pairs_to_ask
 from fire_toolkit.tables import Pool, Tasks
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import checked
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, rounds_by_hand, tasks_file
 
@@ -145,13 +148,14 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
 
 def _drawn(given: Given, made: Tasks, people: Sequence[str], options: dict[str, Any]) -> Round:
     """Return the round by hand of the people named."""
-    loads, size = loads_of(people), {"n_captions": options["n_captions"], "seed": options["seed"]}
-    refuse_file_names(loads)
-    number, seen = round_of_pairs(made), None
-    if (workspace := current_workspace()) and not given.values["out"]:
-        take_earlier_exports(workspace.root)
-        seen = answered_before(workspace.root, number)
-    return replace(first_round(number, made, loads, seen=seen, **size), carrier=BY_HAND)
+    refuse_file_names(loads := loads_of(people))
+    draw = partial(first_round, round_of_pairs(made), made, loads)
+    size = {"n_captions": options["n_captions"], "seed": options["seed"]}
+    if (workspace := current_workspace()) is None or given.values["out"]:
+        return replace(draw(**size), carrier=BY_HAND)
+    take_earlier_exports(workspace.root)
+    with Store(workspace.root / STORE) as store:
+        return replace(draw(**size, store=store), carrier=BY_HAND)
 
 
 def _what_to_ask(given: Given) -> tuple[Pool, Path, int]:

@@ -293,7 +293,8 @@ def find_doubled(
 def full_pull_due(store: Store) -> str:
     """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
     whole_at = [place.whole_at for place in read_places(store) if not place.lost]
-    if store.last_from_a_server() <= min(whole_at, default=""):
+    ((read_at,),) = store.database.select("select coalesce(max(seen_on_server), '') from batches")
+    if read_at <= min(whole_at, default=""):
         return ""
     return (
         "answers came in since the last `pull --full`; run one at the end of a round: an edit that the "
