@@ -80,6 +80,7 @@ def assign_next_round(
     annotators: Iterable[str],
     *,
     number: int,
+    also: Sequence[tuple[str, str]] = (),
     retired: Collection[str] = (),
     unanswered: pd.DataFrame | None = None,
     kind: str = ADJUDICATION,
@@ -95,6 +96,7 @@ def assign_next_round(
         store: the record: what was given to whom, and answered.
         annotators: who can be asked; nobody gets a pair that she was given or has answered.
         number: of the round.
+        also: annotator and pair of who has seen more than the record says.
         retired: who will answer no more: pairs do not wait for them.
         unanswered: those of `pairs` that nobody could answer: they go to somebody else first, and where
             everybody has seen them, to anybody again.
@@ -115,9 +117,9 @@ def assign_next_round(
         return None
     numbered = Tasks(tasks.assign(batch=1, position=range(1, len(tasks) + 1), round=number))
     options: dict[str, Any] = {"kind": kind, "n_captions": n_captions, "seed": seed + number}
-    annotators, seen = list(annotators), seen_pairs(store)
+    annotators, seen = list(annotators), seen_pairs(store, also)
     if unanswered is not None and len(unanswered):
-        by_all = pair_rows(unanswered, seen_by_all(store, annotators)) >= 0
+        by_all = pair_rows(unanswered, seen_by_all(store, annotators, also)) >= 0
         again = _tasks_of(unanswered[by_all & (pair_rows(unanswered, numbered) >= 0)], numbered)["pair_id"]
         seen = seen[~seen["pair_id"].isin(again)]
     assigned = assign_round(numbered, annotators, seen=seen, **options)

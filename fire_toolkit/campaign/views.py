@@ -36,6 +36,7 @@ _SEEN = (
     "select to_annotator_id as annotator_id, pair_id from given where to_annotator_id <> '' "
     "union all select annotator_id, pair_id from answers "
     "union all select substr(queue, instr(queue, '/') + 1), pair_id from answers where queue glob '[0-9]*/?*'"
+    " union all select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?)"
 )
 
 
@@ -124,19 +125,24 @@ def reported_items(store: Store) -> pd.DataFrame:
     return store.table("select * from reported")
 
 
-def seen_pairs(store: Store) -> pd.DataFrame:
-    """Return annotator_id and pair_id of everybody who was given a pair or left anything at it."""
-    return store.table(f"select distinct annotator_id, pair_id from ({_SEEN})")
+def seen_pairs(store: Store, also: Sequence[tuple[str, str]] = ()) -> pd.DataFrame:
+    """Return annotator_id and pair_id of everybody who was given a pair or left anything at it, and also."""
+    return store.table(f"select distinct annotator_id, pair_id from ({_SEEN})", [json.dumps(also)])
 
 
-def seen_by_all(store: Store, annotators: Collection[str]) -> pd.DataFrame:
-    """Return the pairs (query_id, doc_id) that each of `annotators` has seen, whom nobody can ask again."""
+def seen_by_all(
+    store: Store, annotators: Collection[str], also: Sequence[tuple[str, str]] = ()
+) -> pd.DataFrame:
+    """Return the pairs (query_id, doc_id) that each of `annotators` has seen, whom nobody can ask again.
+
+    also: annotator and pair of who has seen more than the record says.
+    """
     query = (
         f"select pair_id from ({_SEEN}) where pair_id <> '' and annotator_id in "
         "(select value from json_each(?)) group by pair_id having count(distinct annotator_id) >= ?"
     )
     names = set(annotators)
-    found = store.database.select(query, [json.dumps(sorted(names)), len(names)])
+    found = store.database.select(query, [json.dumps(also), json.dumps(sorted(names)), len(names)])
     return _pairs([pair for (pair,) in found])
 
 

@@ -199,3 +199,30 @@ def test_pairs_that_another_tool_left_unjudged_are_new_to_a_later_pool() -> None
     assert "1 judged before, 5 new, to be asked in round 3" in run("pool").stderr
     assert states()["tasks"] == ("stale", "5 pairs to ask")
     assert "5 tasks in tasks/round-3/tasks.json" in run("tasks", "--overlap", 0).stderr
+
+
+def test_who_judged_a_caption_of_the_same_text_is_not_asked_again_where_judgments_are_shared() -> None:
+    numbers = range(24)  # q0 and q1 are of one text, q2 and q3, ...
+    write_table(Path("pool/pool.csv"), [{"query_id": f"q{n}", "doc_id": f"v{n // 2 % 6}"} for n in numbers])
+    queries = "".join(f"q{n}\ta dog runs {n // 2}\n" for n in numbers)
+    Path("collection/queries.tsv").write_text(f"query_id\ttext\n{queries}")
+    run("tasks", "--annotator", "ann,bob,cy", "--overlap", 0)
+    given_to: dict[str, str] = {}
+    for name in ("ann", "bob", "cy"):
+        keys = exports.fill_in(
+            Path(f"tasks/tasks.{name}.csv"),
+            Path(f"exports/tasks.{name}.csv"),
+            lambda query, doc: "relevant" if int(query[1:]) % 2 else "irrelevant",
+        )
+        given_to |= {split_pair_id(key)[0]: name for key in keys}
+    run("import")
+    run("resolve", "--share-judgments", "same-text")
+    run("next-round")
+    asked = [
+        (name, int(split_pair_id(row["pair_id"].removeprefix("'"))[0][1:]) // 2 * 2)
+        for name in ("ann", "bob", "cy")
+        if (sheet := Path(f"tasks/round-2/tasks.{name}.csv")).is_file()
+        for row in rows(sheet)
+    ]
+    assert len(asked) == sum(given_to[f"q{n}"] != given_to[f"q{n + 1}"] for n in numbers[::2]) > 4
+    assert not [(name, n) for name, n in asked if name in (given_to[f"q{n}"], given_to[f"q{n + 1}"])]
