@@ -246,8 +246,9 @@ def code_clusters(queries: Sequence[str] | pd.Index[str], clusters: pd.Series | 
         return None
     known = clusters[~clusters.index.duplicated()]
     found = known.reindex(pd.Index(queries))
-    if found.isna().any():
-        missing = found.index[found.isna()]
+    is_missing = found.isna() | (found == "")  # an empty cell of a table of queries
+    if is_missing.any():
+        missing = found.index[is_missing]
         raise JoinError(f"clusters: {len(missing):,} of {len(found):,} queries have none "
                         f"({', '.join(map(str, missing[:3]))}); expected one for each query")  # fmt: skip
     codes, values = pd.factorize(found)

@@ -151,6 +151,9 @@ def test_bad_arguments_are_refused() -> None:
     refused("policy 'both' is unknown", honest, world, policies=["both"], by=UsageError)
     with pytest.raises(JoinError, match=r"clusters: 5 of 6 queries have none \(q01, q02, q03\)"):
         honest(world, clusters=pd.Series({"q00": "v"}))
+    some = pd.Series(["v", *[""] * 5], index=world.original["query_id"].unique())  # as files have it
+    with pytest.raises(JoinError, match=r"clusters: 5 of 6 queries have none \(q01, q02, q03\)"):
+        honest(world, clusters=some)
     with pytest.raises(UsageError, match=r"clusters: all queries are in one \('v'\)"):
         honest(world, clusters=pd.Series("v", index=world.original["query_id"]))
 
