@@ -314,8 +314,7 @@ def write_retired(root: Path, names: Iterable[str]) -> None:
 
 
 def record_stamp(store: Store) -> tuple[int, ...]:
-    """Return numbers that change whenever something more is asked, given or answered, or somebody retires."""
-    names = ("campaign", "rounds", "asked", "given", "batches")
-    counts = (f"(select max(rowid) from {name})" for name in names)
+    """Return numbers that change whenever something more is asked or given, or somebody retires."""
+    counts = (f"(select max(rowid) from {name})" for name in ("campaign", "rounds", "asked", "given"))
     (found,) = store.database.select(f"select {', '.join(counts)}, (select count(*) from retired)")
     return tuple(found)

@@ -125,7 +125,8 @@ class _Own:
     Attributes:
         answers: those that stand, in the order in which they were given; was: the last label of each
         question, also where it was taken back; keys: of what was sent; agreed: hashes of the texts agreed to;
-        left: the numbers of the desk's tasks without an answer, in order.
+        left: the numbers of the desk's tasks without an answer, in order; read_up_to: what had been read into
+        the ledger when she last opened the page.
     """
 
     def __init__(self) -> None:
@@ -135,6 +136,7 @@ class _Own:
         self.agreed: set[str] = set()
         self.desk: Desk | None = None
         self.left: list[int] = []
+        self.read_up_to: object = None
 
     @property
     def last(self) -> list[Asked]:
@@ -207,6 +209,13 @@ class Office:
         self._refresh()
         names = {name for entry in self._rounds for name in entry.assignments["annotator_id"]}
         return sorted(names - read_retired(self._root))
+
+    def opened(self, name: str) -> dict[str, Any]:
+        """Return what an annotator's page shows that is opened now, after what came in meanwhile."""
+        own, (read,) = self._own[name], self._store.database.select("select max(number) from batches")
+        if read != own.read_up_to:
+            own.desk, own.read_up_to = None, read
+        return self.state(name)
 
     def state(self, name: str) -> dict[str, Any]:
         """Return what an annotator's page shows now."""

@@ -122,7 +122,7 @@ class PageServer(LocalServer):
         return JSONResponse(self._office.act(request.url.path[1:], name, await _content(request)))
 
     async def _state(self, request: Request, name: str) -> Response:
-        return JSONResponse(self._office.state(name))
+        return JSONResponse(self._office.opened(name))
 
     async def _instructions(self, request: Request, name: str) -> Response:
         body = instructions(self._office.guideline)

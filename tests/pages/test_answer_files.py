@@ -131,7 +131,7 @@ def test_what_was_answered_in_a_file_or_on_the_page_is_asked_on_neither_again(
         assert office.state(name)["total"] == len(tasks)
         records = [answer(n, task) for n, task in enumerate(tasks[:3], start=1)]
         run("import", save(root / "exports" / "a.jsonl", page["head"], records))
-        state = office.state(name)
+        state = office.opened(name)
         assert (state["done"], state["total"]) == (0, len(tasks) - 3)
         (caption,) = state["page"]["captions"]
         sent = {"task": caption["task"], "label": "relevant", "flags": [], "comment": "", "seconds": 1.0}
