@@ -174,7 +174,7 @@ def _with_unanswered_tasks(states: list[StageState], workspace: Workspace) -> li
     root, judged = workspace.root, workspace.root / "judgments" / "judgments.csv"
     if has_campaign(root) or not manifest_of(judged, is_folder=False).counts.get(ELSEWHERE):
         return states
-    for number, file in sorted(handed_out(root).items()):
+    for number, file in sorted(handed_out(root).items()) if judged.is_file() else ():
         pairs = read_judged_pairs(judged, since=number)
         if not {*task_keys(file)}.intersection(pair_ids(pairs["query_id"], pairs["doc_id"])):
             reason = f"no answer yet to round {number} ({file.relative_to(root)})"

@@ -43,6 +43,7 @@ class Stage:
 
 
 _POOL, _JUDGMENTS, _LABELS = "pool/pool.csv", "judgments/judgments.csv", "labels/labels.csv"
+_FILES = {"pool": _POOL, "labels": _LABELS}  # of a folder that a stage writes, the one that others read
 _SCORED = ("runs.files", "collection.qrels")
 
 STAGES = (
@@ -260,11 +261,17 @@ class _Look:
         inputs, absent = self.inputs(stage)
         at = manifest_path(self.root / stage.out, is_folder=stage.is_folder)
         at = self.latest_tasks(at) if stage.name == "tasks" else at
+        own = self.root / _FILES.get(stage.out, stage.out)
         try:
+            if own.is_file() and not at.is_file():
+                verify(own)  # which ends what a kill left half named
             manifest = manifest_at(at)
         except FireError as error:
             return StageState(stage, "stale", str(error))
         if not manifest:
+            if own.is_file() and not (stage.out == _JUDGMENTS and has_campaign(self.root)):
+                words = f"{own.relative_to(self.root)} is your own file, which `{stage.name}` leaves as it is"
+                return StageState(stage, "done", words)
             missing = f"needs {', '.join(absent)}" if absent else "not done yet"
             return StageState(stage, "waiting" if absent else "ready", missing)
         counts = ", ".join(f"{name} {n:,}" for name, n in manifest.counts.items() if isinstance(n, int))

@@ -140,3 +140,24 @@ def test_refresh_guesses_no_options_and_ends_where_a_command_fails() -> None:
     judgments = Path("judgments/judgments.csv").read_bytes()
     assert "exports/one.json" in run("refresh", code=1).stderr.splitlines()[-1]
     assert Path("judgments/judgments.csv").read_bytes() == judgments
+
+
+def test_a_file_that_is_kept_as_changed_is_the_users_own_and_what_follows_goes_on_from_it() -> None:
+    run("agree")
+    labels = Path("labels/labels.csv")
+    labels.write_text(labels.read_text().replace("irrelevant,0", "relevant,1", 1))
+    assert "delete its manifest to keep the file" in run("augment", code=1).stderr
+    Path("labels/manifest.json").unlink()
+    found = run("status")
+    assert "labels/labels.csv is your own file, which `resolve` leaves as it is" in found.stdout
+    assert found.stderr.splitlines()[-1] == "next: fire-toolkit refresh"
+    assert "redone: augment, score" in run("refresh").stderr
+
+
+def test_status_tells_of_judgments_that_are_gone_where_tasks_wait_beside_another_tools() -> None:
+    Path("other.csv").write_text("query_id,doc_id,annotator_id,label\n1,a,X,relevant\n")
+    run("import", "other.csv")
+    Path("judgments/judgments.csv").unlink()
+    found = run("status")
+    assert "judgments/judgments.csv is gone" in found.stdout
+    assert found.stderr.splitlines()[-1] == "next: fire-toolkit refresh"
