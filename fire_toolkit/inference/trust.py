@@ -139,11 +139,6 @@ def describe_missing(scores: pd.DataFrame) -> list[str]:
         ...     "missing_low": 0.37, "missing_high": 0.43}))
         ['AP: at least about 40% of positives (37% to 43%) were never judged; by these labels AP is too high \
 by an estimated 9 to 15 points, and wrong new positives push it down']
-        >>> shares = {"missing": 0.4, "missing_low": 0.37, "missing_high": 0.43}
-        >>> of_two = pd.DataFrame({"measure": ["AP", "RR"], "augmented": 0.5, "estimate": float("nan")})
-        >>> describe_missing(of_two.assign(**shares))
-        ['AP, RR: at least about 40% of positives (37% to 43%) were never judged; by these labels AP, RR are \
-off by an unknown amount, and wrong new positives push them down']
     """
     told: dict[tuple[str, str], list[str]] = {}
     for measure, own in scores[scores["missing"] > LEAST_MISSING].groupby("measure", sort=False):

@@ -12,8 +12,6 @@ from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ranking import run_depth
 from fire_toolkit.measures.definition import Measure
 
-_NAMED = 3  # runs of which the cut is told
-
 
 @dataclass(frozen=True)
 class Reach:
@@ -71,9 +69,9 @@ def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
         told = [
             f"{run_id}: rank {cut.depth:,}, {cut.n_unlisted:,} of {cut.n_new:,} new positives in no list"
             + "".join(_moved(cut, measure) for measure in deeper)
-            for run_id, cut in cuts[:_NAMED]
+            for run_id, cut in cuts[:3]
         ]
-        told += [f"and so on for {len(cuts) - _NAMED} more runs"] if len(cuts) > _NAMED else []
+        told += [f"and so on for {len(cuts) - 3} more runs"] if len(cuts) > 3 else []
         notes.append(
             f"{_reads([m.name for m in deeper])} original and augmented labels down to the same rank, the "
             "last one where all docs are known; original positives that add-run kept below it do not count "

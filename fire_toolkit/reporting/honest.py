@@ -97,9 +97,8 @@ def _cells(row: Mapping[Any, Any], unit: str) -> dict[str, str]:
         cells["est."] = f"{value:.1f} ({interval})" if value == value else method.split(":")[0]
         cells["est."] += f", {method}" if method == IF_INDEPENDENT else ""
     if "missing" in row:
-        cells["never judged"] = (
-            f"{100 * row['missing']:.0f}{unit}" if row["missing"] == row["missing"] else ""
-        )
+        share = row["missing"]
+        cells["never judged"] = f"{100 * share:.0f}{unit}" if share == share else ""
     return cells
 
 

@@ -65,9 +65,7 @@ def _flips_by_run(study: Study) -> Plot | None:
     return plots.draw("flips", table.sort_values("group", key=lambda ids: ids.map(place), kind="stable"))
 
 
-def _flips_by_length(study: Study) -> Plot | None:
-    if not study.has_captions:
-        return None
+def _flips_by_length(study: Study) -> Plot:
     tables = [study.labels, study.background.disputes]
     judged = pd.concat([each[["query_id"]] for each in tables if each is not None], ignore_index=True)
     return plots.draw("flips", flips_by_length(study.flipped, judged, study.queries, study.told.gallery))
@@ -80,9 +78,7 @@ def _found(study: Study) -> Plot | None:
     return plots.draw("found", table[table["set"] <= _SETS])
 
 
-def _lengths(study: Study) -> Plot | None:
-    if not study.has_captions:
-        return None
+def _lengths(study: Study) -> Plot:
     measures = study.compared if study.measures else (FIRST,)
     tables = (study.joined, study.original, study.augmented, study.queries)
     place = {run_id: at for at, run_id in enumerate(study.best_first)}
@@ -123,9 +119,9 @@ FIGURES: dict[str, Callable[[Study], Plot | None]] = {
     ),
     "order": lambda study: plots.plot_orders(study.orders.scores) if len(study.runs) > 1 else None,
     "flips": _flips_by_run,
-    "flips-length": _flips_by_length,
+    "flips-length": lambda study: _flips_by_length(study) if study.has_captions else None,
     "found": _found,
-    "length": _lengths,
+    "length": lambda study: _lengths(study) if study.has_captions else None,
     "overlap": _overlap,
     "rbo": lambda study: _overlap(study, begin="RBO_ext"),
     "judged": _judged,

@@ -163,9 +163,8 @@ def plot_differences(
     named, place = _numbered(runs), {run: at for at, run in enumerate(runs)}
     is_first = table["run_a"].map(place) < table["run_b"].map(place)
     is_turned = (table["qrels"] == "original").to_numpy() == is_first.to_numpy()  # b is to stand in the row
-    a, b, low, high, difference = (
-        table[name].to_numpy() for name in ("run_a", "run_b", "low", "high", "difference")
-    )
+    names = ("run_a", "run_b", "low", "high", "difference")
+    a, b, low, high, difference = (table[name].to_numpy() for name in names)
     table = table.assign(
         row=[named[run] for run in np.where(is_turned, b, a)],
         column=[named[run] for run in np.where(is_turned, a, b)],
@@ -183,10 +182,8 @@ def drawn_differences(differences: pd.DataFrame) -> pd.DataFrame:
 
     They are by the original qrels, and by the augmented ones, or as corrected where a measure has such rows.
     """
-    has_corrected = differences["measure"].isin(
-        differences.loc[differences["qrels"] == "corrected", "measure"]
-    )
-    other = np.where(has_corrected, "corrected", "augmented")
+    corrected = differences.loc[differences["qrels"] == "corrected", "measure"]
+    other = np.where(differences["measure"].isin(corrected), "corrected", "augmented")
     table = differences[(differences["qrels"] == "original") | (differences["qrels"] == other)]
     is_apart = (table["low"] > 0) | (table["high"] < 0)
     return table.assign(verdict=np.select([table["p_holm"] < 0.05, is_apart], VERDICTS[:2], VERDICTS[2]))
@@ -249,13 +246,8 @@ def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "", order: Sequenc
         raise UsageError(f"the comparisons have no measure {measure!r}")
     named = _numbered(list(order or dict.fromkeys([*kept["run_a"], *kept["run_b"]])))
     own = pd.DataFrame({"run_a": [*named], "run_b": [*named], "measure": measure, "value": 1.0})
-    both = pd.concat(
-        [
-            kept,
-            kept.rename(columns={"run_a": "run_b", "run_b": "run_a"}),
-            *([own] if measure.startswith(_ONE_WHERE_EQUAL) else []),
-        ]
-    )
+    turned = kept.rename(columns={"run_a": "run_b", "run_b": "run_a"})
+    both = pd.concat([kept, turned, *([own] if measure.startswith(_ONE_WHERE_EQUAL) else [])])
     table = both.assign(row=both["run_a"].map(named), column=both["run_b"].map(named))
     return draw("overlap", table.sort_values(["row", "column"]))
 
@@ -305,9 +297,8 @@ def plot_orders(places: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
         slot=kept.groupby(["measure", "labelling"], sort=False).cumcount() + 1,
         is_last=kept["labelling"] == labellings[-1],
     )
-    return draw(
-        "orders", kept.sort_values("labelling", key=lambda each: each.map(labellings.index), kind="stable")
-    )
+    kept = kept.sort_values("labelling", key=lambda each: each.map(labellings.index), kind="stable")
+    return draw("orders", kept)
 
 
 def plot_annotators(profiles: pd.DataFrame) -> Plot:
@@ -326,9 +317,8 @@ def plot_annotators(profiles: pd.DataFrame) -> Plot:
     plot = draw("annotators", kept)
     for axis, name in (("x", "positive_rate"), ("y", "peer_agreement")) if len(kept) else ():
         low, high = float(kept[name].min()), float(kept[name].max())
-        room = max(
-            0.02, (high - low) / 10, 0.05 - (high - low) / 2
-        )  # so that chance looks like no difference
+        # So that chance looks like no difference.
+        room = max(0.02, (high - low) / 10, 0.05 - (high - low) / 2)
         plot["encoding"][axis]["scale"] = {
             "domain": [max(0.0, round(low - room, 3)), min(1.0, round(high + room, 3))]
         }

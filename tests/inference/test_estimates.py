@@ -21,6 +21,7 @@ from fire_toolkit.inference.drawn_pairs import (
 )
 from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.inference.limits import Count, Estimate, limits_of_difference
+from fire_toolkit.inference.trust import describe_missing
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design
 
@@ -310,3 +311,11 @@ def test_a_difference_in_p_at_k_is_estimated_from_pairs_drawn_in_strata() -> Non
     for measure, reason in {"AP": "ratios of single", "C@2": "bounds only", "P@6": "end at 5"}.items():
         assert np.isnan(rows.loc[measure, "estimate"])
         assert any(note.startswith(f"{measure}: no estimate: ") and reason in note for note in found.notes)
+
+
+def test_what_holds_for_several_measures_is_said_once() -> None:
+    shares = {"augmented": 0.5, "estimate": np.nan, "missing": 0.4, "missing_low": 0.37, "missing_high": 0.43}
+    assert describe_missing(pd.DataFrame({"measure": ["AP", "RR"]}).assign(**shares)) == [
+        "AP, RR: at least about 40% of positives (37% to 43%) were never judged; by these labels AP, RR "
+        "are off by an unknown amount, and wrong new positives push them down"
+    ]
