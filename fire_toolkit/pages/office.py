@@ -130,10 +130,8 @@ class _Own:
     """
 
     def __init__(self) -> None:
-        self.answers: dict[Asked, Record] = {}
-        self.was: dict[Asked, str] = {}
-        self.keys: set[str] = set()
-        self.agreed: set[str] = set()
+        self.answers, self.was = dict[Asked, Record](), dict[Asked, str]()
+        self.keys, self.agreed = set[str](), set[str]()
         self.desk: Desk | None = None
         self.left: list[int] = []
         self.read_up_to: object = None
@@ -170,8 +168,6 @@ class Office:
         self.guideline, self.campaign_key = guideline, campaign.key
         self._root, self._store, self._setting = root, store, setting
         self._consent, self._seen = text_sha256(setting.consent), object()
-        self._rounds: list[Round] = []
-        self._names: dict[str, str] = {}
         self._n_records, self._last = 0, ""
         self._own: defaultdict[str, _Own] = defaultdict(_Own)
         for record in store.page_records():
