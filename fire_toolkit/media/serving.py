@@ -144,7 +144,8 @@ def _most_connections() -> int:
 
 def _bind(host: str, port: int) -> socket.socket:
     """Return a socket that takes connections from now on; they wait until they are served."""
-    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # asyncio sends what is written at once on sockets that say that they are of TCP, and on no others.
+    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # elsewhere this option lets two programs share a port
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

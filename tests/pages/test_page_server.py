@@ -2,6 +2,7 @@
 
 import json
 import random
+import socket
 import threading
 import time
 from collections import Counter
@@ -388,3 +389,9 @@ def test_the_last_answers_are_shown_and_any_of_them_can_be_corrected(person: Per
     (caption,) = state["page"]["captions"]
     assert (caption["task"], caption["label"], caption["was"]) == (tasks[1], None, "irrelevant")
     assert person.answer(tasks[1], "relevant").json()["done"] == 3
+
+
+def test_what_is_answered_waits_for_no_word_of_its_first_part(page: Open, person: Person) -> None:
+    (connection, *_) = page.server._server.server_state.connections
+    of_tcp = connection.transport.get_extra_info("socket")  # type: ignore[union-attr]
+    assert of_tcp.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
