@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from fire_toolkit.errors import UsageError
 Row = dict[str, str]
 Asked = tuple[str, str]  # the round that a task names, empty if it names none, and its pair
 Given = Mapping[str, Mapping[Asked, QueueName]]  # annotator → what was asked of her → in which queue
+_NAMED = re.compile(r"(?:tasks|round-\d+)\.(?!overlap\.)(.+?)(?: - Copy| copy)?(?: ?\(\d+\))?\.(?:csv|json)")
 
 
 def queues_of(rounds: Iterable[Round]) -> Given:
@@ -32,7 +34,8 @@ def with_owners(rows: Sequence[Row], given: Given, path: Path, *, known: Mapping
     Args:
         rows: of one file.
         given: what was asked of whom.
-        path: the file; an id between the dots of its name (`tasks.A01.json`) says whose all of it is.
+        path: the file; an id between the dots of its name (`tasks.A01.json`) says whose all of it is, also
+            where this name is nobody's.
         known: account → annotator, where known, as of a sheet whose column names them; one that answered
             nothing that is asked keeps its own name, and so does one who has a queue.
 
@@ -44,14 +47,15 @@ def with_owners(rows: Sequence[Row], given: Given, path: Path, *, known: Mapping
     for row in rows:
         is_asked = row["pair_id"] in pairs
         answered.setdefault(row["annotator_id"], set()).update([(row["round"], row["pair_id"])] * is_asked)
-    named = max((name for name in given if f".{name}." in f".{path.name}"), key=len, default="")
-    owners: dict[str, str] = {}
-    behind: dict[str, list[str]] = {}
+    said = _NAMED.fullmatch(path.name)
+    stranger = said[1] if said else ""
+    named = max((name for name in given if f".{name}." in f".{path.name}/.{stranger}."), key=len, default="")
+    owners, behind = dict[str, str](), dict[str, list[str]]()
     for account, asked in answered.items():
         if not asked or (not named and (account in known or account in given)):
             owners[account] = known.get(account, account)
             continue
-        owners[account] = _owner(asked, account, named, given, path)
+        owners[account] = _owner(asked, account, named or stranger, given, path)
         behind.setdefault(owners[account], []).append(account)
     for owner, accounts in behind.items():
         if len(accounts) > 1:
@@ -76,7 +80,7 @@ def _owner(asked: set[Asked], account: str, named: str, given: Given, path: Path
     """Return whose an account's answers are; named: whom the file's name says."""
     fits = [name for name, own in given.items() if asked <= own.keys()]
     who = f"{path}: {f'account {account}' if account else 'somebody'} answered {len(asked)} tasks"
-    if named and (named in fits or (not fits and asked & given[named].keys())):
+    if named and (named in fits or (not fits and asked & given.get(named, {}).keys())):
         return named
     if named:
         owner = f"those of {' and '.join(fits)}" if fits else f"none of them of {named}"

@@ -324,6 +324,25 @@ def test_a_file_whose_owner_cannot_be_told_is_refused_and_nothing_is_added(hand:
 
 
 @pytest.mark.parametrize(
+    ("name", "after"),
+    [
+        ("tasks.A09", "A09"),
+        ("round-2.A02 (1)", "A02"),
+        ("tasks.A03 (1)", ""),
+        ("tasks.overlap", ""),
+        ("A09", ""),
+    ],
+)
+def test_a_file_named_after_somebody_else_is_not_that_of_whose_tasks_it_holds(
+    hand: Path, name: str, after: str
+) -> None:
+    export(hand, "A03", f"{name}.json")
+    told = run("import", code=bool(after)).stderr
+    assert (f"those of A03, but the file is named after {after};" in told) == bool(after)
+    assert has_answers(hand) != bool(after)
+
+
+@pytest.mark.parametrize(
     ("column", "cell", "told"),
     [
         ("label", "relevent", "row 1: label 'relevent', expected one of"),
