@@ -146,15 +146,16 @@ def moved_rounds(
     targets: Sequence[str],
     *,
     retired: Collection[str],
+    also: Sequence[tuple[str, str]],
     seed: int,
 ) -> list[tuple[Round, pd.DataFrame]]:
     """Return the rounds in which tasks move, each with its new moves.
 
     sources: whose tasks move; none: everybody's, as many as leave all with equally much to do; retired: who
-    then gives nothing.
+    then gives nothing; also: as of `assign_next_round`.
     """
     left = left_pairs(store)
-    seen = set(seen_pairs(store).itertuples(index=False, name=None))
+    seen = set(seen_pairs(store, also).itertuples(index=False, name=None))
     found = []
     for entry in rounds:
         own = set(entry.assignments["annotator_id"])

@@ -16,7 +16,6 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.answer_columns import NO_LABEL, SEVERAL_LABELS, SKIPPED
-from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round, tasks_of_pairs
 from fire_toolkit.campaign.rounds import assign_next_round
@@ -36,7 +35,7 @@ from fire_toolkit.cli.here import (
 )
 from fire_toolkit.cli.media import shown_tasks
 from fire_toolkit.cli.readers import ANSWERS, EXPERTS, SAMPLE
-from fire_toolkit.collections.sharing import one_of_each, share_judgments
+from fire_toolkit.collections.sharing import one_of_each
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.folder.carrier import refuse_file_names
@@ -46,7 +45,7 @@ from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.inference.audit import draw_audit, labels_by_band
 from fire_toolkit.resolution.plan import RoundPlan, plan_round
 from fire_toolkit.tables import Labels, Tasks, check_pool
-from fire_toolkit.tables.columns import PAIR, listed, pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 
 @dataclass(frozen=True)
@@ -103,16 +102,6 @@ class Again:
         is_back = dropped["reason"].isin([SKIPPED, NO_LABEL, SEVERAL_LABELS])
         return dropped.loc[is_back, PAIR].drop_duplicates(ignore_index=True)
 
-    @cached_property
-    def _by_twins(self) -> list[tuple[str, str]]:
-        """Who has judged which pairs under a query of the same text, where the labels share judgments."""
-        has_labels = self.given.path("labels", exists=True) is not None
-        if not has_labels or "shared_from" not in self.given.labels:
-            return []
-        shared = share_judgments(self.given.judgments, self.given.queries).judgments
-        pairs = listed(pair_ids(shared["query_id"], shared["doc_id"]))
-        return list(zip(shared["annotator_id"], pairs, strict=True))
-
     def planned(self, *, is_said: bool = True, **numbers: Any) -> RoundPlan:
         """Plan a round of pairs that somebody can be asked, see `plan_round`.
 
@@ -138,7 +127,7 @@ class Again:
         planned, begun = plan(waiting=self.waiting), self.campaign
         if begun is None:
             return planned
-        spent = seen_by_all(begun.store, self._asked(), self._by_twins)
+        spent = seen_by_all(begun.store, self._asked(), self.given.judged_twins)
         is_spent = (pair_rows(planned.pool, spent) >= 0) & (pair_rows(planned.pool, self.unanswered) < 0)
         if not is_spent.any() or (is_said and is_spent.all()):
             return planned
@@ -175,7 +164,7 @@ class Again:
             names,
             retired=begun.retired,
             number=self.number,
-            also=self._by_twins,
+            also=self.given.judged_twins,
             kind=kind,
             seed=self.seed,
             unanswered=self.unanswered,

@@ -22,6 +22,7 @@ from fire_toolkit.cli.campaigns import (
     used_connection,
 )
 from fire_toolkit.cli.common import draw_rows, n_of, say
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import say_next, setting_or_default, workspace_lock
 from fire_toolkit.cli.pull import carrier_of, pull_once
 from fire_toolkit.cli.status import say_following
@@ -120,7 +121,8 @@ def reassign(
     if BY_SERVER in campaign.carriers and (others := [name for name in wanted if name not in register]):
         raise UsageError(f"{others[0]} has no active account; fire-toolkit annotators add {others[0]}")
     seed, gone = int(setting_or_default(None, "tasks", "seed")), campaign.retired
-    moved = moved_rounds(campaign.rounds, campaign.store, names, wanted, retired=gone, seed=seed)
+    rounds, also = campaign.rounds, Given().judged_twins
+    moved = moved_rounds(rounds, campaign.store, names, wanted, retired=gone, also=also, seed=seed)
     n_free = sum(free_tasks(campaign.store, names).values())
     counts = count_moved(moved, wanted)
     n_moved = sum(counts.values())

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.cli.common import n_of, say, say_notes
 from fire_toolkit.cli.given import TABLES, File, Given, reads
 from fire_toolkit.cli.here import (
@@ -22,6 +23,7 @@ from fire_toolkit.cli.here import (
 )
 from fire_toolkit.cli.pool_readers import answers_of_judge, no_grades
 from fire_toolkit.cli.readers import counted
+from fire_toolkit.collections.sharing import share_judgments
 from fire_toolkit.commands.types import Asked
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections import read_collection
@@ -43,7 +45,7 @@ from fire_toolkit.tables import (
     check_machine_sample,
     check_undrawn,
 )
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.columns import PAIR, listed, pair_rows
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.workspace.config import BY_GUIDELINE
 from fire_toolkit.workspace.database import STORE
@@ -175,6 +177,16 @@ def unheard(given: Given) -> pd.DataFrame:
     judged: pd.DataFrame = given.all_judgments[PAIR].drop_duplicates(ignore_index=True)
     heard = [asked_judgments(given.judgments)[PAIR], given.labels[PAIR], given.disputes[PAIR]]
     return judged[pair_rows(judged, pd.concat(heard)) < 0]
+
+
+@reads
+def judged_twins(given: Given) -> list[tuple[str, str]]:
+    """Who has judged which pairs under a query of the same text, where the labels share judgments."""
+    if given.path("labels", exists=True) is None or "shared_from" not in given.labels:
+        return []
+    shared = share_judgments(given.judgments, given.queries).judgments
+    pairs = listed(pair_ids(shared["query_id"], shared["doc_id"]))
+    return list(zip(shared["annotator_id"], pairs, strict=True))
 
 
 @reads

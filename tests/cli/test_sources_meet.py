@@ -226,3 +226,13 @@ def test_who_judged_a_caption_of_the_same_text_is_not_asked_again_where_judgment
     ]
     assert len(asked) == sum(given_to[f"q{n}"] != given_to[f"q{n + 1}"] for n in numbers[::2]) > 4
     assert not [(name, n) for name, n in asked if name in (given_to[f"q{n}"], given_to[f"q{n + 1}"])]
+    run("annotators", "retire", "cy")
+    others = {
+        n: {"ann", "bob"} - {given_to[f"q{n}"], given_to[f"q{n + 1}"]} for name, n in asked if name == "cy"
+    }
+    assert others
+    told = run("annotators", "reassign", "cy", "--to", "ann,bob").stderr
+    assert not any(others.values())
+    assert (
+        f"0 tasks moved: ann 0, bob 0; {len(others)} stay where they are, as ann, bob saw these pairs" in told
+    )
