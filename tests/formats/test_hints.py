@@ -136,6 +136,15 @@ def test_fashioniq_s_own_predictions_are_candidates_numbered_as_in_the_benchmark
     refused("record 4: no candidate; found captions, ranking", fire.run, odd)
 
 
+def test_fashioniq_s_predictions_in_another_order_than_the_benchmark_are_refused() -> None:
+    entries = [{"candidate": "B1", "captions": ["a", str(n)], "target": f"B{n}"} for n in (2, 3)]
+    request = Request(qrels=collection(put("cap.dress.val.json", entries)).qrels)
+    ranked = [{**entry, "ranking": [entry["target"], "B9"]} for entry in entries]
+    assert ingest(put("a.json", ranked), request).run["rank"].tolist() == [1, 2, 1, 2]
+    said = "B1#0 by its number has target 'B3', the collection has 'B2'"
+    refused(said, ingest, put("b.json", ranked[::-1]), request)
+
+
 @pytest.mark.parametrize("names", [("score_i2t", "score_t2i"), ("sims", "sims_reranked"), ("sims", "t2v")])
 def test_two_arrays_that_could_be_meant_are_refused_with_their_names(names: tuple[str, str]) -> None:
     ids = {"query_ids": ["q1", "q2"], "doc_ids": ["a", "b", "c"]}

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +216,7 @@ def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> L
         return listed_table(table.where(table.notna(), None), where, key)
     is_numbered = not pair_columns(names, "query_id") and _CANDIDATE in names
     column = _CANDIDATE if is_numbered else needed_column(names, "query_id", where)
-    lists, seen = list[_List](), Counter[Any]()
+    lists, seen, targets = list[_List](), Counter[Any](), dict[str, str]()
     for number, record in enumerate(records, start=1):
         at = f"{where}: record {number}"
         if column not in record:
@@ -227,9 +228,11 @@ def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> L
                 f"{at}: query {query!r} has no list ({', '.join(_LISTS[:3])}), expected one list of docs for "
                 "each query"
             )
-        lists.append((at, f"{query}#{seen[query]}" if is_numbered else query, found))  # as the collection has
+        name = f"{query}#{seen[query]}" if is_numbered else query  # as the collection has
+        targets |= {name: str(record["target"])} if is_numbered and "target" in record else {}
+        lists.append((at, name, found))
         seen[query] += 1
-    return _of_lists(lists, where, (FROM_RANKS, NUMBERED) if is_numbered else ())
+    return replace(_of_lists(lists, where, (FROM_RANKS, NUMBERED) if is_numbered else ()), targets=targets)
 
 
 def _of_places(lists: Sequence[tuple[str, Sequence[int]]]) -> Listed:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ class Listed:
     run_id: the run's id, if the file names one. notes: what a user must know (scores made from ranks).
     has_places: the ids are places from 0 in lists of ids that another file has, as whole numbers.
     n_lists: how many lists of places there are, if the last of them may be empty.
+    targets: the positive that the file names of a query, where queries are numbered by their order.
     """
 
     scored: pd.DataFrame
@@ -35,6 +36,7 @@ class Listed:
     has_ranks: bool = False
     has_places: bool = False
     n_lists: int = 0
+    targets: Mapping[str, str] = field(default_factory=dict)
 
 
 def from_columns(

@@ -69,9 +69,8 @@ class RunReader:
         Raises:
             FormatError: it cannot be read as what it is, or a plug-in's lists lack a column.
         """
-        found: Any = self.read_arrays(path) if self.read_arrays else None
-        if self.read_lists is not None:
-            found = self.read_lists(path, key)
+        arrays = self.read_arrays(path) if self.read_arrays else None
+        found: Any = self.read_lists(path, key) if self.read_lists else arrays
         if isinstance(found, Arrays):
             return found if found.lists is None else listed_of(found.lists, str(path), key)
         scored = found.scored if isinstance(found, Listed) else None

@@ -273,10 +273,8 @@ def _frame(table: Any) -> pd.DataFrame | None:
 
 def _codes(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
     """Return the codes of a dictionary column, and the ids they stand for."""
-    chunks = column.unify_dictionaries().chunks
-    if not chunks:
-        return np.empty(0, dtype=np.int32), pa.array([], pa.string())
-    return np.concatenate([chunk.indices.to_numpy() for chunk in chunks]), chunks[0].dictionary
+    whole = column.unify_dictionaries().combine_chunks()
+    return whole.indices.to_numpy(), whole.dictionary
 
 
 def _codes_of_stretches(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
