@@ -173,11 +173,7 @@ def release_files(folder: Path) -> dict[str, bytes]:
         raise FormatError(f"{folder}: no such folder; expected a release")
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     names = {path.relative_to(folder).as_posix(): path for path in paths}
-    found = {
-        name: path.read_bytes()
-        for name, path in names.items()
-        if not name.startswith(".") and "/." not in name
-    }
+    found = {name: path.read_bytes() for name, path in names.items() if "/." not in f"/{name}"}
     if not found:
         raise FormatError(f"{folder}: an empty folder; expected a release")
     return found

@@ -1,5 +1,6 @@
 """What is an id is the same in every file; ids and masks beside a matrix, in any file that people keep."""
 
+import csv
 import json
 import pickle
 from collections.abc import Callable
@@ -161,6 +162,16 @@ def test_what_is_no_list_of_ids_is_told(content: Any, said: str) -> None:
     refused(said, read_ids, put("ids", content), "query_id")
     if "looks like a header" in said:
         assert read_ids(put("ids", "query_id\n" + content), "query_id") == content.split()
+
+
+@pytest.mark.parametrize("header", [[], ["doc_id"]])
+@pytest.mark.parametrize("quotes_all", [False, True])
+def test_a_csv_of_one_column_gives_the_ids_within_its_quotes(header: list[str], quotes_all: bool) -> None:
+    ids = ["d,1", "d2", 'q"x', "rain a.wav", "007"]
+    quoting = csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL
+    text = pd.Series(ids, name="doc_id").to_csv(index=False, header=bool(header), quoting=quoting)
+    assert doc_ids(put("ids.csv", text)) == ["d,1", "d2", 'q"x', "rain%20a.wav", "007"]
+    assert doc_ids(put("two.csv", "doc_id;x\n1;2\n")) == ["1"]
 
 
 def test_arrays_of_two_names_are_not_guessed_between() -> None:

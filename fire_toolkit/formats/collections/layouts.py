@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.source import Entry, Source, as_list, have
 from fire_toolkit.formats.collections.tables import ALL, ROLES, captions_part, chosen_split, read_table
 from fire_toolkit.formats.ids import id_text
+from fire_toolkit.formats.tables.delimited import unquoted
 from fire_toolkit.syntax import parse_toml
 
 Spec = Mapping[str, Any]  # how a benchmark's file is known and what stands where in it, by the TOML's words
@@ -88,7 +88,7 @@ def _entries(spec: Spec, source: Source) -> Iterator[Entry]:
             found, where = re.fullmatch(spec["line"], line), f"{path}:{number}"
             if found is None:
                 raise FormatError(f"{where}: {line[:40]!r}, expected {spec['expected']}")
-            text = _unquoted(found["text"]) if spec.get("is_quoted") else found["text"]
+            text = unquoted(found["text"]) if spec.get("is_quoted") else found["text"]
             yield Entry({**found.groupdict(), "text": text}, where)
     elif not rows:
         yield from source.entries()
@@ -223,16 +223,6 @@ def _sentence(words: object, where: str) -> str:
     if not all(isinstance(text, str) for text in texts):
         raise FormatError(f"{where}: expected a list of words")
     return " ".join(texts)
-
-
-def _unquoted(text: str) -> str:
-    """Return a text without the quotes of CSV, if it is one field of CSV in quotes."""
-    try:
-        fields = next(csv.reader([text], strict=True), [])
-    except csv.Error:
-        return text
-    is_quoted = len(text) > 1 and text.startswith('"') and text.endswith('"')
-    return fields[0] if is_quoted and len(fields) == 1 else text
 
 
 _DATA = files("fire_toolkit.formats.collections") / "benchmarks.toml"

@@ -11,7 +11,6 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.layouts import LAYOUTS
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import read_table, roles_of
@@ -51,7 +50,8 @@ def _by_query(found: Mapping[str, Any]) -> bool:
 
 
 def _is_whole(grade: object) -> bool:
-    return type(grade) is int or (type(grade) is float and grade.is_integer())
+    is_float = isinstance(grade, float | np.floating) and grade.is_integer()
+    return is_float or (isinstance(grade, int | np.integer) and not isinstance(grade, bool))
 
 
 def read(source: Source, split: str | None) -> Part:
@@ -105,9 +105,8 @@ def known_labels_in(path: Path, grades: Grades) -> pd.DataFrame:
     Raises:
         UsageError: a relevance that is the grade of no label, or of several.
     """
-    header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
     names = [*_COLUMNS[:2], "label"]
-    if {*names} <= {name.strip() for name in header}:
+    if {*names} <= {*Source(path).header}:
         return read_delimited(path, required=names)[names]
     qrels = read_qrels(path)
     known = qrels[qrels["relevance"] >= 0]
@@ -133,9 +132,7 @@ def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
     for query, docs in zip(queries, by_query.values(), strict=True):
         at = f"{where}: query {query!r}"
         for doc, grade in docs.items() if isinstance(docs, dict) else ((doc, 1) for doc in docs):
-            is_whole = isinstance(grade, int | np.integer)
-            is_whole = is_whole or (isinstance(grade, float | np.floating) and grade.is_integer())
-            if isinstance(grade, bool) or not is_whole or abs(grade) >= _MOST:
+            if not _is_whole(grade) or abs(grade) >= _MOST:
                 raise FormatError(f"{at}: score {str(grade)[:60]}, expected a whole number below 10^15")
             pairs.append((query, id_text(doc, at), int(grade)))
     return pd.DataFrame(pairs, columns=_COLUMNS)

@@ -17,7 +17,7 @@ from fire_toolkit.files import BOM, read_bytes
 from fire_toolkit.formats.arrays.pickles import load_plain
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.parquet_files import whole_table
-from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
+from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited, unquoted
 from fire_toolkit.syntax import parse_json
 
 Records = list[dict[str, Any]]
@@ -63,6 +63,11 @@ class Source:
     def lines(self) -> list[str]:
         """Return the lines that are not blank, without their ends."""
         return [line for _, line in self.numbered_lines]
+
+    @property
+    def fields(self) -> list[str]:
+        """Return the lines as fields of a file of one column: without blanks around them, or quotes."""
+        return [unquoted(line.strip()) for line in self.lines]
 
     @cached_property
     def json(self) -> Any:

@@ -267,11 +267,12 @@ def recognise_items(source: Source) -> str | None:
         return "a JSON object of paths under names"
     if have(source.mapping.get("images"), "id", "file_name"):
         return "a JSON object whose images have id and file_name"
-    is_text = found is None and source.records is None and source.lines
-    are_ids = is_text and all(
-        FILE_NAME.fullmatch(line.strip())
-        or (len(line.split()) == 1 and "," not in line and line.strip()[:1] not in ("{", "[", "("))
-        for line in source.lines
+    is_table = len(source.columns) > 1 and any(column_of(source.columns, column) for column in PAIR)
+    lines = source.fields if found is None and source.records is None and not is_table else []
+    are_ids = lines and all(
+        FILE_NAME.fullmatch(line)
+        or (len(line.split()) == 1 and "," not in line and line[:1] not in ("{", "[", "("))
+        for line in lines
     )
     return "one id a line" if are_ids else None
 
@@ -281,7 +282,7 @@ def read_items(source: Source, split: str | None) -> Part:
     path, found = str(source.path), source.json
     rows: list[Any]
     if found is None:
-        rows = [(line,) for line in ids_of_lines([line.strip() for line in source.lines], path, "doc_id")]
+        rows = [(line,) for line in ids_of_lines(source.fields, path, "doc_id")]
     elif isinstance(found, list):
         rows = [(id_text(entry, path),) for entry in found]
     elif isinstance(found.get("images"), list):
@@ -304,7 +305,7 @@ def ids_of_lines(lines: Sequence[str], path: str, column: str) -> list[str]:
     Raises:
         FormatError: the first line looks like another header.
     """
-    first, rest = lines[0].strip('"').lower(), lines[1:]
+    first, rest = lines[0].lower(), lines[1:]
     if column_of([first], column):
         return list(rest)
     if first in _HEADERS or (rest and not first.isdigit() and all(line.isdigit() for line in rest)):

@@ -108,12 +108,12 @@ def _values(path: Path, column: str) -> Any:
     if (source.text or "").lstrip()[:1] in ("[", "{"):
         found = source.records is None
         return _under_a_name(source.json, source, column) if found else _in_a_collection(source, column)
-    lines = [line.strip() for line in source.lines]
-    mark = delimiter_of(lines[0])
-    header = [name.strip(' "') for name in lines[0].split(mark)]
-    is_table = all(mark in line for line in lines) and (mark != ";" or column_of(header, column) is not None)
+    lines, rows = source.fields, [line.strip() for line in source.lines]
+    mark = delimiter_of(rows[0])
+    are_rows = lines == rows and all(mark in row for row in rows)
+    is_table = are_rows and (mark != ";" or column_of(source.header, column) is not None)
     if is_table or any(len(line.split()) > 1 and not FILE_NAME.fullmatch(line) for line in lines[:2]):
-        return _in_a_collection(source, column, header)
+        return _in_a_collection(source, column)
     return ids_of_lines(lines, str(source.path), column)
 
 

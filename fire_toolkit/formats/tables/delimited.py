@@ -129,6 +129,15 @@ def delimiter_of(header: str) -> str:
     return next((mark for mark in ("\t", ",", ";") if mark in header), ",")
 
 
+def unquoted(text: str) -> str:
+    """Return a text without the quotes of CSV, if it is one field of CSV in quotes."""
+    try:
+        fields = next(csv.reader([text], strict=True)) if text[:1] == text[-1:] == '"' else []
+    except csv.Error:
+        return text
+    return fields[0] if len(fields) == 1 else text
+
+
 def _is_utf8(raw: bytes) -> bool:
     """Whether bytes are text in UTF-8, without making a text of them."""
     ends = pa.array([0, len(raw)], pa.int64()).buffers()[1]
