@@ -25,8 +25,9 @@ def merge_record(store: Store, path: Path, *, source: str | None = None) -> list
     """Add what another copy of a record has and this one has not; return what is to be said of it.
 
     Rounds that began there begin here, under another number where theirs is taken by other tasks; so do the
-    answers in their queues. What changed hands there has changed hands here, after what did here. Who was
-    retired there is. Of another campaign's record the answers alone are taken, in nobody's queue.
+    answers in their queues. What changed hands there has changed hands here, after what did here, but for
+    what went to who has it here. Who was retired there is. Of another campaign's record the answers alone
+    are taken, in nobody's queue.
 
     Args:
         store: the record here.
@@ -139,10 +140,11 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
         db.executemany("insert or ignore into retired values (?)", retired)
         for number, own in numbers.items():
             if own in there:
-                known = {tuple(rows) for rows in _moves(store, own)}
-                new = [rows for rows in _moves(other, number) if tuple(rows) not in known]
-                first = len(known) + 1
-                moved = [(own, batch, *row) for batch, rows in enumerate(new, start=first) for row in rows]
+                known, theirs = _moves(store, own), _moves(other, number)
+                have = set(map(_whose, known))
+                new = [move for move in theirs if _whose(move) not in have]
+                later = max((batch for batch, *_ in known), default=0) + 1
+                moved = [(own, batch - new[0][0] + later, *row) for batch, *row in new]
                 db.executemany(f"insert into given (round, {', '.join(MOVES)}) values (?{', ?' * 6})", moved)
                 continue
             for table in _OF_ROUNDS:
@@ -156,10 +158,13 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
                     db.executemany(f"insert into {table} values ({marks})", renamed)
 
 
-def _moves(store: Store, number: int) -> list[list[tuple[object, ...]]]:
-    """Return what changed hands in a round, on each occasion the rows in their order."""
+def _moves(store: Store, number: int) -> list[tuple[Any, ...]]:
+    """Return what changed hands in a round, in its order."""
     query = f"select {', '.join(MOVES)} from given where batch > 0 and round = ? order by batch, position"
-    found: dict[int, list[tuple[object, ...]]] = {}
-    for batch, *row in store.database.select(query, [number]):
-        found.setdefault(batch, []).append(tuple(row))
-    return list(found.values())
+    return store.database.select(query, [number])
+
+
+def _whose(move: tuple[Any, ...]) -> tuple[object, ...]:
+    """Return who gets which pair, of whom nobody gets it twice in a round; or who gives it to nobody."""
+    _, _, name, to, pair, _ = move
+    return to or (name,), pair

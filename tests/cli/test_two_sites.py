@@ -111,6 +111,22 @@ def test_moves_of_both_sites_stand_and_whoever_was_given_a_pair_has_it(sites: Si
     assert Counter(batch for (batch,) in ask(one, "select batch from given")) == {0: 36, 1: 12, 2: 12}
 
 
+def test_what_both_sites_gave_to_one_person_is_hers_once(sites: Sites) -> None:
+    one, other = sites
+    for site, gone, left in ((one, "A2", "A1,A3"), (other, "A1", "A2,A3")):
+        at(site, "annotators", "retire", gone)
+        at(site, "annotators", "reassign", gone, "--to", left)
+    for _ in "12":
+        merge(one, other)
+        merge(other, one)
+    for site in sites:
+        given = ask(site, "select to_annotator_id, pair_id from given")
+        assert len(given) == len(set(given))
+        assert "A3, round 1: 0 of" in at(site, "status").stderr
+        at(site, "annotators", "reassign", "A1", "A2", "--to", "A4")
+        assert progress(site)["A4", 1][0] > 0
+
+
 def test_a_round_that_began_at_both_sites_is_two_rounds(sites: Sites) -> None:
     one, other = sites
     for person in ("A1", "A2", "A3"):
