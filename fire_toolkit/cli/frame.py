@@ -81,7 +81,8 @@ def _refuse_others(own: Callable[..., Any], called: Mapping[str, Any], context: 
     for each in context.command.params:
         is_given = context.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE
         if is_given and each.name not in (*count, *also) and context.params[str(each.name)] != ():
-            raise click.UsageError(f"{each.opts[0]} does not go with {what}; leave one of them out")
+            written = each.metavar if isinstance(each, click.Argument) else each.opts[0]
+            raise click.UsageError(f"{written} does not go with {what}; leave one of them out")
 
 
 def _as_set(values: tuple[Any, ...], hint: Any) -> Any:

@@ -111,7 +111,7 @@ class Given:
             from fire_toolkit.formats.releases import qrels_file
 
             return qrels_file(Path(given))
-        if given or not workspace:
+        if given or not workspace or not (made or name in _NAMED):
             return Path(given) if given else None
         path = workspace.root / made if made else workspace.path(_NAMED[name], name)
         return relative_path(path) if path and (path.is_file() or not exists) else None

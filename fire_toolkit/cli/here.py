@@ -56,8 +56,9 @@ def own_guideline(named: str | None = None) -> str:
 
 
 def outside(option: str) -> click.UsageError:
-    """Return the error that outside a workspace an option is needed."""
-    return click.UsageError(f"{option} is needed outside a workspace (see `fire-toolkit init`)")
+    """Return the error that an option is needed, be it outside a workspace alone."""
+    where = "" if current_workspace() else " outside a workspace (see `fire-toolkit init`)"
+    return click.UsageError(f"{option} is needed{where}")
 
 
 def workspace_path(relative: str) -> Path | None:
