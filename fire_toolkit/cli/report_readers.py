@@ -15,6 +15,7 @@ from fire_toolkit.cli.asking_readers import grades_of, level_of, rules_of
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.here import current_workspace, needed_workspace
 from fire_toolkit.formats.plot_files import check_kind
+from fire_toolkit.formats.releases import machine_labels_in
 from fire_toolkit.formats.sides import named_guideline, side_at
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
@@ -91,6 +92,7 @@ def since(given: Given) -> Since | None:
         texts=given.queries.set_index("query_id")["text"],
         runs=given.run_hashes,
         judgments=judgments,
+        by_machine=machine_labels_in(given.corrected_file),
     )
     return Since(replace(old, corrected=corrected), new)
 

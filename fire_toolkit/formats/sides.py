@@ -10,9 +10,9 @@ import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import sha256_of
+from fire_toolkit.formats import releases
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.releases import is_release, release_version, scores_in, scores_of_release, unpacked
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of, read_guideline
 from fire_toolkit.formats.tables.table_files import read_queries
@@ -35,11 +35,11 @@ def side_at(path: Path, *, use: Use, read: Read) -> dict[str, Any]:
         UsageError: it is none of these. FormatError: a zip or a file that cannot be read.
     """
     if path.is_file():
-        with unpacked(use(path)) as folder:
+        with releases.unpacked(use(path)) as folder:
             return _side_of_release(folder, checked, read)
     if (path / CONFIG).is_file():
         return _side_of_workspace(read_workspace(path), use, read)
-    if path.is_dir() and is_release(path):
+    if path.is_dir() and releases.is_release(path):
         return _side_of_release(path, use, read)
     raise UsageError(
         f"--against {path}: expected a workspace (a folder with {CONFIG}), or a release that "
@@ -56,10 +56,8 @@ def named_guideline(guideline: Guideline, judgments: Judgments | None) -> tuple[
 
 def _of_judgments(guideline: Guideline, judgments: Judgments | None) -> dict[str, Any]:
     """Return what a side knows of its judgments."""
-    counts = {} if judgments is None else judgments["label"].value_counts().to_dict()
-    grades = choose_grades(
-        {str(k): int(n) for k, n in counts.items()}, guideline=guideline, default=guideline
-    )
+    given = {} if judgments is None else judgments["label"].value_counts().to_dict()
+    grades = choose_grades({str(k): int(n) for k, n in given.items()}, guideline=guideline, default=guideline)
     return {"guideline": named_guideline(guideline, judgments), "judgments": judgments, "grades": grades}
 
 
@@ -70,13 +68,14 @@ def _side_of_release(folder: Path, use: Use, read: Read) -> dict[str, Any]:
     texts = {entry.id("_id"): entry.fields.get("text") for entry in entries}
     has_texts = any(text is not None for text in texts.values())  # a release may ship ids alone
     return dict(
-        name=f"release {release_version(folder)}".strip(),
+        name=f"release {releases.release_version(folder)}".strip(),
         tool=writer_of(folder / "qrels.txt").tool_version,
         original=read_qrels(use(folder / "qrels.original.txt")),
         corrected=read_qrels(use(folder / "qrels.txt")),
         texts=pd.Series(texts, dtype="str") if has_texts else None,
         runs=dict(zip(runs["file"], runs["sha256"], strict=True)),
-        scores=_of_corrected(scores_of_release(folder)),
+        by_machine=releases.machine_labels_in(folder / "qrels.txt"),
+        scores=_of_corrected(releases.scores_of_release(folder)),
         **_of_judgments(read_guideline(folder / "guideline"), judgments),
     )
 
@@ -98,7 +97,8 @@ def _side_of_workspace(workspace: Workspace, use: Use, read: Read) -> dict[str, 
         corrected=read_qrels(use(corrected)),
         texts=None if texts is None else texts.set_index("query_id")["text"],
         runs={file.name: sha256_of(file) for file in workspace.paths("runs", "files")},
-        scores=_of_corrected(scores_in(path)) if is_kept else None,
+        by_machine=releases.machine_labels_in(corrected),
+        scores=_of_corrected(releases.scores_in(path)) if is_kept else None,
         **_of_judgments(guideline_of(workspace), judgments),
     )
 

@@ -29,7 +29,7 @@ class Side:
     name: what it is called; tool: the version that made it, or empty; guideline: its names and its sha256;
     texts: of queries by query_id, None where they are not known; runs: name → sha256 of the file; scores:
     run_id, measure, value by the corrected qrels, None where there are none; grades: of the labels in the
-    judgments.
+    judgments; by_machine: what of the corrected qrels no person labelled, in words.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Side:
     scores: pd.DataFrame | None = None
     judgments: Judgments | None = None
     grades: Grades | None = None
+    by_machine: Sequence[str] = ()
 
     @property
     def queries(self) -> pd.Index[str]:
@@ -154,11 +155,8 @@ class Since:
             for name, sha256 in old.runs.items()
             if sha256 not in new.runs.values()
         }
-        reasons = [
-            f"{run_id} is another file in {old.name}, and is not compared"
-            for run_id in here
-            if run_id in there
-        ]
+        other = f"is another file in {old.name}, and is not compared"
+        reasons = [f"{run_id} {other}" for run_id in here if run_id in there]
         apart = (
             (new, [run_id for run_id in here if run_id not in there]),
             (old, [name for stem, name in there.items() if stem not in here]),
@@ -183,6 +181,8 @@ class Since:
         old, new = self.old, self.new
         same, reasons = self._paired_runs()
         notes = [*([self._why_not] if self._why_not else []), *self._shared[1], *reasons]
+        where = "they count in what is compared here, and nowhere else in the report"
+        notes += [f"{side.name}: {said}; {where}" for side in (old, new) for said in side.by_machine]
         scores, orders = pd.DataFrame(), None
         if self.qrels:
             scores = changes_of_scores(joined, old.corrected, new.corrected, measures, run_ids=same)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command import by_pair, manifest_of, rows, run
+from reports import section_of
 
 MARK = "2 pairs labelled by the machine judge vlm and by no person, 1 of them positive"
 QRELS, JUDGE = Path("augmented/qrels.txt"), Path("machine/vlm/machine.csv")
@@ -86,6 +87,10 @@ def test_so_do_reports_and_releases(released: Path, monkeypatch: pytest.MonkeyPa
     folder = released / "releases/1.0"
     for path in (tmp_path / "report.html", folder / "README.md", folder / "DATASHEET.md"):
         assert MARK in " ".join(path.read_text().split()), path
+    run("report", "html", "--against", "releases/1.0", "--out", tmp_path / "since.html")
+    since = section_of((tmp_path / "since.html").read_text(), "since")
+    for side in ("release 1.0", "this workspace"):
+        assert f"{side}: {MARK}; they count in what is compared here" in since
     croissant = json.loads((folder / "croissant.json").read_text())
     assert croissant["rai:hasSyntheticData"] is True
     assert croissant["rai:machineAnnotationTools"] == f"{MARK}."
