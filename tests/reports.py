@@ -13,7 +13,7 @@ def data_of_plot(page: str, name: str) -> list[dict[str, Any]]:
     (text,) = re.findall(rf'<script type="application/json" id="{name}-spec">(.*?)</script>', page, re.S)
     columns = json.loads(text)["data"]
     read = {
-        name: [each["of"][at] for at in each["at"]] if isinstance(each, dict) else each
+        name: [each["of"][int(at)] for at in each["at"]] if isinstance(each, dict) else each
         for name, each in columns.items()
     }
     return [dict(zip(read, row, strict=True)) for row in zip(*read.values(), strict=True)]

@@ -38,24 +38,22 @@ class Plot(dict[str, Any]):
     def packed(self) -> str:
         """The spec as JSON that can stand within a script of a page, with its data by columns.
 
-        A column of texts holds these once in `of`, and the place of each in `at`; nan is null.
+        A column of texts holds these once in `of`, and their places in `at`, up to ten as one text. A number
+        has five digits, and nan is null.
         """
         columns: dict[str, Any] = {}
         for name, values in self.table.items():
             if all(isinstance(value, str) for value in values):
                 codes, texts = pd.factorize(values)
-                columns[str(name)] = {"of": texts.tolist(), "at": codes.tolist()}
+                at = "".join(map(str, codes)) if len(texts) <= 10 else codes.tolist()
+                columns[str(name)] = {"of": texts.tolist(), "at": at}
             else:
-                columns[str(name)] = [_short(value) for value in values.tolist()]
+                columns[str(name)] = [
+                    None if each != each else json.loads(f"{each:.5g}") if isinstance(each, float) else each
+                    for each in values.tolist()
+                ]
         text = json.dumps({**self, "data": columns}, ensure_ascii=False, separators=(",", ":"))
         return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _short(value: Any) -> Any:
-    """Return a number with five digits; None for nan."""
-    if value != value:
-        return None
-    return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
 def draw(name: str, table: pd.DataFrame) -> Plot:

@@ -127,4 +127,6 @@ def test_a_spec_is_small_beside_its_rows() -> None:
     rows = [{"run_id": "a-long-name-of-a-run", "value": n / 7} for n in range(1_000)]
     packed = Plot({"data": {"values": rows}}).packed
     assert len(packed) < len(json.dumps(rows)) / 3
+    few = Plot({"data": {"values": [{"verdict": each, "p": 1.0} for each in "abba"]}}).packed
+    assert '"verdict":{"of":["a","b"],"at":"0110"},"p":[1,1,1,1]' in few
     assert pd.DataFrame(rows)["value"].sub(json.loads(packed)["data"]["value"]).abs().max() < 1e-2
