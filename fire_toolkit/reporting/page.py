@@ -177,7 +177,7 @@ def headline(
     facts: dict[str, Any] = {"outcome": outcome, "measure": "", "runs": scores["run_id"].nunique()}
     if shares:
         gains = 100 * scores.loc[scores["measure"] == shares[0], "delta"]
-        facts |= {"measure": shares[0], "low": round(gains.min()), "high": round(gains.max())}
+        facts |= {"measure": shares[0], "low": round(gains.min(), 1), "high": round(gains.max(), 1)}
     return rendered("reporting", "data/headline.txt", swaps=changes, **facts).splitlines()
 
 

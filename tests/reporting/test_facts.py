@@ -112,7 +112,7 @@ def _said(gains: list[float], *changes: tuple[str, bool], new: int = 2) -> list[
 def test_three_sentences_say_what_was_found() -> None:
     assert _said([0.218, 0.571], ("C@1", False), ("AP", True)) == [
         "2 right answers counted as wrong, 0.5 a query.",
-        "C@1 was understated by 22 to 57 points, depending on the model.",
+        "C@1 was understated by 21.8 to 57.1 points, depending on the model.",
         "By C@1 1 pair of models changes places; this may be chance.",
     ]
     graded = headline(
@@ -120,13 +120,15 @@ def test_three_sentences_say_what_was_found() -> None:
     )
     assert graded == ["*2 answers of grade 1 or more counted as wrong*, 0.5 a query."]
     assert _said([-0.02, 0.05])[1:] == [
-        "C@1 was off by -2 to +5 points, depending on the model.",
+        "C@1 was off by -2.0 to +5.0 points, depending on the model.",
         "By C@1 no two models change places.",
     ]
-    assert _said([-0.05, -0.02])[1] == "C@1 was overstated by 2 to 5 points, depending on the model."
+    assert _said([-0.05, -0.02])[1] == "C@1 was overstated by 2.0 to 5.0 points, depending on the model."
+    assert _said([-0.05, 0.0])[1] == "C@1 was overstated by 0.0 to 5.0 points, depending on the model."
+    assert _said([-0.0001, 0.115])[1] == "C@1 was understated by 0.0 to 11.5 points, depending on the model."
     assert _said([0.01], new=0) == [
         "No answer that counted as wrong was found to be right.",
-        "C@1 was understated by 1 point.",
+        "C@1 was understated by 1.0 points.",
     ]
     assert _said([0.0])[1] == "C@1 was right to the point."
     assert _said([0, 0], ("C@1", True))[2] == "By C@1 1 pair of models changes places; this holds."
