@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints, rows_of_lists, starts_of_lists
-from fire_toolkit.resolution.majority import are_tied
+from fire_toolkit.resolution.rules import are_tied
 from fire_toolkit.resolution.votes import Model, Verdicts, Votes, first_rows
 from fire_toolkit.tables import SUPPORT
 from fire_toolkit.tables.columns import distinct_codes

@@ -1,15 +1,12 @@
-"""The rules by name: a new one is a file and a line here, or comes from a plug-in."""
+"""The rules by name: a new one is a function and a line here, or comes from a plug-in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from fire_toolkit.plugins import Registry
-from fire_toolkit.resolution.adjudicator import adjudicator
 from fire_toolkit.resolution.dawid_skene import dawid_skene
-from fire_toolkit.resolution.fire import fire
-from fire_toolkit.resolution.majority import majority
-from fire_toolkit.resolution.unanimous import unanimous
+from fire_toolkit.resolution.rules import adjudicator, fire, majority, unanimous
 from fire_toolkit.resolution.votes import Verdicts, Votes
 
 RULES: Registry[Callable[[Votes], Verdicts]] = Registry("rules", "rule")

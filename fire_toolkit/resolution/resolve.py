@@ -13,8 +13,8 @@ from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.guidelines.model import choose_grades
 from fire_toolkit.resolution.judgments import latest_judgments
-from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.registry import RULES
+from fire_toolkit.resolution.rules import majority
 from fire_toolkit.resolution.votes import (
     Grades,
     Model,
