@@ -4,8 +4,6 @@ Rows of a group stand together, as the entries of a ranking do, which are sorted
 the query's index of each entry.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from math import frexp, fsum
 from typing import Any

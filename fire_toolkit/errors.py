@@ -4,8 +4,6 @@ A message is one line that says where, what was found, what was expected and wha
 `exit_code` is the code with which the command line ends: 1 for data and results, 3 for a server.
 """
 
-from __future__ import annotations
-
 _LONGEST = 2000  # characters of a message
 
 

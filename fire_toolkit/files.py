@@ -1,7 +1,5 @@
 """Bytes and text of a file, with errors that name the file: `-`, gzip and UTF-8 handled once, here."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

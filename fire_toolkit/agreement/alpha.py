@@ -4,8 +4,6 @@ Alpha depends on the pairs only through the sum of their coincidence matrices, a
 its counts of votes. So resampling pairs is drawing how often each pattern of counts occurs.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

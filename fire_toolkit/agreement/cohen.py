@@ -1,7 +1,5 @@
 """Cohen's kappa; and, for any coefficient of two annotators, its mean over every two and how that varies."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Fleiss' kappa."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gwet's AC1."""
 
-from __future__ import annotations
-
 from fire_toolkit.agreement.statistic import Statistic, Sums, beyond_chance, no_pair
 from fire_toolkit.arrays import Ints
 from fire_toolkit.resolution.votes import Votes

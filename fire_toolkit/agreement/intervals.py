@@ -1,7 +1,5 @@
 """A statistic and how certain it is: score intervals of shares, a Bayesian bootstrap of the others."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

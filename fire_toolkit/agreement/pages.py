@@ -1,7 +1,5 @@
 """Whether the order on pages of several captions, or the caption before, has moved the answers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The statistics of agreement by name: a new one is a file and a line here, or comes from a plug-in."""
 
-from __future__ import annotations
-
 from fire_toolkit.agreement.alpha import ALPHA
 from fire_toolkit.agreement.cohen import COHEN_KAPPA
 from fire_toolkit.agreement.fleiss import FLEISS_KAPPA

@@ -1,7 +1,5 @@
 """Specific agreement, on positives and on negatives; how common positives are; how pairs come out."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

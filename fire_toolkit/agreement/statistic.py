@@ -5,8 +5,6 @@ the total of the sums, a weighted value one of a weighted total, and a resampled
 pattern of counts was drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Statistics of agreement over judgments, for all of them or by group, and how they are drawn for people."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace

@@ -1,7 +1,5 @@
 """What Label Studio's JSON export says of answers, as types that msgspec decodes, and what is not so."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any, ClassVar
 

@@ -5,8 +5,6 @@ so is a `FormatError` with file, task and place: then the tasks are taken one by
 What counts as a vote is decided in `votes`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from itertools import chain

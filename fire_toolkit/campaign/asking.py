@@ -1,7 +1,5 @@
 """Which pairs of a pool are left to ask: nothing twice, and nothing over what was handed out."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 

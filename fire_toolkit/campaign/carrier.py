@@ -4,8 +4,6 @@ A server is one carrier (`labelstudio`), a folder of files another (`folder`). W
 `rounds`), the ledger and all that is read from it are the campaign's own, whoever carries it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -4,8 +4,6 @@ Answers and tasks are only ever added, so that what is not counted yet is of tho
 were: the answers that are new, and those whose pair was given to somebody since.
 """
 
-from __future__ import annotations
-
 import sqlite3
 
 from fire_toolkit.campaign.schema import BEST

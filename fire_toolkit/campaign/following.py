@@ -1,7 +1,5 @@
 """What comes next in a workspace: one table of what can be there, read from the top."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

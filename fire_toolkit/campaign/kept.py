@@ -3,8 +3,6 @@
 They come as rows, or as columns where a whole file is read at once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

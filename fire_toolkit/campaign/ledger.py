@@ -1,7 +1,5 @@
 """Rows of the record: what is kept of an answer, as any carrier gives it, and its versions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Another site's copy of a campaign's record, merged: what it asked, of whom, and what was answered."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path

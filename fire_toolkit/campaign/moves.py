@@ -4,8 +4,6 @@ A round's queues are drawn once. What happens to them later are further rows of 
 who was ever given a pair can so be told, and nobody is given it twice.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ their keys. What comes back names captions by their places (`relevance_3`), so i
 read: whatever follows sees one task for each pair, with its share of the time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What can be read of a damaged record of a campaign."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tasks as Label Studio imports them: caption, item and key, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Label Studio's JSON export to judgments: which answers are votes, and why the others are not."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple

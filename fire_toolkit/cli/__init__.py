@@ -10,8 +10,6 @@ Here the program knows its commands by name, from `commands.toml`, imports each 
 their helps in a file, `helps.json`, which `docs/build_commands.py` writes from the commands themselves.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """`init`, `guideline` and `snippet`, to begin with; `refresh` and `doctor`, where something has changed."""
 
-from __future__ import annotations
-
 import os
 from contextlib import chdir
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`gallery`: a folder in which a browser shows captions, the top docs of each run, and their labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

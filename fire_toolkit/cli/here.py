@@ -1,7 +1,5 @@
 """The workspace here, for every command: its settings, files and lock, and the command that comes next."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """`import`: exports of Label Studio, and judgments made elsewhere, as judgments."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ All that the server needs lies in one folder that only its owner can enter. It l
 calls nobody, and holds a lock from its first moment to its last, since it inherits the locked handle.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Annotated

@@ -3,8 +3,6 @@
 The annotation page shows no error when a video does not play, so check before annotators start.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """What reads what a pool goes on from: what was asked and judged before, and what a machine judge said."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple

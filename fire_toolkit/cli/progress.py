@@ -1,7 +1,5 @@
 """`progress`: how far everybody is, and how well it goes."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

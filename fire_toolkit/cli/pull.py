@@ -1,7 +1,5 @@
 """`pull`: answers from a server, our own page or a plug-in's carrier to the ledger, and to judgments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

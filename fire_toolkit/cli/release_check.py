@@ -1,7 +1,5 @@
 """`release check`: what is wrong with anybody's release, or what has changed from another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

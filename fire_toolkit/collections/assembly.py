@@ -1,7 +1,5 @@
 """The collection that the parts of several files make together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations

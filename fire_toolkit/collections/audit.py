@@ -1,7 +1,5 @@
 """The identity audit: where the ids of a collection mislead, as findings with their tables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ video in ten), so what they say goes into a pool to be judged, or beside a task 
 matcher's name.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What each file says about a collection: its part of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import pandas as pd

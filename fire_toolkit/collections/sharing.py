@@ -1,7 +1,5 @@
 """Judgments shared among queries of the same text: one answer, every caption that asks the same."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pandas as pd

@@ -4,8 +4,6 @@ A caption's n-grams are those of its words, so they are kept once for each disti
 replace sums over n-grams, a million captions take tens of bytes a word, and memory does not grow with pairs.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

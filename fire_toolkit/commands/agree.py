@@ -1,7 +1,5 @@
 """`agree`: how far annotators agree, of whom, and how certain that is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Literal

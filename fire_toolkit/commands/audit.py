@@ -1,7 +1,5 @@
 """`audit`: what a collection's ids hide."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """`augment`: labels joined to the original qrels."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import pandas as pd

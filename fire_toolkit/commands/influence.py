@@ -1,7 +1,5 @@
 """`influence`: agreement, labels and scores as if an annotator had not been asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """`machine check`: a judge against people's labels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """`compare` and `difference` of runs, `measures` and what each is, and `tifa`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial

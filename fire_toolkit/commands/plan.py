@@ -1,7 +1,5 @@
 """`plan`: how many pairs, how deep, how often, before anybody judges."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Sequence

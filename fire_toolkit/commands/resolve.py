@@ -1,7 +1,5 @@
 """`resolve`: judgments to labels and disputes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """What scores rest on: `own` and `reuse` of each run, `coverage` of a new one, `orders` of all."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

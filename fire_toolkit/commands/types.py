@@ -1,7 +1,5 @@
 """What a command's parameters are: the tables it is given, and what its options need beyond a type."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple

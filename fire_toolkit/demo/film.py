@@ -3,8 +3,6 @@
 Clips are VP9 with PyAV, else animated WebP.
 """
 
-from __future__ import annotations
-
 import colorsys
 import importlib.util
 import io

@@ -5,8 +5,6 @@ add up what a caption names; a fourth adds these. The fifth was trained on what 
 half of the captions with their clips, the easy ones, and for others takes clips of captions spelled alike.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -4,8 +4,6 @@ Every attribute is continuous (hue, radius, distance travelled, ...), so a condi
 "small" holds by a margin: 1 is clear to anybody, 0 lies on the border, -1 clearly fails.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The clips, their captions, and the truth of every pair, all from one seed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What people answered in files of other tools: a row for each answer, by the columns that are named."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence

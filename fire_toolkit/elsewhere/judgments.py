@@ -1,7 +1,5 @@
 """Judgments in a table of another tool, for Python: what `import --columns` reads, without a ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

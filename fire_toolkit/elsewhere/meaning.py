@@ -1,7 +1,5 @@
 """What answers from elsewhere mean: labels, people, pairs and votes, and what stands in the way."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple

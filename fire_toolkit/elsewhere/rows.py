@@ -1,7 +1,5 @@
 """Answers from elsewhere to rows of the ledger: pseudonyms for people, labels for values, versions."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values in records of any shape: where a name leads, which answers a value holds, times and seconds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta

@@ -3,8 +3,6 @@
 Dask unpickles what its peers send: who reaches the scheduler runs code on the workers and here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

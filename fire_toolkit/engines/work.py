@@ -1,7 +1,5 @@
 """Runs in files, and the vectors of two sides, of which each worker takes some queries."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

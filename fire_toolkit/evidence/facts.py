@@ -1,7 +1,5 @@
 """All that is known of each pair, and of the whole: what `augment` makes, and every score reads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The original qrels, labels and what a pool was drawn by, joined: one row for each pair of any of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files as the carrier: a file of tasks and a sheet out for each annotator, exports and filled sheets in."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sheets: a queue as a CSV to fill in with any spreadsheet, and back again as answers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ no other column of the table could; two that could are refused, with the line to
 the first that is there is taken, and names such as `query` are texts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The one converter of ids: ids from files become text, exactly as written."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

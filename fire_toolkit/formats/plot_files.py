@@ -1,7 +1,5 @@
 """Plots as pictures for a paper."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

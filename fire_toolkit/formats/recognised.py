@@ -1,7 +1,5 @@
 """What a file is taken for: by what it begins with, or by its name."""
 
-from __future__ import annotations
-
 import zlib
 from functools import cache
 from pathlib import Path, PurePosixPath

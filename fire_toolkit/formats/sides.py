@@ -1,7 +1,5 @@
 """A state of a benchmark's labels, read from another workspace, or from a release (its folder, or a zip)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Most retrieval repositories print scores and save nothing. Each snippet in `snip
 line of a repository's evaluation code and uses the names in scope there. The saved file says its orientation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

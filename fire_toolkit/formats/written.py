@@ -1,7 +1,5 @@
 """What a file holds by its name: a table as CSV, TSV, Parquet or TREC qrels, a plot's spec as the plot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 All are scripts, not JSON: a page that was opened from a disk may load scripts, and may not fetch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """A guideline's Markdown as the HTML that annotators read before they begin."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 from itertools import groupby

@@ -5,8 +5,6 @@ That page is made from a guideline's page of one pair: each caption has controls
 come with the task, so that a page may have any number of captions.
 """
 
-from __future__ import annotations
-
 import hashlib
 import xml.etree.ElementTree as ET
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """An audit of labels by experts: a sample by label and band of ranks, and the error rates that it tells."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 

@@ -7,8 +7,6 @@ relevant, and outside as many docs as the measure can count have the highest gra
 docs there are outside the list is not known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

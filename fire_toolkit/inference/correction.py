@@ -1,7 +1,5 @@
 """C@k and P@k corrected for errors of labels, beside those as labelled in the tables of the commands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Whether a difference between two runs would hold on other queries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple

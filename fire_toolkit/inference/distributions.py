@@ -1,7 +1,5 @@
 """Student's t, central and noncentral, and the binomial distribution, without a library."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

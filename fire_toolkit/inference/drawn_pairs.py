@@ -5,8 +5,6 @@ of the pairs drawn correct it: a total is Σ guess + Σ w·(label − guess), w 
 was drawn stands. All estimates are made of such totals. C@k is no sum over pairs: it is not estimated here.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

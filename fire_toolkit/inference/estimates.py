@@ -6,8 +6,6 @@ ranks or of a machine judge's scores. What is refused hangs on the design and th
 answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache

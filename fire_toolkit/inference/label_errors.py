@@ -5,8 +5,6 @@ sources tell them: votes by design (`votes`), and an audit by experts (`audit`);
 on one pair are taken as independent given the truth; `alarm_of_fourth_votes` tests it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from functools import cached_property

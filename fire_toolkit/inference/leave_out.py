@@ -4,8 +4,6 @@ Each run is joined with the qrels once. Leaving somebody out changes the labels 
 queries that hold one of them are valued again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The order of runs under several labellings: how alike the orders are, and which swaps are chance."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations

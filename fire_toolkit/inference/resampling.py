@@ -1,7 +1,5 @@
 """Seeded draws of units with replacement, and sums over clusters of units."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

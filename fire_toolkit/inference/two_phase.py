@@ -5,8 +5,6 @@ estimate is the mean of λ·x over all queries plus the mean of y − λ·x over
 the mean of y over all queries, whatever λ is, and the better x follows y, the narrower its interval.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

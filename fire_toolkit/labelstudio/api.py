@@ -7,8 +7,6 @@ they do not know. Its errors name neither method nor address, and show a page of
 those of the HTTP library below it, gets past this file.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import ssl

@@ -1,7 +1,5 @@
 """Label Studio as the carrier of a campaign: queues to projects, answers to the record."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

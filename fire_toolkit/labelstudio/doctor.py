@@ -4,8 +4,6 @@ Before anything is sent, `push` looks at every address (`media.links.reach_media
 each project is opened as its page does it, by the server's own way to storages and buckets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

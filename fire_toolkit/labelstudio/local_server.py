@@ -4,8 +4,6 @@ It listens on the loopback only, calls nobody, and holds a lock from its first m
 inherits the locked handle.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

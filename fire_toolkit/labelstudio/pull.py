@@ -1,7 +1,5 @@
 """Answers from the server to the record: what is new, what changed, and what is gone."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Queues to projects: what is missing on the server is added, once, whatever went wrong before."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The files of a workspace that its owner alone can read: tokens, keys, and names of people."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import stat

@@ -1,7 +1,5 @@
 """A server's answer, read strictly: one of the prompt's words, or a failure with its reason."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ inclusion probability). Numbers are had at once from the pairs as they are and f
 queries: `draws` says how often each query stands in each, and its first row is the queries as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A judge, as people write it down in a TOML file; what it is asked, and what becomes of it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """What a judge is shown of an item: an image as it is, or frames of a clip as JPEG pictures."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
 from pathlib import Path

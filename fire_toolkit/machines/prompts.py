@@ -1,7 +1,5 @@
 """How a machine judge is asked: `machine.toml` beside a guideline holds instructions, the caption is data."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping, Sequence

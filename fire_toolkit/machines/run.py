@@ -5,8 +5,6 @@ is about to be sent, which is on disk before it is, and what became of it. A req
 in flight when a run ended: it may have been answered and paid for.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

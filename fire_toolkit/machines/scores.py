@@ -1,7 +1,5 @@
 """What a judge said of each pair as one number or as a label, and which runs may share its errors."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from fire_toolkit.errors import UsageError

@@ -5,8 +5,6 @@ other labels have positives that lie in none of its lists, their ranks are not k
 positives below the top and not these would take from every gain, so none below the top counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Rankings restricted to some docs: those of a predefined group, or of a part of the collection."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

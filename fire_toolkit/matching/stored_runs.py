@@ -1,7 +1,5 @@
 """Runs in every form that they are scored from, each joined with qrels: tables, files in blocks, matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """AP and its kin, which divide the sum of precisions by |G|, by min(k, |G|) or by the positives found."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fire_toolkit.arrays import Floats, share

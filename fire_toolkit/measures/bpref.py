@@ -1,7 +1,5 @@
 """bpref: how rarely judged non-relevant docs stand above positives."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fire_toolkit.arrays import Floats, running_count, share, sum_by_query

@@ -1,7 +1,5 @@
 """CG, DCG, DCG_J and their shares of the ideal, nCG, nDCG and nDCG_J; Rndcg, a mean of nDCG over ranks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

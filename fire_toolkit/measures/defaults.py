@@ -3,8 +3,6 @@
 A workspace's own (`fire.toml`, [score] measures) have their default beside the other settings.
 """
 
-from __future__ import annotations
-
 from fire_toolkit.measures.definition import Measure
 from fire_toolkit.measures.names import parse_measure
 

@@ -1,7 +1,5 @@
 """Measures that the rank of the first positive decides: C@k and NN, RR, MedR and MnR."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

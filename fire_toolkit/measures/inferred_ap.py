@@ -1,7 +1,5 @@
 """infAP: average precision inferred from a pool of which a random sample was judged."""
 
-from __future__ import annotations
-
 from fire_toolkit.arrays import Floats, running_count, share, sum_by_query
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure

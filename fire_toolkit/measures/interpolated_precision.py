@@ -1,7 +1,5 @@
 """IPrec(recall=r), one point of the precision–recall curve, and 11pt_avg, the mean of eleven of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Judged@k and unjudged@k: the shares of the top k that were judged, and were not."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fire_toolkit.arrays import Floats, share, sum_by_query

@@ -1,7 +1,5 @@
 """Measures by name: `C@10`, `AP_fire@20`, `AP@10/min`, `RBP(p=0.8)`, `P@10:rel=2`, `C@10:condensed`."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Measures of how many positives were found: P@k, R@k, F and E, and those of all that was retrieved."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fire_toolkit.arrays import Floats, share

@@ -1,7 +1,5 @@
 """RBP(p), the gain of a reader who goes on with probability p, and RBP_residual(p), how far it may rise."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fire_toolkit.arrays import Floats, sum_by_query

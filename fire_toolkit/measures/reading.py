@@ -4,8 +4,6 @@ Each is a function of a JudgedRanking and, of one with ties, the mean over all o
 (see `Places`). So a measure that is linear in one of these is written once, and has that mean without more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

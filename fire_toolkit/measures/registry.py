@@ -1,7 +1,5 @@
 """The measures by name: a new one is a new file here and its line in `FILES`, or comes from a plug-in."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from fire_toolkit.measures.definition import Definition

@@ -1,7 +1,5 @@
 """Estimates from a pool of which parts were judged by a random sample: xinfAP, infNDCG, iP and counts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rprec, FT and ST: recall in as many docs as the query has positives, and in twice as many."""
 
-from __future__ import annotations
-
 from fire_toolkit.arrays import Floats, share
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure

@@ -1,7 +1,5 @@
 """What a media file is, by its content, and whether browsers play it: images by Pillow, the rest by PyAV."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A media server for one collection: its files and nothing else, to Label Studio's pages only."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path

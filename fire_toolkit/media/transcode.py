@@ -4,8 +4,6 @@ One video becomes pictures only, upright, by one encoder thread. A finished one'
 source and of the settings; it is put in place whole, and is made again where it does not play any more.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable, Iterator

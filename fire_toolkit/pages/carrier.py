@@ -1,7 +1,5 @@
 """Our own page as a carrier: queues are shown, and answers come, from the campaign's record."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -6,8 +6,6 @@ taken back, and an end with their number and checksum. An older file is therefor
 one, and every record is known again by its time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

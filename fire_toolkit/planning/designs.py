@@ -1,7 +1,5 @@
 """What can be judged, and how often: the designs that a plan weighs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

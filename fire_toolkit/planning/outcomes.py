@@ -5,8 +5,6 @@ of the positives and of the others, how many are of each of the `CLASSES`. A sco
 positives, other docs and originals stand in a top.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist

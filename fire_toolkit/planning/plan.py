@@ -6,8 +6,6 @@ other by the paired t test. Sources: Connor, Biometrics 43 (1987), for McNemar's
 Journal 19 (2016), 10.1007/s10791-015-9273-z, for the paired t.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

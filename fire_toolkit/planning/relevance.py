@@ -13,8 +13,6 @@ Parameters are an array: level, a weight of each run, more, apart, log spread, a
 model is used for the ranks that a pilot judges. How many positives lie deeper it does not know.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

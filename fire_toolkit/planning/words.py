@@ -1,7 +1,5 @@
 """A plan in words: the table for people, and three sentences."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A pool and an earlier one: which pairs are left to ask, and what became of each run's part."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

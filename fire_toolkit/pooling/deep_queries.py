@@ -1,7 +1,5 @@
 """A random part of the queries judged to a greater depth than the others, for two-phase estimates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ What is drawn below a rate r is drawn below every greater rate too, so a larger 
 one, and a model that comes later redraws nothing.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

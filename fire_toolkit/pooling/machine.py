@@ -4,8 +4,6 @@ The order says which pairs are worth a person's time. The sample has known inclu
 scores can be estimated from it; what the order alone brought has none.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Move-to-front pooling (Cormack, Palmer & Clarke, SIGIR 1998), in rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

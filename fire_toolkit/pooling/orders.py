@@ -1,7 +1,5 @@
 """The strategies `depth` and `rrf`, and what they stand on: the best pairs by a score, within a budget."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pooling: the pairs that a strategy chooses among the tops of the runs, and where each came from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A random sample of pairs, drawn in strata by a machine judge's score, more where it is less sure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ask only what can still change a measure of these runs, in rounds, until its values are settled."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Strata of ranks, each judged whole or by a random sample, in NIST's grammar: `1:10:1,11:50:.1`."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A pool in words: what it holds, what is new in it, and which runs have changed since an earlier one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a table that a public function returned says of itself in a notebook."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Collection, Mapping
 from typing import Any, cast

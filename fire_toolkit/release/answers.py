@@ -1,7 +1,5 @@
 """What a release says that no file knows: the settings asked for, and what their licences allow."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from keyword import iskeyword

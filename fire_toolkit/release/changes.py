@@ -1,7 +1,5 @@
 """What changed between two releases: relevance and labels of pairs, and scores of the same runs."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

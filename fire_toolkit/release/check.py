@@ -1,7 +1,5 @@
 """What is wrong with a release, anybody's: its files as a loader, a reviewer and an annotator see them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The models' rankings in a release, and the scores that follow from them alone."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping, Sequence

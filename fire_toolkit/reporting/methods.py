@@ -1,7 +1,5 @@
 """The paragraphs of a data paper on how labels were made and how far annotators agree."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The tables of the FIRE paper and its findings on captions, and how they are drawn for people."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any

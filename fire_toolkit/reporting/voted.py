@@ -1,7 +1,5 @@
 """Where people and the benchmark differ, which runs found it, and annotators beside each other."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 import numpy as np

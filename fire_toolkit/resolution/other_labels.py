@@ -1,7 +1,5 @@
 """Labels otherwise: were disputes all relevant, or none; had somebody not been asked; of captions alone."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 

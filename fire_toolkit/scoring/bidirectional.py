@@ -1,7 +1,5 @@
 """Retrieval in both directions, as image–text and text–video papers print it, whole or over folds."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 

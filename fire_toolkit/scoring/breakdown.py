@@ -1,7 +1,5 @@
 """Scores broken down by what a column of the queries says: one score for each of its values."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import prod
 from typing import NewType

@@ -1,7 +1,5 @@
 """Curves over recall and rank: interpolated precision, and the vectors of gain, precision and recall."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

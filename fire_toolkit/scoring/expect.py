@@ -3,8 +3,6 @@
 Scrambled ids, a turned matrix and the wrong split all look the same: positives spread evenly over the ranks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Notes on what a reader of scores must know: what was missing, extra, shallow, tied or bounded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

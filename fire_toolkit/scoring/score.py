@@ -1,7 +1,5 @@
 """Runs × qrels × measures → scores, with notes on what a reader of the scores must know."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

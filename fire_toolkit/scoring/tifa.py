@@ -4,8 +4,6 @@ Source: Hu et al., TIFA, ICCV 2023. Questions are generated once from each text;
 answering (VQA) model answers them from the item. No model is part of this toolkit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NewType, Protocol

@@ -7,8 +7,6 @@ wrong with, and `columns.py` works on whole columns. Ids are strings, kept exact
 `q:1|x` are ids like any other). All failures of a table are gathered into one message.
 """
 
-from __future__ import annotations
-
 from typing import NewType
 
 import pandas as pd

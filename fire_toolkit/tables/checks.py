@@ -3,8 +3,6 @@
 All failures of a table are gathered into one message with a count and examples.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -3,8 +3,6 @@
 A class is a rule on the pair's own votes alone. It may depend on the votes of other pairs, not on its own.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What columns of a table say together: what no column alone is wrong with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise

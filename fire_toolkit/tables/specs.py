@@ -1,7 +1,5 @@
 """What the spec of a table says, and the specs of all tables, as `tables.toml` has them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

@@ -4,8 +4,6 @@ The file names inputs and parameters; the places of what the stages write are fi
 stage finds the one before it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

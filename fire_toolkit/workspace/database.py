@@ -3,8 +3,6 @@
 What was committed is on disk, a kill leaves the last commit, and processes wait for each other.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

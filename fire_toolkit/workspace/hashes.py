@@ -4,8 +4,6 @@ They lie in `.fire/hashes`: a line with the sha256 of what follows, then JSON. I
 and is as good as none where it is damaged or cannot be written. What is computed with is hashed anew.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator

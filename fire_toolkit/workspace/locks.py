@@ -4,8 +4,6 @@ The system keeps a lock as long as the process that holds it lives: one that is 
 and nothing has to be cleaned up or guessed from a pid.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

@@ -8,8 +8,6 @@ command's own. Nothing that depends on the clock or the machine is written, so t
 bytes.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -5,8 +5,6 @@ A round is begun by its tasks (`tasks/tasks.json`, `tasks/round-N/tasks.json`) o
 record); `plan/round-N` is one that has not begun.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

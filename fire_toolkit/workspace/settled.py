@@ -1,7 +1,5 @@
 """Qrels that are settled for some runs: only what could change a measure of those runs was asked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fire_toolkit.errors import FormatError

@@ -5,8 +5,6 @@ containers are alike: a header says which arrays lie where in some bytes, those 
 a zip. Nothing in a file is run or unpacked to disk.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -3,8 +3,6 @@
 Bytes of files and zip members are mapped where they lie as they are; no size that one claims is believed.
 """
 
-from __future__ import annotations
-
 import lzma
 import math
 import zipfile

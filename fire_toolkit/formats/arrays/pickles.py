@@ -5,8 +5,6 @@ of our own, and a name that is not in the table ends the reading: nothing is imp
 dtype of an array are checked before numpy gets them; no attribute of anything is set.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import pickle

@@ -1,7 +1,5 @@
 """The files of a collection's items in a folder, and which of them could be equal."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Two arrays of queries × K, best first, with padding where nothing more was foun
 hnswlib return them; or Parquet with two columns of lists. They become ranked lists, read as any other.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

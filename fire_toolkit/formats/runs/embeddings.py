@@ -5,8 +5,6 @@ to nine decimal places; the rounded values decide the order of docs and go into 
 depend on the processor, the threads and the shape of the blocks, so they only tell which scores are clear.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parquet of other tools: long tables, vectors in a column of lists; and the opening of any Parquet file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path

@@ -6,8 +6,6 @@ counted on the way: NaN, infinities, queries flooded by one lowest score, consta
 ties, equal lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

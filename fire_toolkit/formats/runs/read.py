@@ -1,7 +1,5 @@
 """A run from any file this toolkit reads, recognised by its content."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ outside the collection are listed. The released data are CC BY-NC: reading them 
 passing them on under another licence is not allowed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

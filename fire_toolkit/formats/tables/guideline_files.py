@@ -1,7 +1,5 @@
 """Reads a guideline from its folder: `guideline.md`, `labels.toml`, `label_config.xml`."""
 
-from __future__ import annotations
-
 import os
 import re
 import warnings

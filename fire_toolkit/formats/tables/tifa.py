@@ -4,8 +4,6 @@ A result of `tifa_score_benchmark` is an object whose `question_details` have, b
 question with the model's answer `multiple_choice_vqa`. Each text has one item, without an id.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """TRECVID ad-hoc video search runs: XML, parsed without entities and without network access."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NoReturn
