@@ -54,7 +54,7 @@ class Desk:
     """What one annotator is asked, the training of each round first, under names that tell others nothing.
 
     Captions of one item come together, as early as the first of them, in the order of the queue, which is
-    random. Pages of which all is in `without` are left out.
+    random. What is in `without` is left out; what is left of such a page is a page of its own.
 
     Attributes:
         pages: in order; tasks: all of theirs in order, each with its page and its place there, from 1;
@@ -79,12 +79,10 @@ class Desk:
             items, texts = entry.items, _texts(entry)
             names = _task_names(entry, annotator_id, campaign_key, rows["pair_id"])
             for pairs, _ in pages_of(rows.sort_values("position"), items, entry.n_captions):
-                if all((entry.number, pair) in without for pair in pairs):
-                    continue
-                tasks = tuple(Task(names[pair], (entry.number, pair), texts[pair]) for pair in pairs)
-                self.pages.append(
-                    Page(_name("page", tasks[0].id), items[pairs[0]][0], tasks, items[pairs[0]][1])
-                )
+                tasks = [Task(names[pair], (entry.number, pair), texts[pair]) for pair in pairs]
+                if left := tuple(task for task in tasks if task.asked not in without):
+                    page_id = _name("page", tasks[0].id, *(task.id for task in tasks if task not in left))
+                    self.pages.append(Page(page_id, items[pairs[0]][0], left, items[pairs[0]][1]))
         self.tasks = [(page, n, task) for page in self.pages for n, task in enumerate(page.tasks, start=1)]
         self.numbers = {task.asked: number for number, (_, _, task) in enumerate(self.tasks)}
         shown = self.pages if guideline.shows_media else ()

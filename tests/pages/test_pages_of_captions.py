@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from page_site import make_workspace, run
+from page_site import make_workspace, office_of, run
 from test_answer_files import answer, content_of, save
 
 from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 
 @pytest.fixture
@@ -57,3 +58,21 @@ def test_pages_stay_together_through_a_campaign_and_make_new_ones(root: Path) ->
     run("page", "write", "A03")
     (page,) = content_of(root, "A03")["pages"]
     assert len(page["captions"]) == 4  # the four disputed pairs of the doubled item
+
+
+def test_a_page_half_answered_in_its_file_asks_the_other_half_alone(root: Path) -> None:
+    run("page", "write", "A01")
+    content = content_of(root)
+    page = content["pages"][0]
+    first, second, *others = [caption["task"] for caption in page["captions"]]
+    records = [answer(n, task, page=page["id"], position=n) for n, task in [(1, first), (2, second)]]
+    run("import", save(root / "exports" / "a.jsonl", content["head"], records))
+    with office_of(root, read_guideline("caption-relevance-v1")) as (office, name):
+        state = office.state(name)
+        assert [caption["task"] for caption in state["page"]["captions"]] == others
+        assert state["page"]["id"] != page["id"]  # its seconds are not those of the first look
+        assert state["next"]["id"] == content["pages"][1]["id"]
+        whole = sum(len(each["captions"]) for each in content["pages"])
+        assert (state["done"], state["total"]) == (0, whole - 2)
+    run("page", "write", "A01")
+    assert [caption["task"] for caption in content_of(root)["pages"][0]["captions"]] == others
