@@ -212,11 +212,12 @@ class Store:
                 raise self.database.damaged(f"record {number} of the page is not the one that was kept")
         return [json.loads(text) for _, text, _ in found]
 
-    def add_page_record(self, record: Record) -> None:
-        """Add what somebody did on our own page; it is on disk when this returns."""
-        text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    def add_page_records(self, *records: Record) -> None:
+        """Add what somebody did on our own page, all or none; it is on disk when this returns."""
+        texts = [json.dumps(record, sort_keys=True, separators=(",", ":")) for record in records]
+        rows = [(text, row_sha256([text])) for text in texts]
         with self.database.transaction() as db:
-            db.execute("insert into page (record, sha256) values (?, ?)", [text, row_sha256([text])])
+            db.executemany("insert into page (record, sha256) values (?, ?)", rows)
 
     # What is added
 

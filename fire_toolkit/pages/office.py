@@ -170,13 +170,13 @@ class Office:
         self._consent, self._seen = text_sha256(setting.consent), object()
         self._n_records, self._last = 0, ""
         self._own: defaultdict[str, _Own] = defaultdict(_Own)
-        for record in store.page_records():
-            self._keep(record)
+        self._keep(store.page_records())
         self._refresh()
 
-    def _keep(self, record: Record) -> None:
-        self._n_records, self._last = self._n_records + 1, record["at"]
-        self._own[record["annotator"]].add(record)
+    def _keep(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self._n_records, self._last = self._n_records + 1, record["at"]
+            self._own[record["annotator"]].add(record)
 
     def _refresh(self) -> None:
         links = (self._root / PLACE).glob("*")
@@ -246,7 +246,7 @@ class Office:
         if content.get("who") != name:
             raise Refused(403, _OTHER_LINK)
         try:
-            key, task_id = checked_text(content, "key", 100), checked_text(content, "task", 100)
+            key, task = checked_text(content, "key", 100), checked_text(content, "task", 100)
             if not key:
                 raise FormatError("key: expected a text")
             if what == CONSENT:
@@ -255,9 +255,8 @@ class Office:
                 return self.state(name)
             self._refuse_without_consent(name)
             if key not in self._own[name].keys:
-                entries = self._answered(name, task_id, content) if what == ANSWER else None
-                for entry in self._undone(name, task_id) if entries is None else entries:
-                    self._add(name, {"kind": what, "key": key, **entry})
+                found = self._answered(name, task, content) if what == ANSWER else self._undone(name, task)
+                self._add(name, *({"kind": what, "key": key, **entry} for entry in found))
         except FormatError as error:
             raise Refused(422, str(error)) from None
         return self.state(name)
@@ -325,10 +324,11 @@ class Office:
         if self._consent not in self._own[name].agreed:
             raise Refused(403, "Read and agree to the first page before you begin.")
 
-    def _add(self, name: str, entries: Mapping[str, Any]) -> None:
-        """Keep a record, with a time after the last one in any case: it is a version's name."""
-        now = time_now()
-        at = now if now > self._last else just_after(self._last)
-        record = {"n": self._n_records + 1, "annotator": name, "at": at, **entries}
-        self._store.add_page_record(record)
-        self._keep(record)
+    def _add(self, name: str, *entries: Mapping[str, Any]) -> None:
+        """Keep records, all or none, with times after the last one in any case: they are versions' names."""
+        at, found = self._last, list[Record]()
+        for number, entry in enumerate(entries, start=self._n_records + 1):
+            at = max(time_now(), just_after(at) if at else "")
+            found.append({"n": number, "annotator": name, "at": at, **entry})
+        self._store.add_page_records(*found)
+        self._keep(found)

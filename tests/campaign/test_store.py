@@ -266,7 +266,7 @@ def test_what_was_done_on_the_page_is_kept_in_its_order_and_damage_named(path: P
     records = [{"n": number, "comment": "a\nb ‮ \ud800" * number} for number in range(3)]
     with Store(path) as store:
         for record in records:
-            store.add_page_record(record)
+            store.add_page_records(record)
         assert len(store.rows()) == 0
     with Store(path) as store:
         assert store.page_records() == records

@@ -539,7 +539,7 @@ def test_server_disputes_take_any_carrier(
     record |= {"round": 2, "n": 1, "at": "2026-11-01T10:00:00.000000Z", "page": "1", "position": 1}
     record |= {"label": "relevant", "flags": [], "comment": "", "seconds": 1.0}
     with Store(hand / "campaign.sqlite") as store:
-        store.add_page_record(record)
+        store.add_page_records(record)
     monkeypatch.setattr(server, "_handle", lambda request: httpx.Response(401))  # and the page is as it was
     n_before = len(judgments(hand))
     told = run("pull", code=3).stderr

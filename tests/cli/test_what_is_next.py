@@ -76,7 +76,7 @@ def answer_on_page(root: Path, pair: str, annotator: str, label: str, number: in
     record |= {"comment": "", "seconds": 1.0, "page": "1", "position": 1}
     moment = f"2026-11-01T10:00:{number:02d}.000000Z"
     with Store(root / "campaign.sqlite") as store:
-        store.add_page_record({**record, "n": number, "pair": pair, "at": moment})
+        store.add_page_records({**record, "n": number, "pair": pair, "at": moment})
 
 
 def test_a_page_is_served_until_it_has_answers_to_pull(root: Path) -> None:

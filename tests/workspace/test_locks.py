@@ -103,14 +103,14 @@ def test_what_is_written_after_another_process_closed_the_record_is_there(tmp_pa
     read = [sys.executable, "-c", code]
     record = {"kind": "consent", "annotator": "A01", "key": "k1"}
     with Store(path) as first:
-        first.add_page_record(record)
+        first.add_page_records(record)
     with Store(path) as held:
         held.page_records()
         with Store(path) as again:
             again.page_records()
         content_sha256(path)
         subprocess.run(read, check=True)
-        held.add_page_record(record | {"key": "k2"})
+        held.add_page_records(record | {"key": "k2"})
         with Store(path) as other:
             seen = [each["key"] for each in other.page_records()]
         subprocess.run(read, check=True)
