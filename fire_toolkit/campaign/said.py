@@ -62,6 +62,8 @@ class Version(NamedTuple):
         if self.answer != row[_ANSWER] and _given(self.answer) != _given(row[_ANSWER]):
             return False
         said = row[len(COLUMNS) :]
+        if self.no_vote == UNREAD and not said:  # an earlier version of this may not have read it
+            said = next(read_said([row[_PAIR]], [row[_ANSWER]]))
         return not said or self[-3:] == tuple(said[place] for place in _OF_VERSIONS[-3:])
 
 

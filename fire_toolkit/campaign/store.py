@@ -123,10 +123,11 @@ class Store:
 
     def refuse_unread(self) -> None:
         """Raise `FormatError` where an answer that counts says nothing that can be read."""
-        query = "select number, fault from counted join said using (number) "
-        query += "where is_skipped and fault is not null limit 1"
-        for number, fault in self.database.select(query):
-            raise FormatError(f"{self.database.path}: answer {number}: {fault}")
+        query = "select number, annotator_id, pair_id, fault from counted join said using (number) "
+        query += "where is_skipped and not is_deleted and fault is not null limit 1"
+        for number, name, pair, fault in self.database.select(query):
+            where = f"{self.database.path}: answer {number} of {name} to {pair}"
+            raise FormatError(f"{where}: {fault}; `pull --full` or `import` reads it again, or ask again")
 
     def rows(self) -> pd.DataFrame:
         """Return all rows of answers in the order in which they arrived, with their number.

@@ -25,6 +25,7 @@ from records import day, latest_answers, record_of, rows_of
 from examples import examples, some
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RESTORED
 from fire_toolkit.campaign.merging import merge_record
+from fire_toolkit.campaign.said import _unread
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.views import record_to_judgments, seen_by_all
@@ -282,8 +283,24 @@ def test_an_answer_that_nobody_can_read_is_kept_and_named_where_it_would_count(p
         store.count()
         query = "select label, no_vote = 'unread' from counted join said using (number) order by number"
         assert store.database.select(query) == [("relevant", 0), ("", 1)]
-        with pytest.raises(FormatError, match="answer 2: value of relevance is a number, expected an object"):
+        with pytest.raises(
+            FormatError, match=r"answer 2 of ann to q\|d: value of relevance is a number, expected an object"
+        ):
             record_to_judgments(store, guideline=GUIDELINE)
+        store.add_deleted(store.missing("http://server", "1", seen=["a1"]), day(9))
+        assert record_to_judgments(store, guideline=GUIDELINE).dropped["reason"].tolist() == ["deleted"]
+
+
+def test_what_an_earlier_version_could_not_read_counts_when_it_comes_again(path: Path) -> None:
+    old = row("a1")
+    with Store(path) as store:
+        store.add_kept([(*map(old.__getitem__, COLUMNS), *_unread(old["answer"], "JSON is malformed"))])
+        with pytest.raises(FormatError, match="JSON is malformed; `pull --full` or `import` reads"):
+            record_to_judgments(store, guideline=GUIDELINE)
+        for _ in range(2):
+            store.add_answers([old])
+            assert record_to_judgments(store, guideline=GUIDELINE).judgments["label"].tolist() == ["relevant"]
+            assert len(store.rows()) == 2
 
 
 def judged(*rows: dict[str, str]) -> ImportResult:
