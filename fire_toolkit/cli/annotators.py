@@ -59,7 +59,6 @@ def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="P
 
     The account is deactivated, not deleted, since deleting it in Label Studio removes the author from its
     answers. `annotators reassign` gives to others what they have not answered.
-
     """
     campaign = begun_here()
     accounts = read_register(private_folder())
@@ -77,6 +76,8 @@ def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="P
         write_retired(campaign.root, gone)
         for carrier in sorted(carriers - {BY_HAND, BY_SERVER}):
             carrier_of(carrier, campaign.root).retire(gone)
+        if carriers != {BY_HAND}:  # what was answered by now
+            pull_once(campaign.root)
         left = free_tasks(campaign.store, campaign.retired)
     if n_left := sum(left.get(name, 0) for name in names):
         say(f"{n_of(n_left, 'task')} of {', '.join(names)} without an answer; what still comes back counts")

@@ -2,11 +2,13 @@
 
 import json
 import random
+import re
 import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from brought import refused
 from page_site import Person, make_workspace, page_records, run, serving, token_of
 
 from fire_toolkit.campaign.keys import pair_id
-from fire_toolkit.campaign.records import read_campaign, read_rounds
+from fire_toolkit.campaign.records import read_campaign, read_rounds, write_round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.page import CONSENT, media_files
 from fire_toolkit.errors import UsageError
@@ -252,10 +254,12 @@ def test_who_is_retired_is_out_and_others_take_the_tasks(page: Open, person: Per
     other = page.person("A02")
     n_before = other.agree()["total"]
     person.answer(person.current(), "relevant").raise_for_status()
-    run("annotators", "retire", "A01")
+    said = run("annotators", "retire", "A01").stderr
     assert person.http.get("/state").status_code == 401
     moved = run("annotators", "reassign", "A01", "--to", "A02")
     assert "next: fire-toolkit push" in moved.stderr
+    n_left = sum(map(int, re.findall(r"(\d+) (?:tasks? moved|stay)", moved.stderr)))
+    assert f"{n_left} tasks of A01 without an answer" in said
     assert other.state()["total"] > n_before
     other.answer_all("relevant")
     assert "1 new" not in run("pull").stderr
