@@ -102,15 +102,14 @@ def serve(
     ):
         end_links(root, ended)
         office = Office(root, campaign.campaign, campaign.guideline, store, setting)
-        server = PageServer(office, port=port, public_url=public_url, report=say)
-        with server:
+        with PageServer(office, port=port, public_url=public_url, report=say) as server:
             known = read_links(root)
-            fresh = [name for name in office.people() if name not in known]
+            fresh = [name for name in sorted(page.people) if name not in known]
             for name, token in make_links(root, fresh).items():
                 click.echo(f"{name}\t{server.address}/#t={token}")
             if fresh:
                 say("note: links are shown once and not kept; `page serve --new-link NAME` makes a new one")
-            say(f"{server.address}: {n_of(len(office.people()), 'annotator')}; Ctrl-C stops")
+            say(f"{server.address}: {n_of(len(page.people), 'annotator')}; Ctrl-C stops")
             wait_to_be_stopped(stopped)
     say("stopped")
     say_following()

@@ -13,6 +13,7 @@ import secrets
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,9 @@ class Office:
             self._rounds = [entry for entry in read_rounds(self._root) if entry.carrier == BY_PAGE]
             self._names = {digest: name for name, digest in read_links(self._root).items()}
             self._seen = seen
+            urls, here = _urls_of(self._rounds, self.guideline), self._setting.files
+            away = [url for url in urls if url.partition("#")[0] not in here and is_address(url)]
+            self._origins = " ".join(sorted({"/".join(url.split("/")[:3]) for url in away}))
             for own in self._own.values():
                 own.desk = None
 
@@ -199,12 +203,6 @@ class Office:
         if name is None or name in read_retired(self._root):
             raise Refused(401, _NO_LINK)
         return name
-
-    def people(self) -> list[str]:
-        """Return everybody who is asked something on this page, sorted."""
-        self._refresh()
-        names = {name for entry in self._rounds for name in entry.assignments["annotator_id"]}
-        return sorted(names - read_retired(self._root))
 
     def opened(self, name: str) -> dict[str, Any]:
         """Return what an annotator's page shows that is opened now, after what came in meanwhile."""
@@ -300,11 +298,11 @@ class Office:
             raise Refused(404, "no such file")
         return path
 
-    def origins(self) -> set[str]:
-        """Return the origins of media that are not served from here."""
-        urls, here = _urls_of(self._rounds, self.guideline), self._setting.files
-        away = [url for url in urls if url.partition("#")[0] not in here and is_address(url)]
-        return {"/".join(url.split("/")[:3]) for url in away}
+    def origins(self) -> str:
+        """Return the origins of media that are not served from here, those of a further round too."""
+        with suppress(FireError):  # whose link it is cannot be read either, which is said there
+            self._refresh()
+        return self._origins
 
     def desk(self, name: str, *, is_anew: bool = False) -> Desk:
         """Return what an annotator is asked but for what was answered elsewhere; is_anew: or on this page."""

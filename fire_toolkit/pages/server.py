@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -25,6 +26,10 @@ from fire_toolkit.words import text_in
 _IDLE_S = 300
 _MOST_BYTES = 65_536
 _TYPES = {"page.html": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; "
+    "img-src {media}; media-src {media}; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
 _COOKIE_S = 180 * 86400
 Handle = Callable[[Request, str], Awaitable[Response]]
 
@@ -161,11 +166,8 @@ async def _content(request: Request) -> dict[str, Any]:
 
 def _with_headers(app: ASGIApp, office: Office) -> ASGIApp:
     """Return the application with the headers that keep what it shows to itself."""
-    elsewhere = " ".join(sorted(office.origins()))
     own = {
-        "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src "
-        f"'self'; frame-src 'self'; img-src 'self' {elsewhere}; media-src 'self' {elsewhere}; base-uri "
-        "'none'; form-action 'none'; frame-ancestors 'self'",
+        "cache-control": "no-store",
         "referrer-policy": "no-referrer",
         "x-content-type-options": "nosniff",
         "cross-origin-opener-policy": "same-origin",
@@ -175,10 +177,10 @@ def _with_headers(app: ASGIApp, office: Office) -> ASGIApp:
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         async def add(message: Message) -> None:
             if message["type"] == "http.response.start":
-                names = {name for name, _ in message["headers"]}
-                added = own if b"cache-control" in names else own | {"cache-control": "no-store"}
-                more = [(name.encode(), value.encode()) for name, value in added.items()]
-                message["headers"] = [*message["headers"], *more]
+                headers = MutableHeaders(scope=message)
+                headers["content-security-policy"] = _POLICY.format(media=f"'self' {office.origins()}")
+                for name, value in own.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         await app(scope, receive, add)

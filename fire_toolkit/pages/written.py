@@ -178,12 +178,8 @@ def _records(path: Path, carried: Carried) -> tuple[list[Record], int]:
             if kind not in (ANSWER, UNDO, CONSENT) or not at:
                 raise FormatError("expected kind answer, undo or consent, and at, a time")
             asked = names.get(checked_text(line, "task", 100))
-            record = {
-                "kind": kind,
-                "annotator": annotator_id,
-                "at": at,
-                "key": checked_text(line, "key", 100),
-            }
+            key = checked_text(line, "key", 100)
+            record = {"kind": kind, "annotator": annotator_id, "at": at, "key": key}
             if kind == ANSWER and asked:
                 n, place = line.get("n"), line.get("position")
                 if type(n) is not int or type(place) is not int or place < 1:

@@ -283,6 +283,17 @@ def test_a_further_round_is_judged_on_the_running_page(page: Open, person: Perso
     assert f"{asked} new" in run("pull").stderr
 
 
+def test_what_a_further_round_shows_from_elsewhere_shows_on_the_running_page(page: Open) -> None:
+    def policy() -> str:
+        return ask(page.server.address).headers["content-security-policy"]
+
+    assert "media-src 'self' ;" in policy()
+    (first,) = read_rounds(page.root)
+    tasks = first.tasks.assign(media_url="https://films.example/v1.webm")
+    write_round(page.root, replace(first, number=2, tasks=tasks))
+    assert "media-src 'self' https://films.example;" in policy()
+
+
 def test_captions_of_one_item_come_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path
     monkeypatch.chdir(root)
