@@ -95,7 +95,7 @@ const gallery = (() => {
   function found() {
     const finding = all.findings[Number($("why").value)];
     if (!finding) return [];
-    return finding.query.map((n, at) => ({ n, doc: finding.doc[at], note: `${finding.for[at]} for, ${finding.against[at]} against · top ${all.top} of ${finding.top[at]} of ${all.runs.length} models${finding.rank[at] ? `, best ${finding.rank[at]}` : ""}` }));
+    return finding.query.map((n, at) => ({ n, doc: finding.doc[at], note: `${finding.for[at]} for, ${finding.against[at]} against · top ${all.top} in ${finding.top[at]} of ${all.runs.length} models${finding.rank[at] ? `, best ${finding.rank[at]}` : ""}` }));
   }
   const address = (row) => "#" + encodeURIComponent(row.query ?? all.ids[row.n]) + (row.doc === undefined ? "" : "/" + encodeURIComponent(row.doc));
   const isHere = (row) => row.n === here && (row.doc === undefined ? view === "captions" : row.doc === target);
