@@ -65,7 +65,7 @@ def draw(name: str, table: pd.DataFrame) -> Plot:
     written = json.loads(text_in("reporting", f"data/plot-{name}.json"))
     spec = {"$schema": SCHEMA, **written, "width": "container"}
     table = table[spec.pop("columns")]
-    spec["data"] = {"values": json.loads(table.to_json(orient="records", double_precision=10))}
+    spec["data"] = {"values": json.loads(table.to_json(orient="records", double_precision=15))}
     is_of_few = table["run_id"].nunique() <= len(PALETTE) if "run_id" in table else True
     colours = list(PALETTE) if is_of_few else {"scheme": "tableau20"}
     spec["config"] = {

@@ -172,3 +172,8 @@ def test_a_measure_that_the_table_lacks_is_named() -> None:
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"plot\.jpg: expected a name that ends in \.svg"):
         save_plot(PLOTS["judged"], tmp_path / "plot.jpg")
+
+
+def test_a_small_p_keeps_its_digits() -> None:
+    shown = plots.plot_differences(DIFFERENCES.assign(p_holm=6.8467e-11))
+    assert shown.table["p_holm"].tolist() == pytest.approx([6.8467e-11] * len(DIFFERENCES), rel=1e-4)
