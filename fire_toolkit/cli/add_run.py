@@ -14,7 +14,7 @@ import pandas as pd
 
 from fire_toolkit.cli.common import as_files, metered, say
 from fire_toolkit.cli.given import Given, name_in_manifest
-from fire_toolkit.cli.run_readers import id_files, refuse_mixed_ids, say_order, spread_of_environment
+from fire_toolkit.cli.run_readers import id_files, refuse_mixed, say_order, spread_of_environment
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.collections.audit import words_of_strangers
 from fire_toolkit.commands.types import Option
@@ -112,7 +112,7 @@ def add_run(
 
             request = replace(request, rank_vectors=partial(rank_shared_vectors, spread, both))
         result = _ingested(request, path, other, own)
-        refuse_mixed_ids({str(path): result.run["doc_id"].cat.categories}, own)
+        refuse_mixed({str(path): result.run["doc_id"].cat.categories}, own)
         for file in both:
             own.use(file)
         reports.append(_write(folder, result, own, request, both))

@@ -90,10 +90,8 @@ def run(
             words = f"{n_of(n_lost, 'request')} in flight when earlier runs were killed"
             say(f"note: {words}, which the server may have charged for; they are asked again")
         try:
-            with (
-                Chat(endpoint, prompt, timeout_s=asked.timeout_s) as chat,
-                metered("answers", len(requests)) as meter,
-            ):
+            progress = metered("answers", len(requests))
+            with Chat(endpoint, prompt, timeout_s=asked.timeout_s) as chat, progress as meter:
                 ask = asking(own, prompt, chat, media, spending)
                 n_stored, n_left = ask_all(
                     requests, own, cache, ask, spending=spending, at_once=asked.at_once, report=meter

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_queries
 from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
 from fire_toolkit.tables.columns import listed
-from fire_toolkit.tables.ids import spelled_otherwise, spelling_of
+from fire_toolkit.tables.ids import refuse_mixed_ids, spelling_of
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
 
 
@@ -212,8 +211,7 @@ def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[
         path: run["doc_id"].cat.categories if isinstance(run, pd.DataFrame) else getattr(run, "doc_ids", ())
         for run, (_, path) in zip(found, named, strict=True)
     }
-    if any("%" in each for own in docs.values() for each in own):
-        refuse_mixed_ids(docs, given)
+    refuse_mixed(docs, given)
     own_ids = [run_id_of(run) for run in found]
     for place, (name, path) in enumerate(named):
         if name is None and own_ids.count(own_ids[place]) > 1:
@@ -226,13 +224,8 @@ def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[
     return found
 
 
-def refuse_mixed_ids(of_runs: Mapping[str, Iterable[str]], given: Given) -> None:
-    """Raise `FormatError` where an id of a run is percent-encoded in one file and not in another one.
-
-    All ids of a file are where one of them has a blank; `100%.wav` is then `100%25.wav`.
-
-    of_runs: the docs of each run, by its file.
-    """
+def refuse_mixed(of_runs: Mapping[str, Iterable[str]], given: Given) -> None:
+    """Raise `JoinError` where a doc of these runs (by file) is spelled otherwise in one, qrels or items."""
     docs = {path: [each for each in own if "%" in each] for path, own in of_runs.items()}
     if not any(docs.values()):
         return
@@ -241,10 +234,7 @@ def refuse_mixed_ids(of_runs: Mapping[str, Iterable[str]], given: Given) -> None
     if (items := Given().path("items", exists=True)) is not None:
         ids = listed(read_delimited(items, required=["doc_id"], only=["doc_id"])["doc_id"])
         docs[str(items)] = [*map(spelling_of(ids), ids)]
-    for (path, own), (other, theirs) in permutations(docs.items(), 2):
-        if (found := spelled_otherwise(own, theirs)) is not None:
-            why = "whose ids are percent-encoded, as one has a blank"
-            raise FormatError(f"{path}: {found[0]!r} is {found[1]!r} in {other}, {why}; write it so here too")
+    refuse_mixed_ids(docs)
 
 
 def _split_name(file: str, own_files: Sequence[str]) -> tuple[str | None, str]:

@@ -20,6 +20,7 @@ from fire_toolkit.measures import parse_measures
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Run
 from fire_toolkit.tables.columns import codes_of, listed
+from fire_toolkit.tables.ids import refuse_mixed_ids
 from fire_toolkit.words import n_of
 
 _P = ParamSpec("_P")
@@ -41,6 +42,8 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
         refuse_apart(function, values)
         if values.get("measures", ()) != ():
             values["measures"] = measure_names(values["measures"])
+        if values.get("runs") is not None:
+            _refuse_mixed_docs(values["runs"], values.get("qrels"))
         own = OwnItemRule.chosen(values.get("own_item"), values.get("queries"))
         if own.of_query:
             values.update({name: own.ruled(name, values) for name in tables_of(function)})
@@ -238,13 +241,9 @@ def units_of(clusters: pd.Series) -> str:
 
 def unpooled(runs: Any, fed: Collection[str]) -> list[str]:
     """Return which runs are not among those that fed the pool; nothing where all are."""
-    fresh = [run_id for run_id in run_ids(runs) if run_id not in fed]
-    if not fresh:
-        return []
-    return [
-        f"{', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its scores are not "
-        "comparable with those of pooled runs: see `score --honest`"
-    ]
+    fresh = ", ".join(run_id for run_id in run_ids(runs) if run_id not in fed)
+    words = "fed no pool, so what only such a run finds is unjudged; its scores are not comparable with those"
+    return [f"{fresh}: {words} of pooled runs: see `score --honest`"] if fresh else []
 
 
 def run_ids(runs: Any) -> list[str]:
@@ -254,6 +253,17 @@ def run_ids(runs: Any) -> list[str]:
         is_table = isinstance(run, pd.DataFrame)
         found += [str(each) for each in run["run_id"].unique()] or [""] if is_table else [str(run.run_id)]
     return found
+
+
+def _refuse_mixed_docs(runs: Any, qrels: pd.DataFrame | None) -> None:
+    """Raise `JoinError` where runs or qrels spell a doc otherwise than another one of them."""
+    docs = {} if qrels is None else {"the qrels": listed(qrels["doc_id"])}
+    for name, run in split_runs(runs).items():
+        is_table = isinstance(run, pd.DataFrame)  # a stored one was looked at when it was stored
+        docs[f"run {name}"] = (
+            listed(run["doc_id"].cat.categories) if is_table else getattr(run, "doc_ids", [])
+        )
+    refuse_mixed_ids(docs)
 
 
 def queries_of_lists(runs: Run | Sequence[Run]) -> str:

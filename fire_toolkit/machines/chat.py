@@ -73,10 +73,8 @@ if you may send them there, say so: --send-media-to api.example.org
     parts = urlsplit(address)
     host, is_local = parts.hostname or "", parts.hostname in LOOPBACK_HOSTS
     if not is_local and send_media_to != host:
-        raise UsageError(
-            f"captions and media would leave this machine for {host}; if you may send them there, "
-            f"say so: --send-media-to {host}"
-        )
+        words = f"captions and media would leave this machine for {host}; if you may send them there, say so"
+        raise UsageError(f"{words}: --send-media-to {host}")
     if key and parts.scheme == "http" and not is_local:
         raise UsageError(f"the key would go to {host} over plain http; use https, or unset the key")
     if not key.isascii() or has_odd_marks(key):
@@ -138,10 +136,8 @@ class Chat:
             if trouble.after_s is None:
                 time.sleep(min(2.0 ** (attempt - 1), 30.0) if attempt < ATTEMPTS else 0.0)
             elif trouble.after_s > _LONGEST_PAUSE_S:
-                raise ServerError(
-                    f"{self._endpoint.url}: {trouble}, and asks to wait {trouble.after_s:,.0f} s; run the "
-                    "command again later"
-                )
+                words = f"{trouble}, and asks to wait {trouble.after_s:,.0f} s; run the command again later"
+                raise ServerError(f"{self._endpoint.url}: {words}")
             else:  # none of us asks until then
                 with self._gate:
                     self._closed_until = max(self._closed_until, time.monotonic() + trouble.after_s)

@@ -96,16 +96,12 @@ def check_judge(
     pairs = pairs.assign(vote=votes)
     n, n_positive = len(pairs), int(pairs["people"].sum())
     if n < LEAST_LABELS:
-        raise UsageError(
-            f"{n} labelled pairs that the judge answered, fewer than {LEAST_LABELS}: too few to say how good "
-            "it is; label more pairs, drawn at random from what it judged"
-        )
+        words = f"{n} labelled pairs that the judge answered, fewer than {LEAST_LABELS}: too few to say"
+        raise UsageError(f"{words} how good it is; label more pairs, drawn at random from what it judged")
     if (few := min(n_positive, n - n_positive)) < LEAST_EACH:
         what = "relevant" if few == n_positive else "irrelevant"
-        raise UsageError(
-            f"{few} of the {n} labelled pairs are {what}, fewer than {LEAST_EACH}: neither AUC nor agreement "
-            "beyond chance can be told; label more pairs"
-        )
+        words = f"{few} of the {n} labelled pairs are {what}, fewer than {LEAST_EACH}: neither AUC nor"
+        raise UsageError(f"{words} agreement beyond chance can be told; label more pairs")
     n_queries = int(pairs["query"].max()) + 1
     drawn = draw_units(n_queries, n_resamples=n_resamples, seed=seed)
     draws = np.concatenate([np.ones((1, n_queries)), *drawn])

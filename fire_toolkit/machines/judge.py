@@ -101,9 +101,8 @@ def read_judge(path: Path) -> Judge:
     found["name"] = file_name(found["name"] or path.stem)
     judge = Judge(**found, price=None if price is None else (float(price[0]), float(price[1])))
     if judge.samples > 1 and not judge.temperature:
-        raise FormatError(
-            f"{path}: samples above 1 needs a temperature above 0: at 0 all samples are one answer"
-        )
+        words = "samples above 1 needs a temperature above 0: at 0 all samples are one answer"
+        raise FormatError(f"{path}: {words}")
     return judge
 
 

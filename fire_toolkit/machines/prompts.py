@@ -88,10 +88,8 @@ def read_prompt(guideline: str | Path) -> tuple[Prompt, Guideline]:
     if not prompt.positive_words or prompt.positive_words >= prompt.graded_words:
         raise TableError(f"{path}: answers need one for a positive label and one for a label of grade 0")
     if entries["guideline_sha256"] != rules.sha256:
-        raise TableError(
-            f"{path}: written for another version of {rules.name}; read it against guideline.md, then "
-            f'set guideline_sha256 = "{rules.sha256}"'
-        )
+        words = f"written for another version of {rules.name}; read it against guideline.md, then set"
+        raise TableError(f'{path}: {words} guideline_sha256 = "{rules.sha256}"')
     return prompt, rules
 
 

@@ -62,11 +62,9 @@ class Cache:
             rows.append((key, (query_id, doc_id, int(number)), Answer(**json.loads(answer))))
         return rows
 
-    def add(self, key: str, place: Place, answer: Answer | None = None) -> None:
+    def add(self, key: str, place: Place, answer: Answer | dict[str, Any] | None = None) -> None:
         """Keep that a request is about to be sent, or what became of it; on disk when this returns."""
-        self._add(key, place, None if answer is None else asdict(answer))
-
-    def _add(self, key: str, place: Place, content: object) -> None:
+        content = asdict(answer) if isinstance(answer, Answer) else answer
         text = None if content is None else json.dumps(content, sort_keys=True)
         sha256 = None if text is None else row_sha256([key, text])
         with self._db.transaction() as db:
@@ -76,13 +74,13 @@ class Cache:
         """Write down whose answers these are; raise `UsageError` where they are another judge's."""
         now, found = judge.settings, self._select("answer", f"key = '{_SETTINGS}'")
         if not found:
-            self._add(_SETTINGS, ("", "", 0), now)
+            self.add(_SETTINGS, ("", "", 0), now)
         before = json.loads(found[0][0]) if found else now
         if changed := [f"{k} {v!r}, was {before.get(k)!r}" for k, v in now.items() if v != before.get(k)]:
-            raise UsageError(
-                f"{folder}: belongs to another judge ({'; '.join(changed)}); whoever changes a judge has "
-                "another one: give it a file of its own"
+            words = (
+                f"belongs to another judge ({'; '.join(changed)}); whoever changes a judge has another one"
             )
+            raise UsageError(f"{folder}: {words}: give it a file of its own")
 
 
 @contextmanager
@@ -139,12 +137,10 @@ class Spending:
         if not answer.is_final:
             return
         if answer.n_tokens_in is None or answer.n_tokens_out is None:
-            if self.budget is not None:
-                raise ServerError(
-                    "the server does not say how many tokens an answer took (usage), so that no budget can "
-                    "be kept; leave --budget out"
-                )
-            return
+            if self.budget is None:
+                return
+            words = "the server does not say how many tokens an answer took (usage), so that no budget can be"
+            raise ServerError(f"{words} kept; leave --budget out")
         self.n_answers += 1
         self.tokens += answer.n_tokens_in + answer.n_tokens_out
         self.money += (self.cost(answer) if self.price else answer.cost) or 0.0
@@ -230,10 +226,8 @@ def ask_all(
                     n_alike = 0 if answer.label else n_alike + 1
                     spending.add(answer)
                     if n_alike >= ALIKE:
-                        raise ServerError(
-                            f"{ALIKE} answers in a row failed, the last one: {answer.reason}; look at the "
-                            "server and the model, then run the command again"
-                        )
+                        words = f"{ALIKE} answers in a row failed, the last one: {answer.reason}; look at the"
+                        raise ServerError(f"{words} server and the model, then run the command again")
             except BaseException as trouble:  # what is in flight is still waited for, and kept
                 if error and not isinstance(trouble, FireError):
                     raise  # interrupted a second time: nobody wants to wait

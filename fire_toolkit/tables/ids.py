@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import permutations
 from urllib.parse import quote, unquote
 
 import pandas as pd
 
-from fire_toolkit.errors import FileNote
+from fire_toolkit.errors import FileNote, JoinError
 
 # Why the ids of a collection are encoded: some have blanks and none has %, so that each table of them tells
 # whether it is encoded, and they can be written as the benchmark has them.
@@ -83,6 +84,15 @@ def spelled_otherwise(ids: Iterable[str], known: Iterable[str]) -> tuple[str, st
     known = {each for each in known if "%" in each}
     strange = ((each, encoded_id(each)) for each in ids if known and "%" in each and each not in known)
     return next((pair for pair in strange if pair[1] in known), None)
+
+
+def refuse_mixed_ids(docs: Mapping[str, Iterable[str]]) -> None:
+    """Raise `JoinError` where a doc of one table stands percent-encoded in another one; docs: by table."""
+    marked = {name: [each for each in own if "%" in each] for name, own in docs.items()}
+    for (name, own), (other, theirs) in permutations(marked.items(), 2):
+        if (found := spelled_otherwise(own, theirs)) is not None:
+            why = f"{found[0]!r} is {found[1]!r} in {other}, whose ids are percent-encoded"
+            raise JoinError(f"{name}: {why}, as one has a blank; write it so here too")
 
 
 def why_encoded(ids: Sequence[str]) -> str:

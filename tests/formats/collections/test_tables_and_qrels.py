@@ -10,7 +10,8 @@ import pytest
 from brought import put, refused
 from command import run
 
-from fire_toolkit.errors import UsageError
+import fire_toolkit as fire
+from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import read_ids
@@ -275,6 +276,11 @@ def test_an_id_that_one_file_encodes_and_another_does_not_is_refused() -> None:
     for files in ((whole, part), (part, whole)):
         assert f"part.json: {said} whole.json, whose ids" in run("pool", *files, "--out", "p", code=1).stderr
     assert f"q.json: {said} whole.json" in run("score", whole, "--qrels", qrels, code=1).stderr
+    runs = [fire.run(whole), fire.run(part)]
+    with pytest.raises(JoinError, match=f"run part: {said} run whole"):
+        fire.pool(runs)
+    with pytest.raises(JoinError, match=f"the qrels: {said} run whole"):
+        fire.score(runs[0], fire.qrels(qrels))
     assert (
         "original,all,C@1,1.0" in run("score", part, "--qrels", qrels, "-m", "C@1", "--format", "csv").stdout
     )
