@@ -85,7 +85,7 @@ if you may send them there, say so: --send-media-to api.example.org
 class _Later(Exception):
     """The request may succeed later; its text says what happened.
 
-    after_s: the seconds that the server asks to wait; None: it does not say. is_alone: nobody is there.
+    after_s: the seconds that the server asks to wait; None: it does not say. is_alone: nobody ever answered.
     """
 
     def __init__(self, reason: str, *, after_s: float | None = None, is_alone: bool = False) -> None:
@@ -105,8 +105,7 @@ class Chat:
         import httpx
 
         self._endpoint, self._prompt, self._timeout_s = endpoint, prompt, timeout_s
-        self._gate = Lock()
-        self._closed_until = 0.0
+        self._gate, self._closed_until, self._has_answered = Lock(), 0.0, False
         headers = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         self._client = httpx.Client(
             headers=headers, timeout=timeout_s, follow_redirects=False, trust_env=not endpoint.is_local
@@ -142,7 +141,9 @@ class Chat:
                 with self._gate:
                     self._closed_until = max(self._closed_until, time.monotonic() + trouble.after_s)
         if trouble.is_alone:
-            raise ServerError(f"{self._endpoint.url}: {trouble}; is the server running?")
+            raise ServerError(
+                f"{self._endpoint.url}: {trouble}; is the server running, timeout_s long enough?"
+            )
         return Answer(reason=f"{trouble} ({ATTEMPTS} attempts)")
 
     def _answered(self, content: bytes) -> Answer:
@@ -157,6 +158,7 @@ class Chat:
         raw, deadline = b"", time.monotonic() + self._timeout_s
         try:
             with self._client.stream("POST", where + _PATH, content=content, headers=headers) as response:
+                self._has_answered = True
                 for piece in response.iter_bytes():
                     raw += piece
                     if len(raw) > _MOST_BYTES:
@@ -167,7 +169,8 @@ class Chat:
             words = " ".join(str(error).split())[:100] or type(error).__name__
             raise _Later(f"no connection ({words})", is_alone=True) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _Later(f"no answer ({type(error).__name__})") from None
+            is_alone = isinstance(error, httpx.TimeoutException) and not self._has_answered
+            raise _Later(f"no answer ({type(error).__name__})", is_alone=is_alone) from None
         status = response.status_code
         said = f"HTTP {status}{self._detail(raw)}"
         if status in _BUSY:

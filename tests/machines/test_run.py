@@ -3,6 +3,7 @@
 import base64
 import json
 import shutil
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -165,7 +166,7 @@ def test_a_server_that_is_not_there_is_named(folder: Path, monkeypatch: pytest.M
         port = local.server_port
     done = fire(*arguments(f"http://127.0.0.1:{port}/v1"), code=3)
     assert "no connection" in done.stderr
-    assert "is the server running?" in done.stderr
+    assert "is the server running, timeout_s" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -352,3 +353,16 @@ def test_a_check_names_a_prompt_that_was_written_for_another_version(folder: Pat
 def test_a_guideline_for_sounds_is_refused_with_the_reason() -> None:
     with pytest.raises(FormatError, match="sent pictures and texts, and no sounds"):
         read_prompt("caption-sound-relevance-v1")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_server_that_never_answers_ends_the_run_and_one_that_once_did_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from fire_toolkit.machines import chat
+
+    monkeypatch.setattr(chat, "ATTEMPTS", 1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        done = fire(*arguments(endpoint, timeout_s=0.1, at_once=1), code=3)
+    assert "no answer (ReadTimeout); is the server running, timeout_s long enough?" in done.stderr
