@@ -39,7 +39,7 @@ class Standing:
     None where none has begun. to_ask: how many pairs `next-round` would ask again, by stratum; n_disputes:
     how many are left. Both are called where nothing above them holds. is_of_queries: it asks about captions
     alone. planned: the command that hands out a round that was planned where no campaign has begun; empty:
-    there is none.
+    there is none. lost: what brings in again files of the collection that are gone.
     """
 
     stages: Sequence[StageState]
@@ -49,6 +49,7 @@ class Standing:
     n_disputes: Callable[[], int]
     is_of_queries: bool = False
     planned: str = ""
+    lost: Step | None = None
 
     def behind(self, names: Sequence[str] | None = None) -> Step | None:
         """Return the first of these stages that is to be run; None: of all."""
@@ -121,6 +122,7 @@ def _done(standing: Standing) -> Step:
 
 # What is there, and what is next; the first that holds.
 TABLE: tuple[tuple[str, Callable[[Standing], Step | None]], ...] = (
+    ("a file of the collection that is gone", lambda standing: standing.lost),
     ("a pool, tasks or a sending that is behind", lambda standing: standing.behind(_ASKED)),
     ("answers that the judgments do not have", _unread),
     ("tasks that somebody has and has not answered", _unanswered),

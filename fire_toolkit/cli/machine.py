@@ -17,7 +17,7 @@ from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.common import metered, n_of, say
 from fire_toolkit.cli.frame import framed
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.here import current_workspace, own_guideline, say_next, workspace_path
+from fire_toolkit.cli.here import own_guideline, say_next, workspace_path
 from fire_toolkit.cli.media import media_root
 from fire_toolkit.cli.plain import group_of
 from fire_toolkit.commands.machine_check import machine_check
@@ -83,8 +83,7 @@ def run(
     spending = Spending(asked.price, budget)
     parameters = own.settings | {"guideline": rules.name, "judge": asked.name, "samples": asked.samples}
     parameters |= {"send_media_to": send_media_to, "budget": budget, "price": asked.price}
-    workspace = current_workspace()
-    record = (workspace.root if workspace else Path(folder)) / STORE
+    record = workspace_path(STORE) or Path(folder) / STORE
     with open_cache(record, Path(folder), own) as cache:
         if n_lost := cache.n_lost:
             words = f"{n_of(n_lost, 'request')} in flight when earlier runs were killed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from fire_toolkit.cli.here import (
     say_next,
     setting_or_default,
 )
-from fire_toolkit.errors import FireError
+from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
@@ -70,10 +71,8 @@ def status(*, as_json: bool) -> None:
         if has_campaign(workspace.root):
             _say_progress()
     following, asking = what_follows(standing), standing.asking
-    waiting = next((number for number, s in enumerate(states) if s.state == "waiting"), None)
-    ready = next((n for n, s in enumerate(states) if s.state in ("stale", "ready")), len(states))
-    if waiting is not None and waiting < ready and not (asking and asking.open):
-        state = states[waiting]
+    state = next((state for state in states if state.state != "done"), None)
+    if state and state.state == "waiting" and not (asking and asking.open):
         say(f"waiting: {state.stage.name} {state.reason}")
         if state.stage.name == "import" and asking is None and handed_out(workspace.root):
             say(ON_A_SERVER)
@@ -193,9 +192,14 @@ def standing_of(
     """
     is_of_queries = guideline_of(workspace).is_of_queries
     states = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
-    states = _with_unanswered_tasks(_without_what_is_judged(states, workspace), workspace)
+    states = _without_what_is_judged(states, workspace)
+    with suppress(FormatError):  # of tasks or judgments that were changed: their stages say so
+        states = _with_unanswered_tasks(states, workspace)
     stages = list(map(told, states))
-    disputes = workspace.root / "labels" / "disputes.csv"
+    disputes, root = workspace.root / "labels" / "disputes.csv", workspace.root
+    named = [root / str(text) for text in workspace.settings["collection"].values()]
+    lost = [each for each in named if not each.exists() and each.name in writer_of(each).outputs]
+    gone = ", ".join(str(relative_path(path)) for path in lost)
     begun, asking = begun_here(), None
     if begun is not None:
         asking = Asking(
@@ -229,6 +233,9 @@ def standing_of(
         to_ask=to_ask,
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
         is_of_queries=is_of_queries,
+        lost=Step("add-collection FILE...", f"gone: {gone}; bring in the benchmark's files")
+        if gone
+        else None,
         planned="" if begun is not None else _planned(workspace),
     )
 

@@ -128,8 +128,7 @@ class Chat:
             time.sleep(max(0.0, self._closed_until - time.monotonic()))
             began = time.monotonic()
             try:
-                found = self._answered(content)
-                return replace(found, latency_seconds=time.monotonic() - began)
+                return replace(self._answered(content), latency_seconds=time.monotonic() - began)
             except _Later as later:
                 trouble = later
             if trouble.after_s is None:

@@ -297,8 +297,7 @@ class _Look:
 
     def inputs(self, stage: Stage) -> tuple[list[Path], list[str]]:
         """Return the files a stage reads now, and what is missing."""
-        found: list[Path] = []
-        absent: list[str] = []
+        found, absent, inside = list[Path](), list[str](), f"{self.root.as_posix()}/"
         for need in (*stage.needs, *stage.optional):
             section, _, key = need.partition(".")
             if "*" in need:
@@ -315,7 +314,7 @@ class _Look:
                 paths = [path for path in paths if path not in by_hand]
             found += [path for path in paths if path.is_file()]
             if need in stage.needs:
-                absent += [str(path.relative_to(self.root)) for path in paths if not path.is_file()]
+                absent += [path.as_posix().removeprefix(inside) for path in paths if not path.is_file()]
         return found, absent
 
     def is_newer(self, manifest: Manifest, name: str) -> bool:
@@ -344,7 +343,7 @@ class _Look:
         """Return what has become of the files of a stage, by name: of its outputs, then of its inputs."""
         folder = at.parent.relative_to(self.root)
         files = {(folder / name).as_posix(): (sha256, EDITED) for name, sha256 in manifest.outputs.items()}
-        now = [path.relative_to(self.root).as_posix() for path in inputs]
+        now = [path.as_posix().removeprefix(f"{self.root.as_posix()}/") for path in inputs]
         files |= {name: ("", NEW) for name in now if name not in manifest.inputs}
         was = {name: sha256 for name, sha256 in manifest.inputs.items() if name not in stage.recalls}
         if stage.out == _JUDGMENTS and STORE in was:  # which has the answers of files that are gone

@@ -161,3 +161,34 @@ def test_status_tells_of_judgments_that_are_gone_where_tasks_wait_beside_another
     found = run("status")
     assert "judgments/judgments.csv is gone" in found.stdout
     assert found.stderr.splitlines()[-1] == "next: fire-toolkit refresh"
+
+
+def test_status_names_a_file_of_the_collection_that_is_gone_and_what_brings_it_back(judged: Path) -> None:
+    run("add-collection", *["collection/queries.tsv", "collection/qrels.txt"], "--out", "brought")
+    Path("collection").rename("own")
+    Path("brought").rename("collection")
+    Path("collection/queries.tsv").unlink()
+    assert run("status").stderr.splitlines()[-2:] == [
+        "gone: collection/queries.tsv; bring in the benchmark's files",
+        "next: fire-toolkit add-collection FILE...",
+    ]
+    set_in(judged, queries="own/queries.tsv")
+    assert "gone" not in run("status").stderr
+    set_in(judged, queries="collection/queries.tsv")
+    run("add-collection", "own/queries.tsv", "own/qrels.txt")
+    assert "gone" not in run("status").stderr
+
+
+def test_status_reads_a_collection_that_lies_elsewhere() -> None:
+    qrels = Path("collection/qrels.txt").rename("../qrels.txt").resolve()
+    set_in(Path(), qrels=str(qrels))
+    assert f"{qrels} is new" in run("status").stdout
+    qrels.unlink()
+    assert "collection/qrels.txt is gone" in run("status").stdout
+
+
+def test_status_names_tasks_that_are_damaged_beside_answers_of_another_tool() -> None:
+    Path("other.csv").write_text("query_id,doc_id,annotator_id,label\n1,a,X,relevant\n")
+    run("import", "other.csv")
+    Path("tasks/tasks.json").write_text("[{}]")
+    assert "tasks/tasks.json was changed by hand" in run("status").stdout
