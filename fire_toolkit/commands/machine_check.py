@@ -1,52 +1,16 @@
 """`machine check`: a judge against people's labels."""
 
-from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Literal
-
-import pandas as pd
 
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import LabelsOf, PoolIfAny, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Grades, choose_grades
 from fire_toolkit.machines.check import check_judge
-from fire_toolkit.results import Found, Next, drawn_text
+from fire_toolkit.reporting.paper import drawn_as
+from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Judgments, MachineJudgments, PoolSources
 from fire_toolkit.tables.further import OK
-
-_STATISTICS = {
-    "statistic": ("statistic", ""),
-    "value": ("value", ".3f"),
-    "low": ("low", ".3f"),
-    "high": ("high", ".3f"),
-    "n_pairs": ("pairs", ",d"),
-    "n_queries": ("queries", ",d"),
-    "note": ("note", ""),
-}
-_CALIBRATION = {
-    "score_low": ("score from", ".3g"),
-    "score_high": ("to", ".3g"),
-    "n_pairs": ("pairs", ",d"),
-    "mean_score": ("mean score", ".3f"),
-    "share_positive": ("relevant", ".3f"),
-    "low": ("low", ".3f"),
-    "high": ("high", ".3f"),
-}
-_GROUPS = {
-    "kind": ("by", ""),
-    "group": ("group", ""),
-    "n_pairs": ("pairs", ",d"),
-    "people": ("people", ".3f"),
-    "judge": ("judge", ".3f"),
-    "overrating": ("overrating", "+.3f"),
-    "low": ("low", "+.3f"),
-    "high": ("high", "+.3f"),
-    "excess": ("beyond others", "+.3f"),
-    "excess_low": ("low", "+.3f"),
-    "excess_high": ("high", "+.3f"),
-}
-_COLUMNS = {"statistics": _STATISTICS, "calibration": _CALIBRATION, "groups": _GROUPS}
 
 
 @command
@@ -82,6 +46,7 @@ def machine_check(
         show: Agreement and AUC; the share of relevant pairs by score; what is overrated by run and rank.
 
     Examples:
+        >>> import pandas as pd
         >>> import fire_toolkit as fire
         >>> from fire_toolkit.tables import check_labels, check_machine_judgments
         >>> pairs = pd.DataFrame({"query_id": [f"q{n % 20}" for n in range(200)],
@@ -112,7 +77,7 @@ def machine_check(
         tables,
         [*notes, *failures],
         shown=show,
-        draw=partial(_drawn, columns=_COLUMNS[show]),
+        draw=drawn_as(show),
         next=Next("machine check --show groups") if has_groups else "",
     )
 
@@ -126,11 +91,3 @@ def _usual(machine: MachineJudgments, judgments: Judgments | None) -> dict[str, 
             raise UsageError(f"no grade is known for {sorted(set(labels))[:3]}; expected grades of them")
         found |= own
     return found
-
-
-def _drawn(table: pd.DataFrame, form: str, columns: Mapping[str, tuple[str, str]]) -> str:
-    rows = [
-        ["" if row[name] != row[name] else f"{row[name]:{shape}}" for name, (_, shape) in columns.items()]
-        for row in table.to_dict("records")
-    ]
-    return drawn_text(rows, [heading for heading, _ in columns.values()], form)
