@@ -1,7 +1,5 @@
 """The workspace's campaign for the commands that ask people: record, rounds, design, server, who is asked."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

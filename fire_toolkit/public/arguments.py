@@ -4,8 +4,6 @@ A function's own annotations say what it takes. A table made by hand is checked 
 that a plain frame with the right columns will do.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence

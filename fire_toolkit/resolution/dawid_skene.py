@@ -1,7 +1,5 @@
 """Dawid and Skene's model: each annotator has a confusion matrix, each pair a true label."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints, rows_of_lists, starts_of_lists

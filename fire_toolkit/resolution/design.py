@@ -4,8 +4,6 @@ Policies: `verify-positives`: a second vote for every positive, a third where th
 `until-confirmed`: the same for positives that can still make a run's C@k for the first time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

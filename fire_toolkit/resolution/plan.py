@@ -1,7 +1,5 @@
 """Which pairs to ask again, in which order, and what that is expected to buy."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The rules by name: a new one is a function and a line here, or comes from a plug-in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from fire_toolkit.plugins import Registry

@@ -1,7 +1,5 @@
 """Rules that count votes: the FIRE paper's, the most votes, all votes, and the word of an adjudicator."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fire_toolkit.arrays import Bools, Ints
