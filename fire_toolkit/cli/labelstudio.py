@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 import click
 
-from fire_toolkit.cli.campaigns import private_folder
+from fire_toolkit.cli.campaigns import begun_here, private_folder
 from fire_toolkit.cli.common import Progress, say
 from fire_toolkit.cli.here import say_next
+from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE
@@ -51,7 +52,7 @@ def start(*, public_url: Annotated[str | None, Option(metavar="URL")] = None) ->
         say("note: passwords and answers travel unencrypted to it; https:// keeps them from being read")
     say(f"log in as {ADMIN}; the password is in {folder / CONNECTION_FILE}")
     click.echo(server.url)
-    say_next("annotators add A01 A02")
+    say_following() if begun_here() else say_next("annotators add A01 A02")
 
 
 def stop() -> None:

@@ -277,6 +277,15 @@ def test_start_and_stop_in_a_workspace_without_a_word_of_its_secrets(root: Path,
     assert "no server runs here" in run("labelstudio", "stop").stderr
 
 
+def test_a_server_that_is_started_again_names_what_follows(root: Path, tmp_path: Path) -> None:
+    (root / "pairs.csv").write_text("query_id,doc_id\nq,d\n")
+    (root / "collection" / "queries.tsv").write_text("query_id\ttext\nq\ta dog\n")
+    (root / "collection" / "items.tsv").write_text("doc_id\tmedia_url\nd\thttps://films.example/d.mp4\n")
+    assert run("tasks", "pairs.csv").exit_code == 0
+    assert run("push", "--carrier", "page", "--annotator", "A01").exit_code == 0
+    assert started(tmp_path).stderr.splitlines()[-1] == "next: fire-toolkit page serve"
+
+
 def test_a_server_behind_a_proxy_says_where_annotators_open_it(root: Path, tmp_path: Path) -> None:
     with_path = started(tmp_path, "--public-url", "https://labels.example.org/team")
     assert "has a path; expected scheme and host" in with_path.stderr
