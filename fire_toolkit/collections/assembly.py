@@ -140,6 +140,10 @@ def assemble(parts: Sequence[Part]) -> Collection:
     if len(targets) < len(named):
         notes.append(f"{n_of(len(named) - len(targets), 'target')} without a pair left out")
     queries = _asked(queries, positives, parts, notes)
+    without = queries.loc[(queries["text"] + queries.get("media_url", "")).str.strip() == "", "query_id"]
+    if len(without) and _NO_TEXTS not in notes:
+        lack = f"without a text, which annotators need ({some_ids(without)})"
+        notes.append(f"{n_of(len(without), 'query')} {lack}")
     return Collection(
         queries=check_queries(queries, where="queries"),
         items=check_items(items, where="items"),

@@ -9,7 +9,6 @@ from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import Disputes, Judgments, Labels, Queries, check_judgments, check_labels
 from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 
-SAME_TEXT = "same-text"
 _SHARED = "shared from "
 
 

@@ -20,7 +20,6 @@ from fire_toolkit.formats.tables.delimited import unquoted
 from fire_toolkit.syntax import parse_toml
 
 Spec = Mapping[str, Any]  # how a benchmark's file is known and what stands where in it, by the TOML's words
-_OF_TEXTS = ("media_url", "reference")
 
 
 @dataclass(frozen=True)
@@ -114,9 +113,8 @@ def _read(spec: Spec, source: Source, split: str | None) -> Part:
         return _listing_items(read_table(source, named, split=split))
     rows = list(_entries(spec, source))
     if "texts" in spec:
-        return Part(
-            path, texts=_texts(spec, rows, [name for name in _OF_TEXTS if have(source.records, name)])
-        )
+        more = [name for name in ("media_url", "reference") if have(source.records, name)]
+        return Part(path, texts=_texts(spec, rows, more))
     listed = Entry(source.mapping, path).entries(spec["items"]) if "items" in spec else rows
     notes: list[str] = []
     is_cut = False

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from fire_toolkit.collections.assembly import Collection, assemble
@@ -24,7 +23,6 @@ from fire_toolkit.plugins import Registry
 from fire_toolkit.results import Shown
 
 Named = Mapping[str, str | Sequence[str]]
-NONE_NAMED: Named = MappingProxyType({})
 READERS: Registry[Reader] = Registry("collections", "collection format", Reader)
 
 
@@ -72,8 +70,7 @@ def _named_in(source: Source, columns: Named) -> dict[str, str]:
         UsageError: it has several columns that are named for one role.
     """
     found: dict[str, str] = {}
-    for role, named in columns.items():
-        names = [named] if isinstance(named, str) else named
+    for role, names in columns.items():
         here = [name for name in names if tables.columns_of(source.columns, name)]
         if len(here) > 1:
             raise UsageError(
@@ -176,7 +173,8 @@ def read_collection(
     parts, notes = list[Part](), list[str]()
     takes_split = False
     recognised: list[Recognised] = []
-    named, found_names = columns or NONE_NAMED, set[str]()
+    found_names = set[str]()
+    named = {role: [own] if isinstance(own, str) else own for role, own in (columns or {}).items()}
     for path in paths:
         for file in _files(Path(path), split, notes):
             source = Source(file)
@@ -184,21 +182,23 @@ def read_collection(
             try:
                 given = _named_in(source, named)
                 reader = _reader_of(source, given, named)
-            except FormatError:
+            except FormatError as error:
                 if may_be_other:
                     continue
-                raise
+                if not Path(path).is_dir():
+                    raise
+                raise FormatError(f"{error}; or name the files to read in the place of {path}") from None
             if may_be_other and reader is READERS["items"]:
                 continue  # a licence or a version of one word
             parts.append(reader.read(source, split))
             has_column = reader.name == "table" and tables.SPLIT in source.columns
-            words = (*re.split(r"[^\w]+|_", file.name), *_SPLIT.findall(file.stem.lower()))
-            is_of_split = Path(path).is_dir() and split in words
+            name = str(file.relative_to(path))  # nothing of a file that was named itself
+            words = {*re.split(r"[^\w]+|_", name), *map(_short, _SPLIT.findall(name.lower()))}
+            is_of_split = split is not None and not words.isdisjoint((split, _short(split)))
             takes_split = takes_split or reader.has_splits or has_column or is_of_split
             found_names |= {*given.values()} if reader.name == "table" and reader is not _TABLE else set()
             recognised.append(Recognised(file, reader.name, reader.recognise(source) or ""))
-    every = [name for names in named.values() for name in ([names] if isinstance(names, str) else names)]
-    if absent := [name for name in every if name not in found_names]:
+    if absent := [name for names in named.values() for name in names if name not in found_names]:
         found, line = _columns_of(recognised, named)
         shown = ", ".join(absent)
         raise UsageError(f"--columns: no table has the columns {shown}; found {found or 'no table'}{line}")
@@ -283,23 +283,30 @@ def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:
             names = ", ".join(file.stem for file in of_splits)
             raise FormatError(f"{path}: {folder} of {names}; choose one with --split")
         left_out |= set(of_splits) - set(wanted or of_splits)
-    for parent in dict.fromkeys(file.parent for file in found if split != tables.ALL):
-        inside = [file for file in found if file.parent == parent and Source(file).suffix in _DATA]
-        if parent.name not in _OF_SPLITS:
-            left_out |= _of_other_splits(parent, inside, split or "test", notes)
+    data = [file for file in found if split != tables.ALL and Source(file).suffix in _DATA]
+    folders = {each for file in data for each in file.parents if each.is_relative_to(path)}
+    for each in sorted(each for each in folders if each.name not in _OF_SPLITS):  # the outermost first
+        inside = [file for file in data if each in file.parents and file not in left_out]
+        left_out |= _of_other_splits(each, inside, split or "test", notes)
     if not found:
         raise FormatError(f"{path}: no file in this folder")
     return [file for file in found if file not in left_out]
 
 
 def _of_other_splits(folder: Path, files: Sequence[Path], split: str, notes: list[str]) -> set[Path]:
-    """Return those of a folder's files that are named after other splits than the one to read; note it."""
-    splits_of = {file: frozenset(_SPLIT.findall(file.stem.lower())) for file in files}
+    """Return the files below a folder that it names after other splits than the one to read; note it."""
+    splits_of = {file: frozenset(_SPLIT.findall(file.relative_to(folder).parts[0].lower())) for file in files}
     if len({*splits_of.values()} - {frozenset()}) < 2:
         return set()
     splits = {name for own in splits_of.values() for name in own}
-    if split not in splits:
+    same = {name for name in splits if _short(name) == _short(split)}
+    if not same:
         names = ", ".join(sorted(splits))
         raise UsageError(f"{folder}: files of {names}; choose one with --split, or all")
-    notes.append(f"split {split} read; {folder} also has files of {', '.join(sorted(splits - {split}))}")
-    return {file for file, own in splits_of.items() if own and split not in own}
+    notes.append(f"split {split} read; {folder} also has files of {', '.join(sorted(splits - same))}")
+    return {file for file, own in splits_of.items() if own and not own & same}
+
+
+def _short(split: str) -> str:
+    """Return what a split's usual names begin with, such as val of validation; others as they are."""
+    return split[:3] if _SPLIT.fullmatch(split) else split

@@ -90,15 +90,13 @@ def _is_table(start: bytes, _: Path) -> bool:
     return all(pair_columns(names, role) for role in PAIR)
 
 
-def _read_native(path: Path, _: str | None) -> Listed:
-    return native.open_native_run(path).lists()
-
-
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
-_IS_NATIVE = "Parquet with fire_toolkit.run in its metadata"
 _ROWS: tuple[tuple[Any, ...], ...] = (
     *((*about, None, lambda path, tree=tree: arrays_in(tree(path), path)) for *about, tree in FORMATS),
-    ("run", "a run of fire-toolkit", _IS_NATIVE, native.is_native_run, _read_native),
+    (
+        *("run", "a run of fire-toolkit", "Parquet with fire_toolkit.run in its metadata"),
+        *(native.is_native_run, lambda path, _: native.open_native_run(path).lists()),
+    ),
     (
         *("parquet", "a Parquet table", "begins with PAR1"),
         *(lambda start, _: start.startswith(PARQUET_MAGIC), read_parquet),

@@ -174,6 +174,12 @@ def test_a_table_with_a_column_of_splits_is_read_by_split() -> None:
     refused("no split 'dev'; found test, train", read, table, split="dev", by=UsageError)
 
 
+def test_captions_without_a_text_are_counted() -> None:
+    texts = {"q.csv": "query_id,text,media_url\nq1,,\nq2,a dog,\nq3,,a.jpg\n"}
+    found = read({**texts, "qrels": "".join(f"q{n} 0 d{n} 1\n" for n in (1, 2, 3))})
+    assert "1 query without a text, which annotators need ('q1')" in found.notes
+
+
 def test_lists_of_items_in_a_folder_are_read_by_split() -> None:
     put("t.csv", "video_id,caption\nv0_a,x\nv1_a,y\nv2_a,z\n")
     for n, split in enumerate(("train", "val", "test")):
@@ -194,8 +200,15 @@ def test_files_of_captions_in_a_folder_are_read_by_split() -> None:
     for split, ids in ((None, ["test"]), ("val", ["val"]), ("training", ["train"]), ("all", None)):
         found = read_collection([Path("d")], split=split).collection
         assert found.items["doc_id"].tolist() == (ids or ["test", "train", "val"])
+    put("d/about.csv", "videoID,licence\nv,free\n")
+    refused("or name the files to read in the place of d", read_collection, [Path("d")])
+    (Path("d") / "about.csv").unlink()
     (Path("d") / "public_test.json").unlink()
     refused("d: files of training, val; choose one with --split", read_collection, [Path("d")], by=UsageError)
+    for split, name in (("train", "train_1"), ("test", "test_1")):  # and in folders of splits
+        put(f"d/f/{split}/{name}.json", [{"videoID": split, "enCap": ["a dog"]}])
+    assert read_collection([Path("d/f")]).collection.items["doc_id"].tolist() == ["test"]
+    assert read_collection([Path("d/f")], split="training").collection.items["doc_id"].tolist() == ["train"]
     put("e/train_val.json", [{"videoID": "v", "enCap": ["a dog"]}])
     assert len(read_collection([Path("e")]).collection.items) == 1
     put("e/test2017.json", [{"videoID": "w", "enCap": ["a dog"]}])
