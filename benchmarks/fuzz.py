@@ -170,7 +170,7 @@ def tables() -> list[Target]:
         ),
         of("pool_sources.csv, runs", "query_id,doc_id,run_id,rank\nq,d,m,1\n", files.read_pooled_runs),
         of("judgments.csv", PAIRS, files.read_judgments),
-        of("judged.csv", PAIRS, files.read_judged_pairs),
+        of("judged.csv", PAIRS, files.judged_pairs),
         of("labels.csv", PAIRS, files.read_labels),
         of("evidence.csv", EVIDENCE, read_evidence),
         of("design.csv", DESIGN, read_design),

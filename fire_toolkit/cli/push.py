@@ -55,7 +55,7 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.table_files import read_judged_pairs
+from fire_toolkit.formats.tables.table_files import judged_pairs
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
@@ -210,7 +210,7 @@ def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round],
     handed, is_new = handed_out_here(root), all(each.number != number for each in begun)
     if judged is not None and is_new:  # judged, or planned again, since the tasks were made
         later = (keys for n, keys in handed.files.items() if n > number)
-        is_judged = pair_rows(asked, read_judged_pairs(judged, since=number)) >= 0
+        is_judged = pair_rows(asked, judged_pairs(judged, since=number)[0]) >= 0
         is_judged |= asked["pair_id"].isin(set().union(*later)).to_numpy()
         asked = Tasks(asked[~is_judged].reset_index(drop=True))
         if n := int(is_judged.sum()):

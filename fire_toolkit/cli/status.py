@@ -37,7 +37,7 @@ from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
-from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
+from fire_toolkit.formats.tables.table_files import judged_pairs, read_pool
 from fire_toolkit.labelstudio.places import DROPPED, full_pull_due, lost_words, read_places
 from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.tables import ELSEWHERE
@@ -119,7 +119,7 @@ def _told(state: StageState, workspace: Workspace) -> StageState:
     unsent = max(handed_out(workspace.root).keys() - campaign_rounds(workspace.root).keys(), default=0)
     if not unsent or not (knows_server() or has_campaign(workspace.root)):
         return state
-    judged = read_judged_pairs(path, since=unsent)
+    judged = judged_pairs(path, since=unsent)[0]
     keys = pair_ids(judged["query_id"], judged["doc_id"])
     n_judged = len(task_keys(handed_out(workspace.root)[unsent]).intersection(keys))
     words = f"{state.reason}; {n_of(n_judged, 'pair')} judged since then, which push leaves out"
@@ -162,7 +162,7 @@ def _without_what_is_judged(states: list[StageState], workspace: Workspace) -> l
     due = [("tasks", "ready"), ("import", "waiting")][: 1 + judged.is_file()]  # else they are to be brought
     if (states[1].stage.name, states[1].state) != due[0] or not pool.is_file():
         return states
-    if len(not_judged(read_pool(pool), read_judged_pairs(judged) if judged.is_file() else None)):
+    if len(not_judged(read_pool(pool), judged_pairs(judged)[0] if judged.is_file() else None)):
         return states
     reason = "every pair of the pool is judged"
     return [replace(s, state="done", reason=reason) if (s.stage.name, s.state) in due else s for s in states]
@@ -174,7 +174,7 @@ def _with_unanswered_tasks(states: list[StageState], workspace: Workspace) -> li
     if has_campaign(root) or not manifest_of(judged, is_folder=False).counts.get(ELSEWHERE):
         return states
     for number, file in sorted(handed_out(root).items()) if judged.is_file() else ():
-        pairs = read_judged_pairs(judged, since=number)
+        pairs, _ = judged_pairs(judged, since=number)
         if not {*task_keys(file)}.intersection(pair_ids(pairs["query_id"], pairs["doc_id"])):
             reason = f"no answer yet to round {number} ({file.relative_to(root)})"
             return [

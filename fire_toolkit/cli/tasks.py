@@ -36,7 +36,7 @@ from fire_toolkit.cli.pull import take_earlier_exports
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.folder.carrier import queue_files, refuse_file_names
-from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
+from fire_toolkit.formats.tables.table_files import judged_pairs, read_pool
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.media.places import file_at
 from fire_toolkit.pooling import pairs_to_ask
@@ -173,7 +173,7 @@ def _what_to_ask(given: Given) -> tuple[Pool, Path, int]:
         pooled = read_pool(given.use(file))
         is_own = workspace is not None and file.resolve() == (root / "pool" / "pool.csv").resolve()
     path = root / "judgments" / "judgments.csv"
-    judged = read_judged_pairs(checked(path)) if is_own and path.is_file() else None
+    judged = judged_pairs(checked(path))[0] if is_own and path.is_file() else None
     if is_own and not out:
         pairs = never_asked(pooled, judged, handed_out_here(root))
     elif given.guideline.is_of_queries:

@@ -159,14 +159,14 @@ def words_of_strangers(docs: pd.Series, items: pd.Series, where: object) -> str:
 
     Examples:
         >>> words_of_strangers(pd.Series(["a", "V07"]), pd.Series(["a", "v7"]), "items.tsv")[:48]
-        '1 doc of 2 no items of items.tsv, so not relevan'
+        '1 doc of 2 not in items.tsv, so not relevant (V0'
     """
     strange = docs[~docs.isin(items)]
     if not len(strange):
         return ""
     n = _n_alike(strange, items)
     alike = f", {n:,} but for case, zeros or composed letters" if n else ""
-    words = f"{n_of(len(strange), 'doc')} of {len(docs):,} no items of {where}, so not relevant"
+    words = f"{n_of(len(strange), 'doc')} of {len(docs):,} not in {where}, so not relevant"
     return f"{words} ({', '.join(strange[:3])}{alike}): check the run's ids"
 
 

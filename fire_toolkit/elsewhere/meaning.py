@@ -11,6 +11,7 @@ from fire_toolkit.campaign.coded import Coded, beside, distinct_rows, joined, sa
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, SKIP, TOOLS, FoundFile
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables.columns import PAIR, packed_codes
+from fire_toolkit.tables.ids import spelled_otherwise
 
 _SHOWN = 5
 NO_VOTE = "no vote"
@@ -150,12 +151,16 @@ def understand(
     if n_strange:
         found = [(f"{len(own):,} unknown {role} ids", own[:_SHOWN]) for role, own in odd.items() if own]
         words = ", ".join(f"{what} ({', '.join(some)})" for what, some in found)
+        told = next(
+            filter(None, (spelled_otherwise(own, known[role] or ()) for role, own in odd.items())), ()
+        )
+        spelled = f"write {told[0]!r} as {told[1]!r}, since all ids are percent-encoded" if told else ""
         if skips_unknown:
             notes.insert(0, f"{n_strange:,} answers left out: {words}")
         else:
             refusals.append(
                 f"{n_strange:,} answers are at pairs that the collection does not have: {words}; "
-                "name the right columns, or leave these out with --skip-unknown"
+                f"{spelled or 'name the right columns'}, or leave these out with --skip-unknown"
             )
     return Understood(record, refusals, notes)
 

@@ -313,7 +313,7 @@ def test_docs_that_are_no_items_are_told(fire: Fire, square: Path, monkeypatch: 
     Path("collection/items.tsv").write_text("doc_id\tmedia_url\ncaf\xe9\tu\nb\tu\n")  # as Linux writes it
     Path("../m.run").write_text("1 Q0 cafe\u0301 1 3 m\n1 Q0 b 2 2 m\n1 Q0 x 3 1 m\n")  # and as macOS does
     told = fire("add-run", "../m.run").stderr
-    assert "note: 2 docs of 3 no items of collection/items.tsv, so not relevant (cafe" in told
+    assert "note: 2 docs of 3 not in collection/items.tsv, so not relevant (cafe" in told
     assert ", 1 but for case, zeros or composed letters): check the run's ids" in told
     Path("collection/items.tsv").write_text("doc_id\tmedia_url\ncafe\u0301\tu\nb\tu\nx\tu\n")
     assert "no items" not in fire("add-run", "../m.run").stderr

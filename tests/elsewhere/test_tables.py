@@ -75,6 +75,12 @@ def test_ids_that_the_collection_does_not_have() -> None:
     assert votes() == [("NA", "v1", "relevant")]
 
 
+def test_ids_that_the_collection_has_in_another_spelling_are_said() -> None:
+    Path("collection/items.tsv").write_text("doc_id\tmedia_url\nv1\tv1.mp4\n100%25.wav\tx.wav\n")
+    error = fire("import", said(("a", "NA", "100%.wav", "Yes")), *OF_PEOPLE, *YES_NO, code=1).stderr
+    assert "1 unknown doc ids (100%.wav); write '100%.wav' as '100%25.wav', since all ids are" in error
+
+
 @pytest.mark.slow
 def test_answers_without_times_count_as_they_stand() -> None:
     def read(*labels: str) -> str:

@@ -286,7 +286,7 @@ def test_of_repeated_answers_the_latest_counts() -> None:
     ],
 )
 def test_judged_pairs_come_from_tables_and_from_qrels(name: str, content: object, docs: str) -> None:
-    assert set(table_files.read_judged_pairs(put(name, content))["doc_id"]) == {*docs}
+    assert set(table_files.judged_pairs(put(name, content))[0]["doc_id"]) == {*docs}
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_judged_pairs_are_of_the_first_of_their_rounds(
 ) -> None:
     """A round that is somebody's own word makes all of them round 1."""
     rows = [f"1,{doc},long comment,{number}\n" for doc, number in zip("baa", rounds, strict=True)]
-    pairs = table_files.read_judged_pairs(put("j.csv", "query_id,doc_id,comment,round\n" + "".join(rows)))
+    pairs, _ = table_files.judged_pairs(put("j.csv", "query_id,doc_id,comment,round\n" + "".join(rows)))
     assert list(pairs.columns) == ["query_id", "doc_id", "round"]
     assert sorted(pairs.itertuples(index=False, name=None)) == first
 
@@ -325,7 +325,7 @@ def test_what_is_no_such_table_is_a_clear_error() -> None:
     refused("labels2.csv: relevance is not a number", table_files.read_labels, odd, by=TableError)
     refused("no such file", table_files.read_labels, Path("none.csv"))
     tabs_and_commas = put("f", "query_id,doc_id\tlabel\nq,d\tyes\n")
-    refused("f:1: no column query_id", table_files.read_judged_pairs, tabs_and_commas)
+    refused("f:1: no column query_id", table_files.judged_pairs, tabs_and_commas)
     refused("f: no query_ids; found query_id,doc_id, label", read_ids, tabs_and_commas, "query_id")
 
 

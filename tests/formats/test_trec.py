@@ -66,11 +66,11 @@ def test_a_second_run_id_deep_in_the_file_is_seen(lines: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        (COMMENTED, "left out 3 lines that start with #"),
-        (COMMENTED.replace("in it all", "in it"), "left out 3 lines that start with #"),
+        (COMMENTED, "left out 3 lines beginning with #"),
+        (COMMENTED.replace("in it all", "in it"), "left out 3 lines beginning with #"),
         (LONGER, "left out the fields past the sixth on 3 lines"),
         (LONGER + "q2 Q0 b 2 0.6 m\n", "left out the fields past the sixth on 3 lines"),
-        ("# x\n" + LONGER, "left out 1 lines that start with # and the fields past the sixth on 3 lines"),
+        ("# x\n" + LONGER, "left out 1 line beginning with # and the fields past the sixth on 3 lines"),
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -83,20 +83,20 @@ def test_runs(text: str, note: str, pack: Callable[[bytes], bytes]) -> None:
 
 
 def test_qrels() -> None:
-    with pytest.warns(FileNote, match="q.txt: left out 3 lines that start with #"):
+    with pytest.warns(FileNote, match="q.txt: left out 3 lines beginning with #"):
         found = read_qrels(put("q.txt", "# query 0 doc grade\n#\n# q9 0 a 1\n" + QRELS))
     assert found.equals(read_qrels(put("plain.txt", QRELS)))
 
 
 def test_commands_say_it_once() -> None:
     result = run("score", put("a.run", COMMENTED), "--qrels", put("q.txt", QRELS), "-m", "C@1")
-    assert result.stderr.count("a.run: left out 3 lines that start with #") == 1
+    assert result.stderr.count("a.run: left out 3 lines beginning with #") == 1
 
 
 @FAST_OR_BY_LINE
 def test_ids_with_a_hash_stay_ids_and_are_said(separator: str) -> None:
     text = "#cats 0 a 1\n# 0 a 1\nq 0 #a 1\n##dogs 0 a 1\n".replace(" ", separator)
-    with pytest.warns(FileNote, match="3 lines start with # and have the fields of data"):
+    with pytest.warns(FileNote, match="3 lines beginning with # and with the fields of data"):
         found = read_qrels(put("q.txt", text))
     expected = {("#cats", "a"), ("#", "a"), ("q", "#a"), ("##dogs", "a")}
     assert {*zip(found["query_id"], found["doc_id"], strict=True)} == expected

@@ -110,18 +110,16 @@ def known_labels_in(path: Path, grades: Grades) -> pd.DataFrame:
         return read_delimited(path, required=names)[names]
     qrels = read_qrels(path)
     known = qrels[qrels["relevance"] >= 0]
-    labels = {
-        relevance: [label for label, grade in grades.items() if grade == relevance]
-        for relevance in sorted(set(known["relevance"]))
-    }
-    for relevance, found in labels.items():
+    labels = dict[int, str]()
+    for relevance in sorted(set(known["relevance"])):
+        found = [label for label, grade in grades.items() if grade == relevance]
         if len(found) != 1:
             named = ", ".join(found) or "no label"
             raise UsageError(
                 f"{path}: relevance {relevance} is the grade of {named}; expected a column label"
             )
-    own = known["relevance"].map({relevance: found[0] for relevance, found in labels.items()})
-    return known[names[:2]].assign(label=own.astype("str"))
+        labels[relevance] = found[0]
+    return known[names[:2]].assign(label=known["relevance"].map(labels).astype("str"))
 
 
 def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:

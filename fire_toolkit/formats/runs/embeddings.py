@@ -91,9 +91,7 @@ def _scores(left: Array, right: Array, similarity: str) -> Array:
         size = 2 * size + squares[0] + squares[1].max(initial=0.0)
         scores *= 2
         scores -= squares[0][:, None] + squares[1]
-    error = (
-        left.shape[1] + 40
-    ) * _UNIT_64  # of n rounded operations: n u / (1 - n u), Higham 2002, lemma 3.1
+    error = (left.shape[1] + 40) * _UNIT_64  # n rounded operations: n u / (1 - n u), Higham 2002, lemma 3.1
     size *= error / (1 - error)
     low, high = (_rounded(scores + side[:, None], similarity) for side in (-size, size))
     rows, columns = np.nonzero(low != high)

@@ -20,10 +20,7 @@ _KINDS = {
     "n_minus_inf": ("inf", "{scores} -inf (the first at query {query}, doc {other})"),
     "flood": ("flood", "in {queries} half of the docs or more share the lowest score ({query})"),
     "constant": ("constant", "one score for all docs in {queries} ({query})"),
-    "duplicates": (
-        "duplicates",
-        "{n:,} of {of:,} queries repeat another's list ({query} that of {other})",
-    ),
+    "duplicates": ("duplicates", "{n:,} of {of:,} queries repeat another's list ({query} that of {other})"),
 }
 ALLOWANCES = tuple(name for name, _ in _KINDS.values() if name)
 

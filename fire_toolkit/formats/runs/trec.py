@@ -31,6 +31,7 @@ from fire_toolkit.formats.runs.listed import Listed, chosen_run
 from fire_toolkit.formats.tables.delimited import field_texts, joined_lines
 from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.ids import are_ids
+from fire_toolkit.words import n_of
 
 RUN_FIELDS = ("query_id", "Q0", "doc_id", "rank", "score", "run_id")
 _QRELS_FIELDS = ("query_id", "0", "doc_id", "stratum", "relevance")
@@ -177,13 +178,13 @@ def _above_and_row(start: bytes | str, kind: _Kind) -> tuple[list[str], str]:
 
 def _note_left_out(path: str | Path, above: Sequence[str], n_longer: int, n_ids: int) -> None:
     n_comments = sum(bool(line.strip()) for line in above)
-    left_out = [f"{n_comments:,} lines that start with #"] if n_comments else []
-    left_out += [f"the fields past the sixth on {n_longer:,} lines"] if n_longer else []
+    left_out = [f"{n_of(n_comments, 'line')} beginning with #"] if n_comments else []
+    left_out += [f"the fields past the sixth on {n_of(n_longer, 'line')}"] if n_longer else []
     if left_out:
         warnings.warn(f"{path}: left out {' and '.join(left_out)}", FileNote, stacklevel=2)
     if n_ids:
-        text = f"{path}: {n_ids:,} lines start with # and have the fields of data; they are read as data, "
-        warnings.warn(text + "though trec_eval 10 takes them as comments", FileNote, stacklevel=2)
+        text = f"{path}: {n_of(n_ids, 'line')} beginning with # and with the fields of data, read as data, "
+        warnings.warn(text + "though trec_eval 10 takes such lines as comments", FileNote, stacklevel=2)
 
 
 def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:

@@ -180,11 +180,6 @@ def _label(value: object, where: str) -> str:
     return label
 
 
-def relevance_of(label: str) -> int:
-    """Return 1 for a label that means relevant, 0 for one that means irrelevant."""
-    return int(label.casefold() in POSITIVE)
-
-
 def _joined(
     entries: pd.DataFrame, queries: Queries, items: Items | None, notes: list[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -219,7 +214,7 @@ def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Dispu
     """Return one label per pair, and the pairs that have no label or several."""
     by_pair = joined.assign(label=joined["label"].fillna("")).groupby(PAIR)["label"]
     pairs = by_pair.agg(["nunique", "first"]).reset_index()
-    pairs["relevance"] = pairs["first"].map(relevance_of)
+    pairs["relevance"] = pairs["first"].str.casefold().isin(POSITIVE).astype("int64")
     is_label = (pairs["nunique"] == 1) & (pairs["first"] != "")
     votes = judgments.merge(pairs[[*PAIR, "first"]], on=PAIR)
     votes["agrees"] = votes["label"] == votes["first"]

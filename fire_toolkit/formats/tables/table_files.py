@@ -231,18 +231,13 @@ def read_pooled_runs(path: str | Path) -> set[str]:
     return set(found if are_ids(found) else read_pool_sources(path)["run_id"])
 
 
-def read_judged_pairs(path: str | Path, *, since: int = 0) -> pd.DataFrame:
-    """Return the judged pairs in a file: columns query_id, doc_id and round.
+def judged_pairs(path: str | Path, *, since: int = 0) -> tuple[pd.DataFrame, pd.Series | None]:
+    """Return the judged pairs in a file (query_id, doc_id, round), and duration_s as text if it is there.
 
     Of judgments, labels and pools (CSV or TSV with those columns) all pairs count; of qrels, in any format
     of `read_qrels`, those with a relevance of 0 or more. round: the first round of a pair, 1 if the file has
     no rounds. since: judgments of earlier rounds do not count.
     """
-    return judged_pairs(path, since=since)[0]
-
-
-def judged_pairs(path: str | Path, *, since: int = 0) -> tuple[pd.DataFrame, pd.Series | None]:
-    """Return what `read_judged_pairs` does, and the column duration_s as text, None where there is none."""
     from fire_toolkit.formats.collections.qrels import read_qrels
 
     if not has_columns(path, *PAIR):
