@@ -69,10 +69,8 @@ def with_places(parts: list[Part], notes: list[str]) -> list[Part]:
             continue
         table = part.items
         assert table is not None
-        is_asked, is_told = (
-            are_in(table["doc_id"], listed["doc_id"]),
-            are_in(listed["doc_id"], table["doc_id"]),
-        )
+        is_asked = are_in(table["doc_id"], listed["doc_id"])
+        is_told = are_in(listed["doc_id"], table["doc_id"])
         are_names = "media_url" not in listed or not listed["media_url"].str.contains("://").any()
         if table["doc_id"].duplicated().any() or not are_names:
             continue

@@ -21,7 +21,7 @@ from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables.columns import PAIR
 
-_LIST = re.compile(r'\["(?:.|\n)*"\]')
+_LIST = re.compile(r"""\[(?:["'](?:.|\n)*["'])?\]""")  # of texts, or of none; as Python writes it, too
 FILE_NAME = re.compile(r"(?:[^,\t]|, )*\.\w{1,5}(?:#\d+)?")  # with blanks too, and a caption's number
 
 OF_ITEMS = (*PLACES, "source_url", "source_start_s", "source_end_s")
@@ -153,8 +153,8 @@ def _as_lists(texts: pd.Series[Any], where: str) -> pd.Series[Any]:
     """Return texts all of which are lists in JSON, as a CSV holds several captions in a cell, as lists."""
     if not len(texts) or not all(isinstance(each, str) and _LIST.fullmatch(each.strip()) for each in texts):
         return texts
-    rows = enumerate(texts, start=2)
-    return pd.Series([parse_json(each, where, line=n) for n, each in rows], texts.index, dtype="object")
+    rows, at = enumerate(texts, start=2), f"{where}: lists in cells"
+    return pd.Series([parse_json(each, at, line=n) for n, each in rows], texts.index, dtype="object")
 
 
 def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, list[str]]:

@@ -174,6 +174,15 @@ def test_a_table_with_a_column_of_splits_is_read_by_split() -> None:
     refused("no split 'dev'; found test, train", read, table, split="dev", by=UsageError)
 
 
+def test_lists_of_captions_in_cells_are_read_or_refused() -> None:
+    texts = [["a dog", "it's one"], [], ["a cat"]]
+    table = pd.DataFrame({"video_id": ["v1", "v2", "v3"], "caption": [json.dumps(each) for each in texts]})
+    found = read({"t.csv": table.to_csv(index=False)})
+    assert found.queries["text"].tolist() == ["a dog", "it's one", "a cat"]
+    assert found.items["doc_id"].tolist() == ["v1", "v2", "v3"]
+    refused("lists in cells:2: ", read, {"t.csv": table.assign(caption=texts).to_csv(index=False)})
+
+
 def test_captions_without_a_text_are_counted() -> None:
     texts = {"q.csv": "query_id,text,media_url\nq1,,\nq2,a dog,\nq3,,a.jpg\n"}
     found = read({**texts, "qrels": "".join(f"q{n} 0 d{n} 1\n" for n in (1, 2, 3))})
