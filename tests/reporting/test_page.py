@@ -112,7 +112,8 @@ def test_the_data_of_a_plot_come_back_as_they_were(figures: Mapping[str, Figure]
 def test_one_run_has_a_report_without_what_two_would_have(study: Study) -> None:
     told: Any = replace(study.told, gallery="")
     alone = replace(study, runs=study.runs[:1], tops=(), sources=None, told=told)
-    page = render_page(alone, figures_of_page(alone), title="", subtitle="")
+    page = render_page(alone, figures_of_page(alone), title="", subtitle="see `pool`")
+    assert "see <code>pool</code>." in page
     ids = {attributes.get("id") for _, attributes in _tags(page)}
     assert not ids & {"differences", "order", "overlap", "found-1"}
     assert {"scores-1", "length-1", "judged-share-1", "annotators"} <= ids
