@@ -13,6 +13,7 @@ import pandas as pd
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import FOURTH, Tasks
 from fire_toolkit.tables.checks import check_table
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import RECHECK
 from fire_toolkit.tables.ids import is_id
 from fire_toolkit.tables.specs import Column, TableSpec
@@ -156,10 +157,9 @@ def assign_round(
     able = {pair: [name for name in names if name not in known.get(pair, ())] for pair in pairs}
     stuck = [pair for pair in pairs if not able[pair]]
     if stuck:
-        raise UsageError(
-            f"{len(stuck)} of {len(pairs)} pairs have been seen by every annotator ({', '.join(stuck[:3])}); "
-            "name one who has not seen them (--annotator)"
-        )
+        first = " ".join(tasks.loc[tasks["pair_id"] == stuck[0], PAIR].iloc[0])
+        words = f"{len(stuck)} of {len(pairs)} pairs have been seen by every annotator (first: {first})"
+        raise UsageError(f"{words}; name one who has not seen them (--annotator)")
     loads = dict.fromkeys(names, 0)
     kinds: dict[str, dict[str, str]] = {name: {} for name in names}
     items = _items([tasks], n_captions)

@@ -44,7 +44,7 @@ from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.inference.audit import draw_audit, labels_by_band
 from fire_toolkit.resolution.plan import RoundPlan, plan_round
-from fire_toolkit.tables import Labels, Tasks, check_pool
+from fire_toolkit.tables import Labels, Pool, Tasks, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 
@@ -105,7 +105,7 @@ class Again:
     def planned(self, *, is_said: bool = True, **numbers: Any) -> RoundPlan:
         """Plan a round of pairs that somebody can be asked, see `plan_round`.
 
-        is_said: whether it is said which others would be in it; where that are all, the queues say it.
+        is_said: whether it is said which others would be in it.
         """
         given = self.given
         labels, disputes = given.labels, given.disputes
@@ -124,19 +124,34 @@ class Again:
             round=self.number,
             **numbers,
         )
-        planned, begun = plan(waiting=self.waiting), self.campaign
-        if begun is None:
+        planned = plan(waiting=self.waiting)
+        left = self.open_pairs(planned.pool, is_said=is_said, is_part=numbers.get("budget") is not None)
+        if len(left) == len(planned.pool):
             return planned
-        spent = seen_by_all(begun.store, self._asked(), self.given.judged_twins)
-        is_spent = (pair_rows(planned.pool, spent) >= 0) & (pair_rows(planned.pool, self.unanswered) < 0)
-        if not is_spent.any() or (is_said and is_spent.all()):
-            return planned
+        return plan(waiting=pd.concat([self.waiting, self._spent]))
+
+    def open_pairs(self, pairs: Pool, *, is_said: bool = True, is_part: bool = False) -> Pool:
+        """Return pairs without those that wait, and those that everybody has seen, which is said.
+
+        Where it is said and these are all, and no part of what could be asked, the queues say it.
+        """
+        left = pairs if self.waiting is None else pairs[pair_rows(pairs, self.waiting) < 0]
+        is_spent = pair_rows(left, self._spent) >= 0
+        if not is_spent.any() or (is_said and not is_part and is_spent.all()):
+            return Pool(left)
         if is_said:
             words = f"{n_of(int(is_spent.sum()), 'pair')} left out that every annotator has seen"
-            first = " ".join(planned.pool.loc[is_spent, PAIR].iloc[0])
+            first = " ".join(left.loc[is_spent, PAIR].iloc[0])
             say(f"note: {words} (first: {first}); name somebody else with --annotator")
-        spent = spent[pair_rows(spent, self.unanswered) < 0]
-        return plan(waiting=pd.concat([self.waiting, spent]))
+        return Pool(left[~is_spent].reset_index(drop=True))
+
+    @cached_property
+    def _spent(self) -> pd.DataFrame:
+        """The pairs that everybody has seen, so that nobody can be asked."""
+        if self.campaign is None:
+            return pd.DataFrame({name: [] for name in PAIR}, dtype="str")
+        spent = seen_by_all(self.campaign.store, self._asked(), self.given.judged_twins)
+        return spent[pair_rows(spent, self.unanswered) < 0]
 
     def _asked(self) -> list[str]:
         """Return who can be asked: those named, else the campaign's or all active ones whom labels count."""

@@ -217,10 +217,11 @@ def _write(
 
 def _ask(again: Again, pairs: Pool, parameters: dict[str, Any], kind: str = ADJUDICATION) -> None:
     """Make pairs that were chosen, and not planned, a round."""
-    entry = again.given_out(pairs, kind)
-    if again.campaign and entry is None:
+    pairs = again.open_pairs(pairs)
+    if not len(pairs):
         say("all of them wait for an answer in a round that has begun; nothing was written")
         return
+    entry = again.given_out(pairs, kind)
     _write(again, entry, {"pool.csv": pairs}, parameters, {"pairs": len(pairs)})
     say(f"round {again.number}: {n_of(len(pairs), 'pair')} to ask again, in {again.place}")
     _say_loads(entry)

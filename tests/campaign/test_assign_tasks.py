@@ -142,7 +142,7 @@ def test_pairs_that_do_not_fit_and_bad_seeds_are_refused() -> None:
     with pytest.raises(JoinError, match="3 doubled pairs are not in batch 1"):
         assign_tasks(Tasks(tasks_of(3, 3).query("batch == 2")), ["ann", "bob"])
     refused("seed is -1", assign_tasks, tasks_of(1), ["ann"], seed=-1, by=UsageError)
-    with pytest.raises(UsageError, match=r"1 of 2 pairs have been seen by every annotator \(p0\)"):
+    with pytest.raises(UsageError, match=r"1 of 2 pairs have been seen by every annotator \(first: q p0\)"):
         assign_round(tasks_of(2), ["a", "b"], seen=seen_of({"p0": "ab"}), seed=0)
 
 

@@ -479,6 +479,26 @@ def test_who_is_retired_gets_no_further_files(judged: Path) -> None:
     assert as_json("next-round", *ALL, "--dry-run")["annotators"] == able
 
 
+def test_what_everybody_has_seen_is_left_out_of_a_recheck_and_of_a_budget(judged: Path) -> None:
+    asked = {person: {split_pair_id(pair) for pair in queue_of(judged, person)} for person in PEOPLE}
+    spent = sorted(asked["A02"] & asked["A03"])
+    free = sorted((asked["A02"] ^ asked["A03"]) - asked["A04"])[:4]
+    marks, two = judged / "marks.csv", ("--annotator", "A02,A03")
+    write_table(marks, [{"query_id": query, "doc_id": doc} for query, doc in spent])
+    refused = run("next-round", "--recheck", marks, *two, code=1).stderr
+    first = min(spent, key=lambda pair: pair_id(*pair))
+    assert f"have been seen by every annotator (first: {' '.join(first)}); name one" in refused
+    write_table(marks, [{"query_id": query, "doc_id": doc} for query, doc in [*spent, *free]])
+    told = run("next-round", "--recheck", marks, *two).stderr
+    assert f"{len(spent)} pairs left out that every annotator has seen (first: " in told
+    assert "round 2: 4 pairs to ask again" in told
+    assert {split_pair_id(row["pair_id"]) for row in given(judged, 2)} == {*free}
+    assert {*pairs_in(judged / "plan/round-2/pool.csv")} == {*free}
+    told = run("next-round", "--budget", 3, "--annotator", "A04").stderr  # who is in every dispute
+    assert "left out that every annotator has seen" in told
+    assert "given to A04 " in told
+
+
 def test_a_round_by_hand_goes_to_a_server_before_any_answer_only(hand: Path, server: FakeServer) -> None:
     assert "all was handed out as files" in run("push", code=1).stderr
     fill_in(hand, "A02", n=3)
