@@ -57,7 +57,7 @@ class Elsewhere:
             by its fields; ROLE: annotator, query, doc, pair, label, time, seconds, status, round, comment.
         mapping: Which label of the guideline a value is; - for no vote (may be repeated).
         split: The separator between the two ids in the column pair.
-        submissions: Prolific's export of submissions: only approved work counts.
+        submissions: Prolific's export of submissions: no rejected work counts.
         source: Where account names come from: in one source, one name is one person. For another campaign's
             record: what goes before its people's names; - if they are the same people as here.
         round: The round in which they were asked, where no column says it. [default: 1]
@@ -122,7 +122,7 @@ def import_(
 
             import_experts(given, sheets)
             paths = [path for path in paths if path not in sheets]
-        if not paths:
+        if not paths and not (begun_here() and {*sheets} & {*named_files("import", "exports")}):
             return
         is_table = [path.suffix in (".csv", ".tsv") and path.is_file() for path in paths]
         if begun_here() is None and all(is_table) and all(has_columns(path, *_OF_TABLE) for path in paths):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import StandIn, as_json, by_pair, manifest_of, rows, run, states, write_run
+from command import StandIn, as_json, by_pair, manifest_of, rows, run, states, write_run, write_table
 
 from fire_toolkit.campaign.keys import split_pair_id
 
@@ -245,6 +245,17 @@ def test_a_file_adds_the_design_of_pairs_to_that_of_the_campaign(begun: Path) ->
     run("resolve", "--design", "design.csv")
     found = by_pair(LABELS, "design_class") | by_pair(DISPUTES, "design_class")
     assert found == own | named | {pair: kind for pair, kind in elsewhere.items() if pair in own}
+
+
+def test_an_experts_sheet_among_the_exports_is_no_new_export(begun: Path) -> None:
+    run("tasks", "--annotator", "A,B")
+    judge(np.random.default_rng(4))
+    run("next-round", "--ask", "audit")
+    filled = [row | {"label": "relevant"} for row in rows(Path("audit/labels/sheet.csv"))]
+    write_table(Path("exports/filled.EX.csv"), filled)
+    assert "exports/filled.EX.csv is new" in states()["import"][1]
+    run("import", "exports/filled.EX.csv")
+    assert states()["import"][0] == "done"
 
 
 def test_experts_audit_labels_and_scores_are_corrected_by_them(begun: Path) -> None:
