@@ -139,8 +139,8 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
         for number, own in numbers.items():
             if own in there:
                 known, theirs = _moves(store, own), _moves(other, number)
-                have = set(map(_whose, known))
-                new = [move for move in theirs if _whose(move) not in have]
+                have = {(to or (name,), pair) for _, _, name, to, pair, _ in known}  # nobody has a pair twice
+                new = [row for row in theirs if (row[3] or (row[2],), row[4]) not in have]
                 later = max((batch for batch, *_ in known), default=0) + 1
                 moved = [(own, batch - new[0][0] + later, *row) for batch, *row in new]
                 db.executemany(f"insert into given (round, {', '.join(MOVES)}) values (?{', ?' * 6})", moved)
@@ -160,9 +160,3 @@ def _moves(store: Store, number: int) -> list[tuple[Any, ...]]:
     """Return what changed hands in a round, in its order."""
     query = f"select {', '.join(MOVES)} from given where batch > 0 and round = ? order by batch, position"
     return store.database.select(query, [number])
-
-
-def _whose(move: tuple[Any, ...]) -> tuple[object, ...]:
-    """Return who gets which pair, of whom nobody gets it twice in a round; or who gives it to nobody."""
-    _, _, name, to, pair, _ = move
-    return to or (name,), pair

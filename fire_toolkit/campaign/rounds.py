@@ -156,17 +156,15 @@ def moved_rounds(
     """
     left = left_pairs(store)
     seen = set(seen_pairs(store, also).itertuples(index=False, name=None))
-    found = []
+    found, number = [], "select max(batch) + 1 from given where round = ?"
     for entry in rounds:
         own = set(entry.assignments["annotator_id"])
         giving = sorted(own & {*sources} if sources else own - {*targets} - {*retired})
-        ((batch,),) = store.database.select(
-            "select max(batch) + 1 from given where round = ?", [entry.number]
-        )
+        ((batch,),) = store.database.select(number, [entry.number])
         page_of = {
-            (name, pair): (name, number)
+            (name, pair): (name, place)
             for name in giving
-            for number, page in enumerate(queue_pages(entry, name))
+            for place, page in enumerate(queue_pages(entry, name))
             for pair in page.pairs
             if pair not in page.withdrawn
         }

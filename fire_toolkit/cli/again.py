@@ -126,15 +126,11 @@ class Again:
         )
         planned = plan(waiting=self.waiting)
         left = self.open_pairs(planned.pool, is_said=is_said, is_part=numbers.get("budget") is not None)
-        if len(left) == len(planned.pool):
-            return planned
-        return plan(waiting=pd.concat([self.waiting, self._spent]))
+        is_less = len(left) < len(planned.pool)
+        return plan(waiting=pd.concat([self.waiting, self._spent])) if is_less else planned
 
     def open_pairs(self, pairs: Pool, *, is_said: bool = True, is_part: bool = False) -> Pool:
-        """Return pairs without those that wait, and those that everybody has seen, which is said.
-
-        Where it is said and these are all, and no part of what could be asked, the queues say it.
-        """
+        """Return pairs without those that wait or that all have seen; if these are all, the queues say it."""
         left = pairs if self.waiting is None else pairs[pair_rows(pairs, self.waiting) < 0]
         is_spent = pair_rows(left, self._spent) >= 0
         if not is_spent.any() or (is_said and not is_part and is_spent.all()):

@@ -127,8 +127,7 @@ def reassign(
     n_free = sum(free_tasks(campaign.store, names).values())
     counts = count_moved(moved, wanted)
     n_moved = sum(counts.values())
-    words = ", ".join(f"{name} {n:,}" for name, n in counts.items())
-    words = f"{n_of(n_moved, 'task')} moved: {words}"
+    words = f"{n_of(n_moved, 'task')} moved: {', '.join(f'{name} {n:,}' for name, n in counts.items())}"
     if names and (n_left := n_free - n_moved):
         words += f"; {n_left:,} stay where they are, as {', '.join(wanted)} saw these pairs"
     if dry_run:

@@ -168,6 +168,7 @@ def _into_ledger(
     for path in paths:
         if path.resolve().is_relative_to((root / "tasks").resolve()):
             raise UsageError(f"{path}: this file was handed out; save the returned file in exports/")
+        _refuse_unknown_ids(path, given)
     records = [path for path in paths if is_record(path)]
     at = given.path("queries", exists=True)
     known = set(given.queries["query_id"]) if records and at else set()
@@ -176,8 +177,6 @@ def _into_ledger(
         if n_other := sum(query_id not in known for query_id, _ in pairs):
             words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that {at} does not have"
             raise FormatError(f"{path}: {words}; expected another copy of this campaign's record")
-    for path in paths:
-        _refuse_unknown_ids(path, given)
     paths = [path if path in records else files.use(path) for path in paths]
     with hinting([path for path in paths if path not in records], _names_of(given.guideline)):
         added = read_files(root, paths, source=source)

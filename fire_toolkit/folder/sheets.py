@@ -76,9 +76,8 @@ def expert_votes(paths: Sequence[Path], guideline: Guideline, *, mark: str, draw
         if (read_delimited(path)[MARK].str.strip() != mark).any():
             raise FormatError(f"{path}: a sheet of another draw than {drawn}; import it where it was drawn")
         for (name, pair), (_, record) in _labelled(path, guideline).items():
-            rows.append(
-                (name or path.stem, *split_pair_id(pair), record[LABEL], guideline.grades[record[LABEL]])
-            )
+            label = record[LABEL]
+            rows.append((name or path.stem, *split_pair_id(pair), label, guideline.grades[label]))
     columns = ["annotator_id", "query_id", "doc_id", LABEL, "relevance"]
     found = pd.DataFrame(rows, columns=columns, dtype="object").dropna(subset="relevance")
     return found.astype(dict.fromkeys(columns, "str") | {"relevance": "int64"})
