@@ -162,8 +162,11 @@ class Again:
         begun, names = self.campaign, self._asked()
         if begun.is_by_hand:
             refuse_file_names(names)
-        # What was asked shows what it showed, the rest what the collection has.
+        # What was answered shows what it showed, the rest, perhaps repaired, what the collection has.
         shown = tasks_of_pairs(begun.store, pairs)
+        if self.given.path("items", exists=True) is not None:
+            is_known = shown["doc_id"].isin(self.given.items_if_any["doc_id"])
+            shown = Tasks(shown[~is_known | (pair_rows(shown, self.unanswered) < 0)])
         others = check_pool(pairs.loc[pair_rows(pairs, shown) < 0, PAIR].drop_duplicates())
         if len(others):
             made = shown_tasks(self.given, others, begun.guideline, by_hand=begun.is_by_hand, overlap=0)

@@ -109,8 +109,13 @@ def test_what_came_back_without_a_vote_is_asked_first_and_of_somebody_else(root:
     for _, doc in skipped:
         words = f"look at item {doc}: skipped or reported 2 times, by A02, A03"
         assert words in run("progress").stderr
+    items = root / "collection/items.tsv"
+    items.write_text(items.read_text().replace(".mp4", ".webm"))  # transcoded
     run("next-round")  # both have seen both: after a repair they are asked once more
     assert set(asked(root, 3)) == set(again)
+    tasks = [task for path in root.glob("tasks/round-3/*.json") for task in json.loads(path.read_text())]
+    shown = {task["data"]["video"] for task in tasks}
+    assert shown == {f"http://media.test/{doc}.webm" for _, doc in skipped}
 
 
 def test_disputes_of_another_tool_find_people(root: Path) -> None:
