@@ -29,7 +29,7 @@ STAGES: dict[str, set[str]] = {
     # It simulates what the others do.
     "planning": {"inference", "matching", "measures", "pooling", "evidence"},
     "release": {"evidence", "matching", "reporting", "scoring"},
-    "gallery": {"evidence"},
+    "gallery": {"evidence", "matching"},
 }
 STAGES["commands"] = {*STAGES, "machines"}  # each command is a function of tables
 IMPURE = {"pathlib", "os", "sys", "time", "random", "subprocess", "socket", "click", "shutil", "tempfile"}

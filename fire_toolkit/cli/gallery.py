@@ -144,6 +144,7 @@ class _Gallery:
             disputes=given.disputes if has_disputes else None,
             policy=self._policy,
             unusable=[] if validity is None else list(validity.loc[~validity["is_usable"], "query_id"]),
+            own_items=given.own.of_query,
             depth=self.depth,
         )
 

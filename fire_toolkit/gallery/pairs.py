@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.matching.own_items import OwnItems, is_own_pair
 from fire_toolkit.tables import (
     Disputes,
     Judgments,
@@ -25,8 +27,8 @@ from fire_toolkit.tables import (
 )
 from fire_toolkit.tables.columns import PAIR, codes_in_order, pair_rows
 
-STATES = ("unjudged", "irrelevant", "new", "confirmed", "rejected", "original", "disputed", "shared")
-UNJUDGED, IRRELEVANT, NEW, CONFIRMED, REJECTED, ORIGINAL, DISPUTED, SHARED = range(len(STATES))
+STATES = ("unjudged", "irrelevant", "new", "confirmed", "rejected", "original", "disputed", "shared", "own")
+UNJUDGED, IRRELEVANT, NEW, CONFIRMED, REJECTED, ORIGINAL, DISPUTED, SHARED, OWN = range(len(STATES))
 # What a query has; together they are one number.
 HAS_NEW, SPLIT, WINNER_LOST, HAS_REJECTED, UNUSABLE, HAS_DISPUTED, HAS_UNJUDGED, MORE_WINNERS = (
     1 << n for n in range(8)
@@ -128,6 +130,7 @@ def shown_pairs(
     disputes: Disputes | None = None,
     policy: str = "union",
     unusable: Collection[str] = (),
+    own_items: OwnItems = MappingProxyType({}),
     depth: int = 5,
 ) -> Shown:
     """Return the pairs that a gallery shows: the runs' top docs, all positives, and all disputes.
@@ -139,6 +142,7 @@ def shown_pairs(
         labels, disputes: of `resolve`; None: nothing was judged.
         policy: of `augment_qrels`, by which a query's winner is found.
         unusable: ids of queries whose caption was judged unusable.
+        own_items: the doc that each query starts from: nobody's to judge, and no answer.
         depth: of the lists, 1 or more.
     """
     if labels is None:
@@ -168,6 +172,7 @@ def shown_pairs(
     state = np.asarray(pd.Index(STATES).get_indexer(pd.Index(source)), dtype=np.int64)
     state[(state == ORIGINAL) & ~before] = UNJUDGED  # an original relevance below 1 is not a positive
     state[pair_rows(pairs, disputed) >= 0] = DISPUTED
+    state[is_own_pair(pairs, own_items) & ~before] = OWN
     return Shown(
         queries=ids,
         texts=text.reindex(ids).fillna("").tolist(),

@@ -4,7 +4,7 @@ const gallery = (() => {
   const FILTERS = ["new positives", "split votes", "winner lost", "rejected originals", "unusable caption", "disputes", "unjudged docs", "more winners"];
   const UNUSABLE = 4, WINNER_LOST = 2, MORE_WINNERS = 7, ROW = 57.6, KEPT = 4;
   const UNJUDGED = FILTERS[6], hasOf = (n) => FILTERS.filter((_, bit) => all.flags[n] >> bit & 1);
-  const NAMES = { irrelevant: "not relevant" };
+  const NAMES = { irrelevant: "not relevant", own: "own item" };
   const $ = (id) => document.getElementById(id);
   const make = (name, classes, text) => { const node = document.createElement(name); if (classes) node.className = classes; if (text !== undefined) node.textContent = text; return node; };
   const quiet = matchMedia("(prefers-reduced-motion: reduce)");
@@ -267,7 +267,7 @@ const gallery = (() => {
         node.append(button);
       } else node.append(make("span", "", words));
     }
-    const isJudged = !["unjudged", "original", "shared"].includes(all.states[data.state[pair]]);
+    const isJudged = !["unjudged", "original", "shared", "own"].includes(all.states[data.state[pair]]);
     if (!all.public && isJudged) {
       const mark = make("button", "mark");
       mark.type = "button";
