@@ -15,7 +15,7 @@ from fire_toolkit.release.answers import spoken_name
 from fire_toolkit.release.rankings import Rankings
 from fire_toolkit.tables import Items, Judgments, Qrels, Queries
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.tables.ids import decoded_id
+from fire_toolkit.tables.ids import decoded_id, spellings
 from fire_toolkit.words import table_in
 
 # The columns of judgments that are published; a comment only by consent. Any other stays at home.
@@ -282,12 +282,13 @@ def publish(
         columns = {"_id": named.drop_duplicates().sort_values(ignore_index=True)}
     else:
         columns = {"_id": items["doc_id"]}
-        if licences["captions"] and "text" in items:
-            columns["text"] = items["text"]
+        if licences["captions"]:
+            columns |= {name: items[name].fillna("") for name in ("title", "text") if name in items}
         if licences["media"]:
             urls = items["media_url"].where(items["media_url"].map(is_public), "")
-            n_left_out = int((urls == "").sum())
-            columns |= {"media_url": urls} if n_left_out < len(urls) else {}
+            is_text = items["media_url"].isin(spellings(items["doc_id"])) & ("text" in items)
+            n_left_out = int(((urls == "") & ~is_text).sum())
+            columns |= {"media_url": urls} if urls.any() else {}
             more = f"{n_left_out:,} items are files, not public addresses; these are left out"
             notes += [more] if n_left_out else []
     disputes = stages["disputes"]

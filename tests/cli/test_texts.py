@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from command import Copied, Fire, rows, run
+from exports import export
 from page_site import office_of
+from small_release import STATED, set_in
 
 from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -128,3 +130,19 @@ def test_the_gallery_shows_title_and_text_and_misses_no_file(fire: Fire, root: P
     assert "not there" not in fire("gallery").stderr
     shard = (root / "gallery/data/0000.js").read_text()
     assert json.dumps(text_of("007"))[1:-1] in shard
+
+
+def test_a_release_holds_titles_and_texts_and_takes_no_passage_for_a_file(fire: Fire, root: Path) -> None:
+    licences = {"captions": "CC-BY-4.0", "media": "CC-BY-4.0"}
+    set_in(root, overlap=0.0, measures=["C@1"], creators=["A group"], **licences, **STATED)
+    run("tasks")
+    label = {True: "relevant", False: "irrelevant"}
+    export(
+        Path("tasks/tasks.json"), Path("exports/a.json"), lambda *pair: label[pair in POSITIVE], lead_time=5
+    )
+    for command in ("import", "resolve", "augment", "score"):
+        run(command)
+    assert "public addresses" not in fire("release", "--version", "1.0").stderr
+    lines = (root / "releases/1.0/corpus.jsonl").read_text().splitlines()
+    found = {row["_id"]: (row["title"], row["text"]) for row in map(json.loads, lines)}
+    assert found == PASSAGES
