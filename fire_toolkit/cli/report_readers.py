@@ -106,7 +106,11 @@ def told(given: Given) -> Told:
     else:
         workspace = current_workspace()
     if workspace is None:
-        return Told(basis=given.basis())
+        if (judgments := given.judgments_of_report) is None:
+            return Told(basis=given.basis())
+        level = level_of(first_round(judgments), None)
+        known = facts_of_judgments(judgments, grades=given.grades_of_report, level=level)
+        return Told(basis=given.basis(), facts=MethodFacts(**known))
     judgments = None if is_of_methods else given.judgments_of_report
     facts = workspace_facts(workspace, given, judgments=judgments)
     if is_of_methods:

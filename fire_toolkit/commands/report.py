@@ -263,7 +263,7 @@ def report(
         qrels: The original qrels; their queries count.
         augmented: The augmented qrels, as `augment` writes them.
         labels: The labels of judged pairs.
-        judgments: The judgments (judgments.csv).
+        judgments: The judgments (judgments.csv). A page of files shows no agreement without them.
         grades: The grade of each label; those that labels spell, unless given.
         pool_sources: Which run pooled which pair: pool_sources.csv, or its folder.
         queries: The queries, with their texts, own items and the column of --by.

@@ -139,6 +139,12 @@ def test_a_report_is_of_files_too(sample: Fire) -> None:
     page = Path("own.html").read_text(encoding="utf-8")
     assert "74.0 (39.0 + 35.0)" in page
     assert "[pay: not stated]" in page
+    assert 'id="agreement"' not in page
+    sample("report", "html", *RUNS, *TABLES, "--judgments", "judgments.csv", "--out", "own.html")
+    page = Path("own.html").read_text(encoding="utf-8")
+    alpha = json.loads(sample("agree", "judgments.csv", "--format", "json").stdout)[0]
+    values = [f"{alpha[name]:.3f}" for name in ("value", "low", "high")]
+    assert "alpha {} {} to {}".format(*values) in " ".join(re.sub("<[^>]*>", " ", page).split())
     sample("report", "figures", *RUNS, *TABLES, "--figure", "judged", "--out", "judged.json")
     assert len(json.loads(Path("judged.json").read_text())["data"]["values"]) == 3 * 10
 
