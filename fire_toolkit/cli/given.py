@@ -126,7 +126,9 @@ class Given:
             params = {param.name: param for param in click.get_current_context().command.params}
             if isinstance(own := params.get(name), click.Argument):
                 raise outside(own.human_readable_name.strip("[]"))
-            raise outside(own.opts[0] if own else f"--{name.replace('_', '-')}")
+            option = own.opts[0] if own else f"--{name.replace('_', '-')}"
+            has_place = name in _NAMED or name in _MADE  # in a workspace
+            raise outside(option) if has_place else click.UsageError(f"{option} is needed")
         if name in _MADE and not self.values.get(name) and not path.is_file():
             raise FormatError(f"{path}: not made yet; `fire-toolkit status` says what to run next")
         return path

@@ -149,6 +149,12 @@ def test_a_report_is_of_files_too(sample: Fire) -> None:
     assert len(json.loads(Path("judged.json").read_text())["data"]["values"]) == 3 * 10
 
 
+def test_what_is_needed_in_a_workspace_too_is_not_said_to_be_needed_outside_one(sample: Fire) -> None:
+    tables = (*TABLES[:4], *TABLES[6:])
+    told = sample("report", "similarity", *RUNS, *tables, code=2).output
+    assert told.endswith("Error: --train is needed\n")
+
+
 @pytest.mark.usefixtures("study")
 def test_a_plot_is_the_report_s_own(page: str) -> None:
     for name, place in (("scores", "scores-1"), ("judged", "judged-share-1"), ("rbo", "overlap-2")):
