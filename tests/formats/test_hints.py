@@ -129,11 +129,14 @@ def test_fashioniq_s_own_predictions_are_candidates_numbered_as_in_the_benchmark
         {"candidate": "B2", "captions": ["is long", "more"], "ranking": ["B1", "B3"]},
         {"candidate": "B1", "captions": ["is blue", "more"], "ranking": ["B3", "B2"]},
     ]
-    ranked = fire.run(put("dress.predict.json", entries))
+    ranked = ingest(put("dress.predict.json", entries), Request()).run
     docs = {str(query): list(rows) for query, rows in ranked.groupby("query_id", observed=True)["doc_id"]}
     assert docs == {"B1#0": ["B2", "B3"], "B1#1": ["B3", "B2"], "B2#0": ["B1", "B3"]}
     odd = put("dress.predict.json", [*entries, {"captions": ["x"], "ranking": ["B1"]}])
     refused("record 4: no candidate; found captions, ranking", fire.run, odd)
+    # Only add-run has the collection to compare their order with.
+    plain = put("dress.predict.json", entries)
+    refused("they must stand; `fire-toolkit add-run FILE`", fire.run, plain)
 
 
 def test_fashioniq_s_predictions_in_another_order_than_the_benchmark_are_refused() -> None:

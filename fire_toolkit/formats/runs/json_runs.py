@@ -29,6 +29,7 @@ from fire_toolkit.formats.columns import SCORE, find_name, needed_column, pair_c
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.listed import (
     FROM_RANKS,
+    NUMBERED,
     Listed,
     chosen_run,
     from_columns,
@@ -43,10 +44,6 @@ _LISTS = ("docs", "doc_ids", "results", "ranking", "ranked", "retrieved", "hits"
 _MOST_LEVELS = 8
 _CANDIDATE = "candidate"  # of FashionIQ, whose entries have no id
 _PLACE = re.compile("[0-9]{1,15}")
-NUMBERED = (
-    "entries have no ids: each is its candidate and its number among those of that candidate, as in the "
-    "benchmark's own file, in whose order they must stand"
-)
 _Ranking = tuple[Sequence[Any], Sequence[Any] | None]  # docs, and their scores; without, they are best first
 _List = tuple[str, Any, _Ranking]  # where it stands, its query
 

@@ -16,6 +16,10 @@ from fire_toolkit.formats.ids import id_text
 from fire_toolkit.tables.columns import PAIR
 
 FROM_RANKS = "the file holds an order and no scores: the score of a doc is minus its rank"
+NUMBERED = (
+    "entries have no ids: each is its candidate and its number among those of that candidate, as in the "
+    "benchmark's own file, in whose order they must stand"
+)
 _TELLING = 10_000  # rows that tell whether ranks and scores agree
 
 

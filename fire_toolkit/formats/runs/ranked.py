@@ -28,7 +28,7 @@ from fire_toolkit.arrays import (
 )
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array
-from fire_toolkit.formats.runs.listed import Listed, coded
+from fire_toolkit.formats.runs.listed import NUMBERED, Listed, coded
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
 from fire_toolkit.tables import Run, check_run
@@ -322,7 +322,14 @@ def run_name(path: Path, run_id: str | None) -> str:
 
 
 def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
-    """Return ranked lists as a Run, ranked by the one rule unless they have ranks."""
+    """Return ranked lists as a Run, ranked by the one rule unless they have ranks.
+
+    Raises:
+        FormatError: its queries have no ids, and there is nothing to compare their order with.
+    """
+    if NUMBERED in listed.notes:
+        todo = "`fire-toolkit add-run FILE` (outside a workspace with --qrels and --out) checks the order"
+        raise FormatError(f"{path}: {NUMBERED}; {todo}")
     name = coded(np.zeros(len(listed.scored), dtype=np.int8), [run_name(path, run_id or listed.run_id)])
     make = check_run if listed.has_ranks else rank_run
     return make(listed.scored.assign(run_id=name), where=str(path))
@@ -348,7 +355,7 @@ def rank_lists(
         queries, docs = (scored[name] for name in PAIR)
         count_missing(score, anomalies, lambda row: (str(queries.iloc[row]), str(docs.iloc[row])))
         listed = replace(listed, scored=scored[is_real])
-    run = run_of_lists(listed, path, run_id=run_id)
+    run = run_of_lists(replace(listed, notes=()), path, run_id=run_id)  # whose notes are said
     axes: Any = run["query_id"].cat.categories, run["doc_id"].cat.categories
     query, doc = (np.asarray(run[name].array.codes, dtype=np.int64) for name in PAIR)
     rank, score, n_queries = run["rank"].to_numpy(), run["score"].to_numpy() + 0.0, len(axes[0])
