@@ -16,6 +16,7 @@ from fire_toolkit.formats.collections import qrels, tables
 from fire_toolkit.formats.collections.layouts import LAYOUTS, SPECS
 from fire_toolkit.formats.collections.layouts import Reader as Reader
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.collections.tables import SPLITS, short_split
 from fire_toolkit.formats.columns import are_names
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.reader import not_the_file
@@ -193,8 +194,8 @@ def read_collection(
             parts.append(reader.read(source, split))
             has_column = reader.name == "table" and tables.SPLIT in source.columns
             name = str(file.relative_to(path))  # nothing of a file that was named itself
-            words = {*re.split(r"[^\w]+|_", name), *map(_short, _SPLIT.findall(name.lower()))}
-            is_of_split = split is not None and not words.isdisjoint((split, _short(split)))
+            words = {*re.split(r"[^\w]+|_", name), *map(short_split, SPLITS.findall(name.lower()))}
+            is_of_split = split is not None and not words.isdisjoint((split, short_split(split)))
             takes_split = takes_split or reader.has_splits or has_column or is_of_split
             found_names |= {*given.values()} if reader.name == "table" and reader is not _TABLE else set()
             recognised.append(Recognised(file, reader.name, reader.recognise(source) or ""))
@@ -256,9 +257,6 @@ def _columns_of(recognised: Sequence[Recognised], named: Named) -> tuple[str, st
     return "; ".join(f"{source.path}: {', '.join(names)}" for source, names in found), "".join(lines[:1])
 
 
-_SPLIT = re.compile(
-    r"(?<![a-z])(?:train(?:ing)?|test|val(?:id(?:ation)?)?|dev(?:elopment)?|eval(?:uation)?)(?![a-z])"
-)
 _OF_SPLITS = ("qrels", "topics")
 _DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".pkl", ".txt")
 
@@ -278,7 +276,7 @@ def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:
     for folder in _OF_SPLITS:
         of_splits = [file for file in found if file.parent.name == folder]
         wanted = [file for file in of_splits if (split or "test") in re.split(r"[.-]", file.name)]
-        are_named = len(of_splits) > 1 or (split and any(_SPLIT.search(file.name) for file in of_splits))
+        are_named = len(of_splits) > 1 or (split and any(SPLITS.search(file.name) for file in of_splits))
         if are_named and not wanted and split != tables.ALL:
             names = ", ".join(file.stem for file in of_splits)
             raise FormatError(f"{path}: {folder} of {names}; choose one with --split")
@@ -295,18 +293,13 @@ def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:
 
 def _of_other_splits(folder: Path, files: Sequence[Path], split: str, notes: list[str]) -> set[Path]:
     """Return the files below a folder that it names after other splits than the one to read; note it."""
-    splits_of = {file: frozenset(_SPLIT.findall(file.relative_to(folder).parts[0].lower())) for file in files}
+    splits_of = {file: frozenset(SPLITS.findall(file.relative_to(folder).parts[0].lower())) for file in files}
     if len({*splits_of.values()} - {frozenset()}) < 2:
         return set()
     splits = {name for own in splits_of.values() for name in own}
-    same = {name for name in splits if _short(name) == _short(split)}
+    same = {name for name in splits if short_split(name) == short_split(split)}
     if not same:
         names = ", ".join(sorted(splits))
         raise UsageError(f"{folder}: files of {names}; choose one with --split, or all")
     notes.append(f"split {split} read; {folder} also has files of {', '.join(sorted(splits - same))}")
     return {file for file, own in splits_of.items() if own and not own & same}
-
-
-def _short(split: str) -> str:
-    """Return what a split's usual names begin with, such as val of validation; others as they are."""
-    return split[:3] if _SPLIT.fullmatch(split) else split

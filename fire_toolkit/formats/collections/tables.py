@@ -27,6 +27,9 @@ FILE_NAME = re.compile(r"(?:[^,\t]|, )*\.\w{1,5}(?:#\d+)?")  # with blanks too, 
 OF_ITEMS = (*PLACES, "source_url", "source_start_s", "source_end_s")
 OF_PAIRS = ("relevance", "stratum")
 ALL, SPLIT = "all", "split"
+SPLITS = re.compile(
+    r"(?<![a-z])(?:train(?:ing)?|test|val(?:id(?:ation)?)?|dev(?:elopment)?|eval(?:uation)?)(?![a-z])"
+)
 ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)
 _NOTHING: Mapping[str, str] = {}
@@ -158,23 +161,29 @@ def _as_lists(texts: pd.Series[Any], where: str) -> pd.Series[Any]:
 
 
 def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, list[str]]:
-    """Return the split to read (the one wanted, the only one, or `test`) and a note about it.
+    """Return the split to read (the one wanted, in any usual name, the only one, or `test`) and a note on it.
 
     Raises:
         UsageError: there is no such split; or none is wanted, and there are several but no `test`.
     """
-    splits = sorted(set(found))
+    splits, split = sorted(set(found)), wanted or "test"
+    shown = ", ".join(each or "(empty)" for each in splits)
+    same = [each for each in splits if short_split(each) == short_split(split)]
+    split = same[0] if split not in splits and len(same) == 1 else split
     if splits in ([], [""]) and wanted not in (None, ALL):
         raise UsageError(f"{where}: names no splits; leave out --split")
     if wanted == ALL or (wanted is None and len(splits) == 1):
         return ALL, []
-    if wanted is None and "test" not in splits:
-        raise UsageError(f"{where}: has splits {', '.join(splits)}; choose one with --split, or all")
-    split = wanted or "test"
     if split not in splits:
-        raise UsageError(f"{where}: no split {split!r}; found {', '.join(splits)}")
-    others = [other for other in splits if other != split]
+        said = f"has splits {shown}; choose one with --split, or all"
+        raise UsageError(f"{where}: {f'no split {split!r}; found {shown}' if wanted else said}")
+    others = [other or "(empty)" for other in splits if other != split]
     return split, [f"split {split} read; the file also has {', '.join(others)}"] if others else []
+
+
+def short_split(split: str) -> str:
+    """Return what a split's usual names begin with, such as val of Validation; others as they are."""
+    return split[:3].lower() if SPLITS.fullmatch(split.lower()) else split
 
 
 def captions_part(path: str, rows: pd.DataFrame, *, join: str = "", **more: Any) -> Part:

@@ -174,6 +174,16 @@ def test_a_table_with_a_column_of_splits_is_read_by_split() -> None:
     refused("no split 'dev'; found test, train", read, table, split="dev", by=UsageError)
 
 
+def test_a_split_may_have_any_of_its_usual_names_and_none_is_said() -> None:
+    table = {"t.csv": "video_id,caption,split\nv1,a,validation\nv2,b,Test\nv3,c,\n"}
+    found = {split: read(table, split=split) for split in (None, "test", "Test", "val")}
+    assert [each.queries["query_id"].tolist() for each in found.values()] == [["v2#0"]] * 3 + [["v1#0"]]
+    assert found["val"].notes[0] == "split validation read; the file also has (empty), Test"
+    refused("no split 'dev'; found (empty), Test, validation", read, table, split="dev", by=UsageError)
+    two = {"t.csv": "video_id,caption,split\nv1,a,valid\nv2,b,validation\n"}
+    refused("no split 'val'; found valid, validation", read, two, split="val", by=UsageError)
+
+
 def test_lists_of_captions_in_cells_are_read_or_refused() -> None:
     texts = [["a dog", "it's one"], [], ["a cat"]]
     table = pd.DataFrame({"video_id": ["v1", "v2", "v3"], "caption": [json.dumps(each) for each in texts]})
