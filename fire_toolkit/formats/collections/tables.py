@@ -20,6 +20,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import n_of
 
 _LIST = re.compile(r"""\[(?:["'](?:.|\n)*["'])?\]""")  # of texts, or of none; as Python writes it, too
 FILE_NAME = re.compile(r"(?:[^,\t]|, )*\.\w{1,5}(?:#\d+)?")  # with blanks too, and a caption's number
@@ -142,7 +143,10 @@ def read_table(source: Source, given: Mapping[str, str] = _NOTHING, *, split: st
             table = table.assign(text=pd.Series(rows[texts].to_numpy().tolist(), index=table.index))
         if len(texts) > 1 or are_lists:
             table = table.explode("text")
-            table = table[table["text"].fillna("").str.strip() != ""]
+            is_told = table["text"].fillna("").str.strip() != ""
+            if n_empty := int((~is_told).sum()):
+                more["notes"] += (f"{n_of(n_empty, 'empty caption')} left out",)
+            table = table[is_told]
         return captions_part(path, table, **more)
     if kind == "pairs":
         names = [name for name in (*PAIR, *OF_PAIRS) if name in table]
@@ -246,7 +250,7 @@ def _items(table: pd.DataFrame, roles: Mapping[str, str], path: str) -> pd.DataF
 
 
 def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows as text; of JSON the fields that are text or numbers; ids and texts must be there."""
+    """Return the rows as text; of JSON the fields that are text or numbers; ids must be there."""
     if source.header:
         return read_delimited(source.path)
     roles = roles_of(source.columns, given)[1]
@@ -254,15 +258,17 @@ def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
     rows = []
     for entry in source.entries():
         record = entry.fields
+        texts = columns_of(record, roles.get("text", ""))
         for name in (each for column in needed for each in columns_of(record, column) or [column]):
-            if name == roles.get("text") and isinstance(entry.value(name), list):
-                entry.texts(name)
-            else:
-                id_text(entry.value(name), f"{entry.where}: {name}")
+            value, here = entry.value(name), f"{entry.where}: {name}"
+            if name not in texts:
+                id_text(value, here)
+            elif value is not None and type(value) is not int:  # a caption may be empty, or a number
+                Entry(record, here).texts(name)
         kinds = str | int | float
         row: dict[str, Any] = {name: str(each) for name, each in record.items() if isinstance(each, kinds)}
-        if isinstance(texts := record.get(roles.get("text", "")), list):
-            row[roles["text"]] = texts
+        if isinstance(listed := record.get(roles.get("text", "")), list):
+            row[roles["text"]] = listed
         rows.append(row)
     return pd.DataFrame(rows, dtype=object).fillna("")
 

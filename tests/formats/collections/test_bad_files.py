@@ -127,7 +127,7 @@ LISTS = "q.jsonl: text holds lists, expected one text for each query"
         (FormatError, "url of 'v9' is 'http://m/9' and 'http://m/8', expected one", {"c.csv": PLACES}),
         (FormatError, "lavis.json (lavis) and ... t.token (flickr): captions with", TWO_FORMS),
         (FormatError, LISTS, {"q.jsonl": OF_A_QUERY}),
-        (FormatError, "q.jsonl: entry 0: 1, expected text", {"q.jsonl": OF_NUMBERS}),
+        (FormatError, "q.jsonl: entry 0: text: 1, expected text", {"q.jsonl": OF_NUMBERS}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

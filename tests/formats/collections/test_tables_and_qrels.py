@@ -190,6 +190,7 @@ def test_lists_of_captions_in_cells_are_read_or_refused() -> None:
     found = read({"t.csv": table.to_csv(index=False)})
     assert found.queries["text"].tolist() == ["a dog", "it's one", "a cat"]
     assert found.items["doc_id"].tolist() == ["v1", "v2", "v3"]
+    assert "1 empty caption left out" in found.notes
     refused("lists in cells:2: ", read, {"t.csv": table.assign(caption=texts).to_csv(index=False)})
 
 
@@ -197,6 +198,19 @@ def test_captions_without_a_text_are_counted() -> None:
     texts = {"q.csv": "query_id,text,media_url\nq1,,\nq2,a dog,\nq3,,a.jpg\n"}
     found = read({**texts, "qrels": "".join(f"q{n} 0 d{n} 1\n" for n in (1, 2, 3))})
     assert "1 query without a text, which annotators need ('q1')" in found.notes
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.json", "c.parquet"])
+def test_null_is_a_caption_without_a_text_and_no_id(name: str) -> None:
+    rows: list[Any] = [{"query_id": f"q{n}", "doc_id": f"d{n}", "text": t} for n, t in enumerate(("a", None))]
+    content = "".join(json.dumps(each) + "\n" for each in rows) if name == "c.jsonl" else rows
+    if name == "c.parquet":
+        pd.DataFrame(rows).to_parquet(name)
+    found = read_collection([name]).collection if name == "c.parquet" else read({name: content})
+    assert found.queries["text"].tolist() == ["a", ""]
+    assert "1 query without a text, which annotators need ('q1')" in found.notes
+    refused("entry 0: text: 7.5, expected text", read, {"o.json": [{**rows[0], "text": 7.5}]})
+    refused("entry 0: doc_id: None, expected an id", read, {"o.json": [{**rows[0], "doc_id": None}]})
 
 
 def test_lists_of_items_in_a_folder_are_read_by_split() -> None:
