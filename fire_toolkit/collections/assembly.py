@@ -101,7 +101,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
         A Collection; each table in its order. An item without media_url has its doc id there.
 
     Raises:
-        FormatError: no part has queries; a gallery names none of the items.
+        FormatError: no part has queries; a gallery names none of the items; texts may be captions or items.
         JoinError: qrels of queries without a text.
         TableError: an id twice, an id that no TREC file can carry; two parts that hold the same query,
             pair or item.
@@ -117,6 +117,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
     parts, encoded = _with_encoded_ids(parts, notes)
     parts = with_places(_tell_apart(parts), notes)
     _refuse_overlaps(parts)
+    _refuse_two_readings(parts)
     queries = _joined([part.queries for part in parts], ["query_id", "text"])
     if not len(queries):
         names = ", ".join(part.name for part in parts) or "nothing"
@@ -197,6 +198,20 @@ def _refuse_overlaps(parts: Sequence[Part]) -> None:
                 raise TableError(
                     f"{one} and {other}: {n_of(len(both), what)} in both ({shown}); name one of the two files"
                 )
+
+
+def _refuse_two_readings(parts: Sequence[Part]) -> None:
+    """Raise FormatError where texts of docs may be captions, or items that others' qrels and queries have."""
+    queries = next((part.name for part in parts if part.queries is not None and part.positives is None), None)
+    qrels = next((part.name for part in parts if part.queries is None and part.positives is not None), None)
+    for part in parts if queries and qrels else ():
+        if part.queries is None or part.positives is None or not len(part.positives):
+            continue
+        if (part.positives["query_id"].str.rpartition("#")[0] == part.positives["doc_id"]).all():
+            raise FormatError(
+                f"{part.name}: its texts may be items that {qrels} pairs with {queries}, or captions; for "
+                "items call columns doc_id and media_url (which may be empty), for captions one query_id"
+            )
 
 
 def _joined(tables: Sequence[pd.DataFrame | None], columns: list[str]) -> pd.DataFrame:

@@ -142,6 +142,18 @@ def test_files_that_do_not_go_together_are_told(
         assert len(read_collection(sorted(folder.iterdir())).collection.queries) == 2
 
 
+def test_texts_of_docs_beside_queries_and_qrels_may_be_items_or_captions() -> None:
+    queries, pairs = put("q.csv", "query_id,text,media_url\nq1,,a.jpg\n"), put("p.txt", "q1 0 d1 1\n")
+    said = "i.csv: its texts may be items that ... p.txt pairs with ... q.csv, or captions; "
+    for header in ("doc_id,text", "text,video_id"):
+        row = "d1,a dog" if header == "doc_id,text" else "a dog,d1"
+        refused(said, read_collection, [queries, put("i.csv", f"{header}\n{row}\n"), pairs])
+    for column, counts in (("media_url", (1, 1, 1)), ("query_id", (2, 1, 2))):
+        texts = put("i.csv", f"doc_id,text,{column}\nd1,a dog,{'c1' if column == 'query_id' else ''}\n")
+        made = read_collection([queries, texts, pairs]).collection
+        assert tuple(made.counts[name] for name in ("queries", "items", "qrels")) == counts
+
+
 def test_a_file_that_is_not_there_is_an_error() -> None:
     refused("nowhere: no such file", read_collection, ["nowhere"])
 
