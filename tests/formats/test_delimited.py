@@ -205,6 +205,8 @@ def test_columns_at_once_are_what_cells_one_by_one_are(
 
 
 @example('a,"\r\n"\n' * 9, "a,b\n", 8)
+@example("\n;", "", 8)
+@example(" \n;", "", 8)
 @given(
     st.text('ab,;"\n\r\t \x0bé', max_size=30)
     | st.lists(st.sampled_from(['a,"\r\n"\n', '"b\r\n",""""\n', '"\r\n\r\n",a\r\n']), max_size=6).map(
@@ -217,7 +219,7 @@ def test_columns_at_once_are_what_cells_one_by_one_are(
 )
 def test_a_table_is_what_pythons_reader_reads(body: str, header: str, block: int) -> None:
     text = header + body
-    mark = delimited.delimiter_of(text.split("\n", 1)[0])
+    mark = delimited.delimiter_of(text.lstrip("\r\n").split("\n", 1)[0])
     has_quotes = mark != "\t" or re.search('(^|[\t\r\n])"', text)
     quoting = csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE
     lines = list(io.StringIO(text, newline=""))
@@ -232,7 +234,7 @@ def test_a_table_is_what_pythons_reader_reads(body: str, header: str, block: int
         names = [name.strip() for name in rows[0]] if text.strip() and rows else []
         is_refused_tsv = mark == "\t" and has_quotes  # quotes that fit neither CSV nor plain text
         widths = {len(row) for row in rows}
-        assert is_refused_tsv or not names or len(set(names)) < len(names) or len(widths) > 1
+        assert is_refused_tsv or not any(names) or len(set(names)) < len(names) or len(widths) > 1
     else:
         assert [[name.strip() for name in rows[0]], *rows[1:]] == [list(table), *table.to_numpy().tolist()]
         assert (table.dtypes == "str").all()
