@@ -19,6 +19,7 @@ from fire_toolkit.cli.here import needed_workspace, relative_path
 from fire_toolkit.cli.media import known_server, media_root
 from fire_toolkit.commands.types import Option
 from fire_toolkit.files import sha256_of
+from fire_toolkit.formats.releases import machine_labels_in
 from fire_toolkit.gallery import Beside, Shown, gallery_files, seen_items, shown_pairs, texts_of, votes_on
 from fire_toolkit.media.places import ShownMedia, shown_media
 from fire_toolkit.media.server import GalleryServer
@@ -119,7 +120,8 @@ class _Gallery:
         own_id = decoded_id if given.encoded_ids == BLANKS else str
         beside = Beside(self.media.seen, self._item_texts, links, *self._starts, own_id)
         title = self.workspace.root.resolve().name
-        subtitle = f"top {self.depth} of {n_of(len(shown.runs), 'run')}; {given.basis()}"
+        alone = ["people's labels alone are shown"] if machine_labels_in(given.corrected_file) else []
+        subtitle = f"top {self.depth} of {n_of(len(shown.runs), 'run')}; {given.basis(*alone)}"
         tables = (shown, votes, beside)
         yield from gallery_files(*tables, title=title, subtitle=subtitle, is_public=self.is_public)
         for name in _SITE:

@@ -99,6 +99,17 @@ def test_so_do_reports_and_releases(released: Path, monkeypatch: pytest.MonkeyPa
     assert "vlm" not in (folder / "labels.csv").read_text() + (folder / "judgments.csv").read_text()
 
 
+def test_the_gallery_says_that_it_shows_labels_of_people_alone(
+    released: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(released)
+    run("gallery", "--out", tmp_path / "gallery")
+    subtitle = (tmp_path / "gallery/data/index.js").read_text().partition('"subtitle":"')[2].partition('"')[0]
+    assert MARK in subtitle
+    assert subtitle.endswith("; people's labels alone are shown")
+    assert "unpooled" not in (tmp_path / "gallery/data/0000.js").read_text()  # positive by the machine alone
+
+
 def test_honest_rows_and_all_of_a_report_are_by_people_alone(
     released: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
