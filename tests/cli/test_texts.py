@@ -146,3 +146,6 @@ def test_a_release_holds_titles_and_texts_and_takes_no_passage_for_a_file(fire: 
     lines = (root / "releases/1.0/corpus.jsonl").read_text().splitlines()
     found = {row["_id"]: (row["title"], row["text"]) for row in map(json.loads, lines)}
     assert found == PASSAGES
+    readme = (root / "releases/1.0/README.md").read_text()
+    assert "The texts of the queries and the items are included under CC-BY-4.0" in readme
+    assert "media" not in readme.partition("## Scores")[0]
