@@ -8,6 +8,6 @@ of another site. `carrier` is what a carrier must do.
 For answers read `answers` (Label Studio's JSON, typed by `answer_types`), `ledger` (rows that are never
 changed), `votes` (which answers count, and why others do not), `said` (what each answer says, read once) and
 `views` (judgments, open tasks). `asking` leaves out what was asked before, `progress` counts, and
-`salvage` reads a damaged record. `queue_pages` and `page_json` put several captions of an item on one page;
+`salvage` mends a damaged record. `queue_pages` and `page_json` put several captions of an item on one page;
 `task_files` and `task_json` are tasks as files. Nothing here knows a server.
 """

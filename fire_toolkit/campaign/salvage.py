@@ -1,36 +1,79 @@
-"""What can be read of a damaged record of a campaign."""
+"""What can be read of a damaged record of a campaign: `python -m fire_toolkit.campaign.salvage FILE`."""
 
 import sqlite3
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
-
-import pandas as pd
+from typing import Any
 
 from fire_toolkit.campaign.kept import hashes_of
-from fire_toolkit.campaign.schema import KEPT
+from fire_toolkit.campaign.schema import KEPT, SHARED
+from fire_toolkit.campaign.store import Store
+from fire_toolkit.errors import UsageError
+from fire_toolkit.workspace.database import row_sha256
+
+_ANSWERS = "versions"
+_OF_ANSWERS = (_ANSWERS, "batches", *SHARED, "sqlite_sequence")
+_HASHED = {"page": slice(1, 2), "machine": slice(2, 7, 4)}  # columns of which the last one is the hash
 
 
-def salvage(path: Path) -> tuple[pd.DataFrame, int]:
-    """Return what can be read of a damaged record, and how many rows cannot.
+def salvage(path: Path) -> dict[str, int]:
+    """Put all that can be read of a damaged record in its place, and keep the damaged one as `NAME.damaged`.
 
-    Examples:
-        >>> from fire_toolkit.campaign.salvage import salvage
-        >>> from fire_toolkit.campaign.store import Store
-        >>> rows, n_lost = salvage(Path("campaign.sqlite"))  # doctest: +SKIP
-        >>> Store(Path("other.sqlite")).add_kept(rows.itertuples(index=False, name=None))  # doctest: +SKIP
+    Returns:
+        How many rows of each table cannot be read, at most; tables without such are left out.
+
+    Raises:
+        UsageError: `NAME.damaged` or `NAME.new` is there already.
     """
-    kept, n_lost = [], 0
-    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    query = f"select {', '.join(KEPT)}, sha256 from answers where number = ?"
-    try:
-        ((most,),) = db.execute("select max(number) from versions").fetchall()
-    except sqlite3.DatabaseError:
+    damaged, new = (path.with_name(f"{path.name}.{word}") for word in ("damaged", "new"))
+    for each in (damaged, new):
+        if each.exists():
+            raise UsageError(f"{each}: already exists; move it away")
+    lost = Counter[str]()
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db, Store(new) as store:
         most = path.stat().st_size // 50  # a row is longer
-    for number in range(1, (most or 0) + 1):
-        try:
-            rows = [row for row in db.execute(query, [number]) if hashes_of([row[:-1]]) == [row[-1]]]
-        except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError):
-            rows = []
-        kept += [row[:-1] for row in rows]
-        n_lost += not rows
-    db.close()
-    return pd.DataFrame(kept, columns=KEPT, dtype="object"), n_lost
+        store.add_kept(row[:-1] for row in _rows(db, _ANSWERS, most, lost))
+        tables = store.database.select("select name from sqlite_master where type = 'table'")
+        with store.database.transaction() as to:
+            for (table,) in tables:
+                for row in _rows(db, table, most, lost) if table not in _OF_ANSWERS else ():
+                    to.execute(f"insert or ignore into {table} values ({', '.join('?' * len(row))})", row)
+    for end in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + end).rename(f"{damaged}{end}")
+    new.rename(path)
+    return {table: n for table, n in lost.items() if n}
+
+
+def _rows(db: sqlite3.Connection, table: str, most: int, lost: Counter[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table as they were kept; most: rows, where the table does not say how many."""
+    query, last = f"select * from {table} where rowid = ?", "max(rowid)"
+    if table == "retired":  # has no rowid
+        query, last = f"select * from {table} limit 1 offset ? - 1", "count(*)"
+    elif table == _ANSWERS:
+        query = f"select {', '.join(KEPT)}, sha256 from answers where number = ?"
+    with suppress(sqlite3.DatabaseError):
+        most = db.execute(f"select {last} from {table}").fetchone()[0] or 0
+    for number in range(1, most + 1):
+        row = None
+        with suppress(sqlite3.DatabaseError, OverflowError, UnicodeDecodeError):
+            row = db.execute(query, [number]).fetchone()
+        if row and _is_kept(table, row):
+            yield row
+        else:
+            lost[table] += table != "places"  # some of its rows were replaced by later ones
+
+
+def _is_kept(table: str, row: tuple[Any, ...]) -> bool:
+    """Whether a row has the hash that is kept beside it, if any is."""
+    if table == _ANSWERS:
+        return hashes_of([row[:-1]]) == [row[-1]]
+    texts = row[_HASHED[table]] if table in _HASHED else (None,)
+    return None in texts or row_sha256(map(str, texts)) == row[-1]
+
+
+if __name__ == "__main__":
+    print(f"rows that cannot be read: {salvage(Path(sys.argv[1])) or 'none'}")

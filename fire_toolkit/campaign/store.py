@@ -47,8 +47,8 @@ TaskKey = tuple[str, str]  # a task's number, and its pair
 
 _LISTED = ", ".join(COLUMNS)
 _REMEDY = (
-    "restore it from a copy; `fire_toolkit.campaign.salvage.salvage` reads what can be read of it, and "
-    "`fire-toolkit pull --full` then reads again what the server still has"
+    "restore it from a copy; or run `python -m fire_toolkit.campaign.salvage {}`, which puts what can be "
+    "read of it in its place, then `fire-toolkit import` or `pull --full`, which reads lost answers again"
 )
 _values = itemgetter(*COLUMNS)
 _PLACES = ("source", "project", "updated_at", "state", "seen_at")

@@ -45,7 +45,7 @@ class Database:
         path: the file; a folder that cannot be written is read as it lies.
         schema: the statements that make the tables.
         version: of the schema.
-        remedy: what to do where the file is damaged.
+        remedy: what to do where the file is damaged, with `{}` for its path.
         views: the statements that make temporary views, each made when a query first names one of them.
 
     Raises:
@@ -54,7 +54,7 @@ class Database:
     """
 
     def __init__(self, path: Path, *, schema: str, version: int, remedy: str, views: str = "") -> None:
-        self.path, self.remedy = path, remedy
+        self.path, self.remedy = path, remedy.format(path)
         self._version, self._has_written = version, False
         self._views, self._names = views, _VIEW.findall(views)
         self._has_views = False

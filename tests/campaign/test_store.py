@@ -30,7 +30,7 @@ from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.views import record_to_judgments, seen_by_all
 from fire_toolkit.campaign.votes import ImportResult
-from fire_toolkit.errors import FireError, FormatError, TableError
+from fire_toolkit.errors import FireError, FormatError, TableError, UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.workspace.database import content_sha256
 
@@ -233,11 +233,11 @@ def test_what_can_be_read_of_a_damaged_file_is_salvaged(path: Path) -> None:
     add(path, *(row(f"a{n:03d}", label="irrelevant") for n in range(200)))
     head, _, tail = path.read_bytes().rpartition(b'["irrelevant"]')
     path.write_bytes(head + b'["Irrelevant"]' + tail)
-    rows, n_lost = salvage(path)
-    assert (len(rows), n_lost) == (199, 1)
-    other = path.with_name("other.sqlite")
-    add(other, *rows[list(COLUMNS)].to_dict("records"))
-    assert len(read_ledger(other)) == 199
+    assert salvage(path) == {"versions": 1}
+    assert len(read_ledger(path)) == 199
+    damaged = path.with_name("campaign.sqlite.damaged")
+    refused("sqlite.damaged: damaged: answer 193 is not", read_ledger, damaged)
+    refused("sqlite.damaged: already exists; move it away", salvage, path, by=UsageError)
 
 
 def test_every_flipped_bit_is_noticed_or_changes_nothing(path: Path) -> None:

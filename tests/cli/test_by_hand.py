@@ -9,6 +9,8 @@ import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -713,3 +715,29 @@ def kill_at(place: int, patch: pytest.MonkeyPatch) -> None:
 
     for name in ("fsync", "replace", "rename", "unlink"):
         patch.setattr(os, name, stopping(getattr(os, name)))
+
+
+@pytest.mark.parametrize(
+    ("kept", "damaged", "lost", "command"),
+    [
+        (b"#round-1.A03.csv20", b"#round-1.A03.csv30", "{'versions': 1}", "resolve"),
+        (b'a "dog", 1 years', b'a "d\xffg", 1 years', "{'asked': 1}", "import"),
+    ],
+)
+def test_a_damaged_record_is_mended_by_what_its_refusal_says(
+    judged: Path, kept: bytes, damaged: bytes, lost: str, command: str
+) -> None:
+    columns = ["annotator_id", "query_id", "doc_id", "label", "round", "kind"]
+    run("next-round", "--annotator", "A02,A03,A04")
+    table, record = Path("judgments/judgments.csv"), Path("campaign.sqlite")
+    before = [[row[name] for name in columns] for row in rows(table)]
+    record.write_bytes(damaged.join(record.read_bytes().rsplit(kept, 1)))
+    remedy = "-m fire_toolkit.campaign.salvage"
+    assert f"python {remedy} {judged / record}`" in run(command, code=1).stderr
+    told = subprocess.run(
+        [sys.executable, *remedy.split(), record], capture_output=True, text=True, check=True
+    )
+    assert told.stdout == f"rows that cannot be read: {lost}\n"
+    run("import")
+    run("resolve")
+    assert [[row[name] for name in columns] for row in rows(table)] == before
