@@ -236,7 +236,8 @@ def votes_of_labels(
     if is_settled or not set(DESIGN) <= set(labels.columns):
         return Votes(pd.DataFrame(), reason=SETTLED if is_settled else NO_DESIGN)
     tables: list[pd.DataFrame] = [labels, *([] if disputes is None else [disputes])]
-    design = pd.concat([t.reindex(columns=[*PAIR, *DESIGN, "relevance"]) for t in tables], ignore_index=True)
+    columns = [*PAIR, *DESIGN, "relevance", "shared_from"]
+    design = pd.concat([each.reindex(columns=columns) for each in tables], ignore_index=True)
     if sources is not None:  # of a pair that no run pooled it is infinite
         rank, place = sources["rank"].to_numpy(), pair_rows(sources, design)
         best = np.full(len(design), np.inf)
@@ -318,14 +319,18 @@ def _why_not(pairs: pd.DataFrame) -> str:
             "tells how often it errs; `resolve --without-rechecks` makes labels without these answers, and "
             "an audit by experts (`next-round --ask audit`) corrects any"
         )
-    undecided = int((pairs["design_class"] == "").sum())
-    if undecided == len(pairs):
+    undecided = pairs[pairs["design_class"] == ""]
+    if len(undecided) == len(pairs):
         return NO_DESIGN
-    if undecided:
+    if "shared_from" in undecided and (n_shared := int(undecided["shared_from"].fillna("").ne("").sum())):
         return (
-            f"no design says how many votes {n_of(undecided, 'pair')} must have: run `next-round` until it "
-            "asks nothing; of judgments made elsewhere `resolve --design FILE` says it; labels that pairs "
-            "share (`resolve --share-judgments`) have none"
+            f"{n_of(n_shared, 'pair')} with another pair's label, which nobody was asked and of which no "
+            "design tells how often it errs; `resolve` without --share-judgments makes labels without these"
+        )
+    if len(undecided):
+        return (
+            f"no design says how many votes {n_of(len(undecided), 'pair')} must have: run `next-round` until "
+            "it asks nothing; of judgments made elsewhere `resolve --design FILE` says it"
         )
     is_open = pairs["relevance"] == OPEN
     if waiting := int((is_open & (pairs["design_class"] == VERIFY)).sum()):

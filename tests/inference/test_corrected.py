@@ -172,6 +172,10 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
             "no design says how many votes 1 pair must have",
         ),
         (
+            pd.concat([doubled(), single(a="1", b="0").assign(design_class="", shared_from=["q9", ""])]),
+            "^1 pair with another pair's label.*; `resolve` without --share-judgments makes labels without",
+        ),
+        (
             doubled().assign(design_votes=lambda t: t["design_votes"].str.slice(0, 2)),
             "80 of 80 disagreements among 1,000 doubled pairs have no third vote, so that one vote may find "
             "71% to 100% of the positives, and call 0 to 4.7% of the others positive",
