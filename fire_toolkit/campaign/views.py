@@ -22,8 +22,10 @@ from fire_toolkit.campaign.votes import (
     notes_of_votes,
 )
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.resolution.judgments import SUPERSEDED
 from fire_toolkit.tables import ELSEWHERE, UNASSIGNED, Dropped, check_dropped, check_judgments
 from fire_toolkit.tables.columns import PAIR, arrow_text
+from fire_toolkit.words import n_of
 
 EDITED = "edited"
 NO_PAIR = "no_pair"
@@ -198,7 +200,8 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     dropped = pd.concat(parts, ignore_index=True)
     dropped = check_dropped(dropped.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
     judgments = check_judgments(_with_pages(result.judgments, store))
-    notes = (*notes_of_votes(judgments, dropped, guideline), *_notes(judgments, dropped))
+    of_clocks = _notes_of_clocks(store, judgments, dropped)
+    notes = (*notes_of_votes(judgments, dropped, guideline), *_notes(judgments, dropped), *of_clocks)
     return ImportResult(judgments, dropped, notes)
 
 
@@ -271,6 +274,25 @@ def _with_pages(judgments: pd.DataFrame, store: Store) -> pd.DataFrame:
     both = judgments.merge(pages[[*names, "page_s", "share_s"]], on=names[:3], how="left")
     both["duration_s"] = both.pop("share_s").fillna(both["duration_s"])
     return both.fillna({"page": "", "page_position": ""})
+
+
+def _notes_of_clocks(store: Store, judgments: pd.DataFrame, dropped: pd.DataFrame) -> Iterator[str]:
+    """Yield how many judgments count before a label that was read later, as their own time is ahead."""
+    if not (dropped["reason"] == SUPERSEDED).any():
+        return
+    ahead = store.table(
+        "select distinct own.query_id, own.doc_id, counted.annotator_id, own.label from counted "
+        "join answers own using (number) where own.changed_at > own.seen_at and not is_deleted and exists "
+        "(select 1 from counted other join answers later using (number) where not other.is_deleted and "
+        "other.pair_id = counted.pair_id and other.annotator_id = counted.annotator_id and "
+        "later.no_vote = '' and later.seen_at > own.seen_at and later.label <> own.label)"
+    )
+    if n := len(ahead.merge(judgments, on=list(ahead))):
+        yield (
+            f"{n_of(n, 'judgment')} with a time after it was read, before which another label of the same "
+            f"person does not count (dropped.csv, {SUPERSEDED}); if a clock was wrong and that label is "
+            "right, import it as JSON with a later updated_at"
+        )
 
 
 def _notes(judgments: pd.DataFrame, dropped: pd.DataFrame) -> Iterator[str]:

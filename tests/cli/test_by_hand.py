@@ -741,3 +741,25 @@ def test_a_damaged_record_is_mended_by_what_its_refusal_says(
     run("import")
     run("resolve")
     assert [[row[name] for name in columns] for row in rows(table)] == before
+
+
+def test_an_answer_from_a_clock_that_was_ahead_is_named_where_it_hides_a_later_one(hand: Path) -> None:
+    path = export(hand, "A02", "tasks.A02.json")
+    path.write_text(path.read_text().replace("2026-11-01T10", "2126-11-01T10"))
+    ahead = "note: 1 judgment with a time after it was read, before which another label"
+    assert ahead not in run("import").stderr
+    right = rows(fill_in(hand, "A02", n=2, flip=1))[0]  # the second one says the same
+    told = run("import").stderr
+    assert told.count(ahead) == 1
+    assert "import it as JSON with a later updated_at" in told
+    later = answered(
+        hand / "tasks/tasks.A02.json", lambda *_: right["label"], account=1, at="2127-01-01T00:00:00Z"
+    )
+    later = [task for task in later if task["data"]["pair_id"] == key_of(right)]
+    (hand / "exports/later.A02.json").write_text(json.dumps(later))
+    assert ahead not in run("import").stderr
+    assert [
+        each["label"]
+        for each in judgments(hand)
+        if pair_id(each["query_id"], each["doc_id"]) == key_of(right)
+    ] == [right["label"]]
