@@ -101,10 +101,15 @@ class Folder:
 
         Raises:
             FormatError: neither an export as JSON nor a sheet, or one that is damaged; an unknown label.
-            UsageError: the annotator of the answers in a file is unclear.
+            UsageError: the annotator of the answers in a file is unclear, or which of two sheets is later.
         """
         queues = queues_of(carried.rounds)
+        sheets = [path for path in self._exports if path.suffix in (".csv", ".tsv")]
         with Store(carried.store) as kept:
+            if len(sheets) > 1:
+                _refuse_two_answers(
+                    (path, self._rows(path, carried.guideline, queues, kept)) for path in sheets
+                )
             for path in self._exports:
                 rows = self._rows(path, carried.guideline, queues, kept)
                 kept.add_answers(rows)
@@ -145,6 +150,20 @@ class Folder:
         known = kept.versions(row["annotation"] for row in rows)
         said = {name: versions[-1].answer for name, versions in known.items()}
         return [row for row in rows if not says_the_same(row["answer"], said.get(row["annotation"], "{}"))]
+
+
+def _refuse_two_answers(sheets: Iterable[tuple[Path, list[Row]]]) -> None:
+    """Raise `UsageError` where sheets, which have no times, say different things of one task."""
+    found: dict[tuple[str, ...], tuple[Path, str]] = {}
+    for path, rows in sheets:
+        for row in rows:
+            task = (row["queue"], row["annotator_id"], row["pair_id"])
+            first, said = found.setdefault(task, (path, row["answer"]))
+            if not says_the_same(row["answer"], said):
+                raise UsageError(
+                    f"{first} and {path}: two answers of {task[1]} to {task[2]}, and neither says which is "
+                    "later; move the older file away, or `import` the older one alone, then the other"
+                )
 
 
 def _export_rows(text: str, path: Path, guideline: Guideline, seen_at: str) -> list[Row]:

@@ -763,3 +763,21 @@ def test_an_answer_from_a_clock_that_was_ahead_is_named_where_it_hides_a_later_o
         for each in judgments(hand)
         if pair_id(each["query_id"], each["doc_id"]) == key_of(right)
     ] == [right["label"]]
+
+
+def test_two_sheets_of_one_queue_that_differ_are_refused_until_it_is_said_which_is_later(hand: Path) -> None:
+    sheet = fill_in(hand, "A02", n=3)
+    older = sheet.rename(sheet.with_name("tasks.A02.csv"))
+    newer = fill_in(hand, "A02", n=4, flip=1).rename(sheet.with_name("tasks.A02 (1).csv"))
+    told = run("import", code=1).stderr
+    assert "exports/tasks.A02 (1).csv and exports/tasks.A02.csv: two answers of A02 to " in told
+    assert not has_answers(hand)
+    run("import", older)
+    run("import")
+    changed = rows(newer)[0]
+    assert {pair_id(row["query_id"], row["doc_id"]): row["label"] for row in judgments(hand)}[
+        key_of(changed)
+    ] == changed["label"]
+    (hand / "judgments/judgments.csv").unlink()
+    run("import")  # all is read again, and nothing is new
+    assert len(judgments(hand)) == 4
