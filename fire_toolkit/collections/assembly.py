@@ -205,9 +205,8 @@ def _refuse_two_readings(parts: Sequence[Part]) -> None:
     queries = next((part.name for part in parts if part.queries is not None and part.positives is None), None)
     qrels = next((part.name for part in parts if part.queries is None and part.positives is not None), None)
     for part in parts if queries and qrels else ():
-        if part.queries is None or part.positives is None or not len(part.positives):
-            continue
-        if (part.positives["query_id"].str.rpartition("#")[0] == part.positives["doc_id"]).all():
+        pairs = None if part.queries is None else part.positives
+        if pairs is not None and {*(pairs["query_id"].str.rpartition("#")[0] == pairs["doc_id"])} == {True}:
             raise FormatError(
                 f"{part.name}: its texts may be items that {qrels} pairs with {queries}, or captions; for "
                 "items call columns doc_id and media_url (which may be empty), for captions one query_id"
