@@ -20,6 +20,7 @@ from fire_toolkit.formats.sides import named_guideline, side_at
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import read_judgments
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.reporting.against import Side, Since
 from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgments
 from fire_toolkit.reporting.study import TOP, Told
@@ -110,6 +111,8 @@ def told(given: Given) -> Told:
             return Told(basis=given.basis())
         level = level_of(first_round(judgments), None)
         known = facts_of_judgments(judgments, grades=given.grades_of_report, level=level)
+        rules = rules_of(judgments, None)
+        known |= _facts_of_guideline(rules) if rules else {}
         return Told(basis=given.basis(), facts=MethodFacts(**known))
     judgments = None if is_of_methods else given.judgments_of_report
     facts = workspace_facts(workspace, given, judgments=judgments)
@@ -149,14 +152,11 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
     facts: dict[str, Any] = {
         "study": {name: workspace.setting("study", name) for name in STUDY},
         "pool": _stage(given, root / "pool", is_folder=True),
-        "guideline": guideline.name,
-        "question": guideline.question,
-        "answers": [label.name for label in guideline.labels],
+        **_facts_of_guideline(guideline),
         "asked": Counter(dict(queues)) or None,
         "policy": policy_of(root) or "",
         "labels_by": _stage(given, root / "labels", is_folder=True),
         "augmented": _stage(given, root / "augmented/qrels.txt", is_folder=False),
-        "seen": [f"the {'item' if key == guideline.media_key else key}" for key in guideline.data_keys],
     }
     unusable = given.unusable
     if unusable is not None:
@@ -174,6 +174,16 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
             level=level_of(first, None),
         )
     return MethodFacts(**facts)
+
+
+def _facts_of_guideline(guideline: Guideline) -> dict[str, Any]:
+    """Return what a guideline says, as fields of `MethodFacts`."""
+    return {
+        "guideline": guideline.name,
+        "question": guideline.question,
+        "answers": [label.name for label in guideline.labels],
+        "seen": [f"the {'item' if key == guideline.media_key else key}" for key in guideline.data_keys],
+    }
 
 
 def _stage(given: Given, out: Path, *, is_folder: bool) -> Mapping[str, Any] | None:

@@ -145,6 +145,8 @@ def test_a_report_is_of_files_too(sample: Fire) -> None:
     alpha = json.loads(sample("agree", "judgments.csv", "--format", "json").stdout)[0]
     values = [f"{alpha[name]:.3f}" for name in ("value", "low", "high")]
     assert "alpha {} {} to {}".format(*values) in " ".join(re.sub("<[^>]*>", " ", page).split())
+    assert "[guideline: not stated]" not in page
+    assert "Each stage wrote down its parameters" not in page  # no stage made files
     sample("report", "figures", *RUNS, *TABLES, "--figure", "judged", "--out", "judged.json")
     assert len(json.loads(Path("judged.json").read_text())["data"]["values"]) == 3 * 10
 
