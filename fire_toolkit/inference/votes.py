@@ -322,7 +322,8 @@ def _why_not(pairs: pd.DataFrame) -> str:
     undecided = pairs[pairs["design_class"] == ""]
     if len(undecided) == len(pairs):
         return NO_DESIGN
-    if "shared_from" in undecided and (n_shared := int(undecided["shared_from"].fillna("").ne("").sum())):
+    shared = undecided.get("shared_from", pd.Series(dtype="str"))
+    if n_shared := int((shared.notna() & (shared != "")).sum()):
         return (
             f"{n_of(n_shared, 'pair')} with another pair's label, which nobody was asked and of which no "
             "design tells how often it errs; `resolve` without --share-judgments makes labels without these"
