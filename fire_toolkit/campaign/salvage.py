@@ -11,7 +11,7 @@ from typing import Any
 from fire_toolkit.campaign.kept import hashes_of
 from fire_toolkit.campaign.schema import KEPT, SHARED
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.workspace.database import row_sha256
 
 _ANSWERS = "versions"
@@ -26,8 +26,10 @@ def salvage(path: Path) -> dict[str, int]:
         How many rows of each table cannot be read, at most; tables without such are left out.
 
     Raises:
-        UsageError: `NAME.damaged` or `NAME.new` is there already.
+        UsageError: `NAME.damaged` or `NAME.new` is there already, or no such file is.
     """
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
     damaged, new = (path.with_name(f"{path.name}.{word}") for word in ("damaged", "new"))
     for each in (damaged, new):
         if each.exists():
@@ -76,4 +78,7 @@ def _is_kept(table: str, row: tuple[Any, ...]) -> bool:
 
 
 if __name__ == "__main__":
-    print(f"rows that cannot be read: {salvage(Path(sys.argv[1])) or 'none'}")
+    try:
+        print(f"rows that cannot be read: {salvage(Path(*sys.argv[1:2])) or 'none'}")
+    except FireError as error:
+        sys.exit(f"Error: {error}")

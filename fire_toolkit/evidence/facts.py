@@ -32,7 +32,7 @@ class Facts:
     """What is known of evidence as a whole.
 
     policy: on rejected originals. original_grade: at which original positives count, None: as in their
-    file; grade_from: who says so. highest_grade: of the guideline, None: not known, or 1. unusable: what
+    file. highest_grade: of the guideline, None: not known, or 1. unusable: what
     becomes of unusable queries (`flag`, `keep`, `drop`), empty where nobody was asked; n_queries: of the
     original qrels, and n_labelled: how many of them are known to be usable or not. settled: for what the
     labels are, None: for any run. counts: of `augment`: labels that were shared, errors of labels, a
@@ -42,7 +42,6 @@ class Facts:
 
     policy: str = "union"
     original_grade: int | None = None
-    grade_from: str = ""
     highest_grade: int | None = None
     unusable: str = ""
     n_queries: int = 0

@@ -7,6 +7,7 @@ import errno
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -54,7 +55,7 @@ class Database:
     """
 
     def __init__(self, path: Path, *, schema: str, version: int, remedy: str, views: str = "") -> None:
-        self.path, self.remedy = path, remedy.format(path)
+        self.path, self.remedy = path, remedy.format(shlex.quote(str(path)))
         self._version, self._has_written = version, False
         self._views, self._names = views, _VIEW.findall(views)
         self._has_views = False

@@ -238,6 +238,16 @@ def test_what_can_be_read_of_a_damaged_file_is_salvaged(path: Path) -> None:
     damaged = path.with_name("campaign.sqlite.damaged")
     refused("sqlite.damaged: damaged: answer 193 is not", read_ledger, damaged)
     refused("sqlite.damaged: already exists; move it away", salvage, path, by=UsageError)
+    missing = [sys.executable, "-m", "fire_toolkit.campaign.salvage", path.with_name("none")]
+    told = subprocess.run(missing, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (1, f"Error: {missing[-1]}: no such file\n")
+
+
+def test_the_remedy_can_be_typed_where_a_folder_has_a_blank(path: Path) -> None:
+    named = path.with_name("my record.sqlite")
+    named.write_bytes(b"no record at all, " * 50)
+    told = refused("sqlite: damaged: not an SQLite file", read_ledger, named)
+    assert f"salvage '{named}'`, which" in told
 
 
 def test_every_flipped_bit_is_noticed_or_changes_nothing(path: Path) -> None:

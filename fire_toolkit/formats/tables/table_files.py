@@ -204,7 +204,6 @@ def facts_of(path: Path) -> Facts:
     return Facts(
         policy=str(given.get("policy", "union")),
         original_grade=given.get("original_grade"),
-        grade_from=str(given.get("original_grade_from", "")),
         highest_grade=given.get("highest_grade"),
         unusable=str(given.get("unusable", "")),
         n_queries=int(given.get("n_queries", 0)),
