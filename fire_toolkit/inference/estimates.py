@@ -232,15 +232,15 @@ def _by_pairs(
 
     def why_not(measure: Measure, run_ids: Sequence[str]) -> str:
         definition, k = measure.definition, measure.depth or 0
-        if definition.key in ESTIMATED_BY_PAIRS and not measure.condensed:
-            if k > deepest:
-                return f"it reads to rank {k}, and the strata end at {deepest}"
-            return next(filter(None, (why_not_of(run_id, k) for run_id in run_ids)), "")
         if definition.key in ESTIMATES:
             return "it is an estimate itself, from qrels that have strata (`score --qrels`)"
         left_out = max(_left_out(joined.places[run_id], k, is_judged) for run_id in run_ids)
         if _reads_whole(measure, whole_to) and left_out <= MOST_UNJUDGED:
             return AS_LABELLED
+        if definition.key in ESTIMATED_BY_PAIRS and not measure.condensed:
+            if k > deepest:
+                return f"it reads to rank {k}, and the strata end at {deepest}"
+            return next(filter(None, (why_not_of(run_id, k) for run_id in run_ids)), "")
         biased = "ratios of single queries are biased where few of its pairs are drawn (R@k by .07 to .22)"
         return _why_unsound(measure) or (biased if definition.over_positives else NOT_SOUND)
 
