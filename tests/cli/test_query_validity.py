@@ -119,7 +119,7 @@ def test_unusable_queries_are_flagged_kept_or_dropped(judged: Path) -> None:
     assert c1() == pytest.approx(everything | usable)
     for more in ((), ("--honest", "--out", "honest.csv")):
         shown = run("score", "-m", "C@1", *more)
-        assert "usable queries alone:" in shown.stdout
+        assert "usable queries alone, as labelled:" in shown.stdout
         assert words in shown.stderr
     honest = {row["queries"]: (row["original"], row["augmented"]) for row in rows(Path("honest.csv"))}
     assert tuple(map(float, honest["all"])) == (4 / 11, 6 / 11)
@@ -129,7 +129,7 @@ def test_unusable_queries_are_flagged_kept_or_dropped(judged: Path) -> None:
     run("report", "html", "--out", "report.html")
     report = Path("report.html").read_text()
     assert words in report
-    assert "Usable queries alone" in report
+    assert "Usable queries alone, as labelled" in report
     run("augment", "--unusable", "keep")
     assert c1() == pytest.approx(everything)
     assert words in run("score", "-m", "C@1").stderr
@@ -151,7 +151,7 @@ def test_differences_are_given_with_and_without_unusable_queries(judged: Path) -
         ("usable", "original"): 3 / 9 - 1, ("usable", "augmented"): 4 / 9 - 1, ("usable", "delta"): 1 / 9,
     })  # fmt: skip
     shown = run("difference", "-m", "C@1").stdout
-    assert shown.count("usable queries alone:") == 1
+    assert shown.count("usable queries alone, as labelled:") == 1
     assert shown.count("a & b") == 6
     run("augment", "--unusable", "keep")
     assert "queries" not in as_json("difference", "-m", "C@1")[0]
