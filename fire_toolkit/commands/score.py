@@ -18,7 +18,7 @@ from fire_toolkit.commands.types import (
     ScoreMeasures,
     Table,
 )
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.correction import correct_for_errors, is_by_design, with_corrected_scores
 from fire_toolkit.inference.honest import scores_with_uncertainty
@@ -179,6 +179,11 @@ def _shown(
     is_plain: bool,
 ) -> Found:
     """Return scores as a result, whole or for each value of a column of the queries."""
+    if is_long and scores.duplicated(["run_id", "qrels", "query_id", "measure"]).any():
+        raise JoinError(
+            f"qrels: a query has the id {USABLE!r}, which stands for the mean of usable queries; give it "
+            "another id, or score without values per query"
+        )
     goes_on = Next("compare {SAME_RUNS}") if scores["run_id"].nunique() > 1 else ""
     if by is None:
         place = "scores/scores.csv" if is_plain else ""

@@ -146,6 +146,6 @@ def drawn_beside(table: pd.DataFrame, form: str, draw: Callable[[Any, str], str]
 
 
 def heading_of_usable(form: str) -> str:
-    """Return what stands above a table over the usable queries, of which nothing is corrected or estimated."""
+    """Return what stands above a table over the usable queries, where nothing is corrected or estimated."""
     words = "usable queries alone, as labelled"
     return f"% {words}\n" if form == "latex" else f"\n{words}:\n\n"

@@ -263,6 +263,12 @@ X, Y = run("a", {"q": "x"}), run("b", {"q": "x"})
         ([X], {}, UsageError, r"found 1 run\(s\); expected two or more"),
         ([X, X], {}, TableError, "run 'a' is given twice"),
         (
+            [run("a", {"all": "x"}), run("b", {"all": "x"})],
+            {"per_query": True},
+            JoinError,
+            "a query has the id 'all', which stands for the mean",
+        ),
+        (
             [X, run("b", {"r": "x"})],
             {},
             JoinError,

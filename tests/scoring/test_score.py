@@ -15,14 +15,16 @@ from hypothesis import strategies as st
 from small_world import joined_or_why_not, made, make_qrels, make_qrels_in_strata, make_run
 
 from examples import examples
+from fire_toolkit.commands.score import score
 from fire_toolkit.errors import JoinError, TableError, UsageError
+from fire_toolkit.inference.background import Background, Unusable
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.pair_ranks import ListedRun
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures, parse_measure
 from fire_toolkit.scoring import Scoring, score_runs
-from fire_toolkit.tables import SCORES, Qrels, Run, check_qrels, check_run
+from fire_toolkit.tables import SCORES, Qrels, QueryLabels, Run, check_qrels, check_run
 from fire_toolkit.tables.checks import check_table
 
 RUN = make_run({"q1": {"a": 3, "b": 2, "c": 1}, "q2": {"a": 3, "b": 2, "c": 1}})
@@ -185,6 +187,16 @@ def test_a_query_named_all_is_refused_only_where_it_could_be_taken_for_the_aggre
     assert list(score_runs(run, qrels, ["C@1"]).scores["value"]) == [0.5]
     with pytest.raises(JoinError, match="a query has the id 'all'"):
         score_runs(run, qrels, ["C@1"], per_query=True)
+
+
+def test_a_query_named_usable_is_refused_only_where_it_could_be_taken_for_the_mean_of_usable_ones() -> None:
+    qrels, run = make_qrels({"usable": {"a": 1}, "q": {"a": 1}}), make_run({"usable": {"a": 1}})
+    flagged = Background(unusable=Unusable("flag", QueryLabels(pd.DataFrame({"query_id": ["q"]})), 2, 2))
+    scores = score(run, qrels, qrels, background=flagged, measures=["C@1"]).table
+    assert scores.groupby("query_id")["value"].max().to_dict() == {"all": 0.5, "usable": 1.0}
+    with pytest.raises(JoinError, match="a query has the id 'usable'"):
+        score(run, qrels, qrels, background=flagged, measures=["C@1"], per_query=True)
+    assert len(score(run, qrels, qrels, measures=["C@1"], per_query=True).table) == 9
 
 
 def test_a_mean_is_exact_whatever_the_order_of_queries() -> None:
