@@ -15,10 +15,12 @@ from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import qrels, tables
 from fire_toolkit.formats.collections.layouts import LAYOUTS, SPECS
 from fire_toolkit.formats.collections.layouts import Reader as Reader
-from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.collections.source import PICKLES, Source
 from fire_toolkit.formats.collections.tables import SPLITS, short_split
 from fire_toolkit.formats.columns import are_names
+from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.releases import collection_files, is_release
+from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC
 from fire_toolkit.formats.runs.reader import not_the_file
 from fire_toolkit.plugins import Registry
 from fire_toolkit.results import Shown
@@ -288,7 +290,18 @@ def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:
         left_out |= _of_other_splits(each, inside, split or "test", notes)
     if not found:
         raise FormatError(f"{path}: no file in this folder")
-    return [file for file in found if file not in left_out]
+    return [file for file in found if file not in left_out and _may_be_read(file)]
+
+
+def _may_be_read(file: Path) -> bool:
+    """Whether a file of a folder may have a format, as clips and archives have none."""
+    if Source(file).suffix in _DATA:
+        return True
+    try:
+        start = start_of(file)[0]
+    except FormatError:
+        return False
+    return b"\0" not in start or start.startswith((PARQUET_MAGIC, *PICKLES))
 
 
 def _of_other_splits(folder: Path, files: Sequence[Path], split: str, notes: list[str]) -> set[Path]:

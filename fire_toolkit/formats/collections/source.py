@@ -23,7 +23,7 @@ from fire_toolkit.syntax import parse_json
 Records = list[dict[str, Any]]
 
 _MAX_PICKLE = 1 << 28
-_PICKLES = (b"\x80", b"(dp", b"}q")
+PICKLES = (b"\x80", b"(dp", b"}q")
 
 
 class Source:
@@ -149,7 +149,7 @@ class Source:
     @cached_property
     def pickled(self) -> object:
         """Return the plain value of a pickle; None for other files."""
-        if not self.raw.startswith(_PICKLES):
+        if not self.raw.startswith(PICKLES):
             return None
         return load_plain(io.BytesIO(self.raw), max_bytes=_MAX_PICKLE, where=str(self.path))
 

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,18 @@ def test_no_part_of_a_corpus_is_passed_over_in_a_folder() -> None:
     ):
         put(parts[0], damaged)
         refused(words, read_collection, [Path()])
+
+
+def test_of_clips_and_archives_in_a_folder_no_more_is_read_than_their_beginning() -> None:
+    put("d/c.csv", "video_id,caption\nv1,a dog\n")
+    for name in ("v1.mp4", "features.tar.gz"):
+        content = b"\0\0\0 ftypisom" + bytes(1 << 24)
+        put(f"d/{name}", gzip.compress(content, 0) if name.endswith("gz") else content)
+    tracemalloc.start()
+    assert read_collection([Path("d")]).collection.counts["queries"] == 1
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 23
 
 
 def test_a_split_is_taken_by_name_or_all_are() -> None:
