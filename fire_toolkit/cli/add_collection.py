@@ -48,7 +48,8 @@ def add_collection(
     Args:
         files: The benchmark's files.
         name: The collection's name, for the manifest. [default: the first file's name]
-        split: The split to keep, where a file has several; `all` keeps all. [default: test]
+        split: The split to keep, where a file has several; `all` keeps all. [default: test, else
+            evaluation]
         columns: Which column of a table is what, where its name does not tell; ROLE: query_id, doc_id, text,
             media_url, start_s, end_s, reference, relevance. Columns of texts can be a pattern, as in
             text=caption_*; a role may be named once for each table.

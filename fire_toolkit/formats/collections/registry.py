@@ -16,7 +16,7 @@ from fire_toolkit.formats.collections import qrels, tables
 from fire_toolkit.formats.collections.layouts import LAYOUTS, SPECS
 from fire_toolkit.formats.collections.layouts import Reader as Reader
 from fire_toolkit.formats.collections.source import PICKLES, Source
-from fire_toolkit.formats.collections.tables import SPLITS, short_split
+from fire_toolkit.formats.collections.tables import SPLITS, names_of_split, short_split
 from fire_toolkit.formats.columns import are_names
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.releases import collection_files, is_release
@@ -155,7 +155,8 @@ def read_collection(
     Args:
         paths: files or folders; of a folder, every file that a format recognises, and of those that are
             named after several splits only the files of the split.
-        split: the split to keep where a format has several; None is `test`; `all` keeps all.
+        split: the split to keep where a format has several; None is `test`, else `evaluation`; `all`
+            keeps all.
         columns: role (`tables.ROLES`) → column of the tables that have it, or several, of which a table has
             one; the text's can be a pattern, such as `caption_*`, and columns of usual names need not be
             named. A benchmark's own file is read by them only if it has all.
@@ -275,27 +276,23 @@ def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:
         if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts)
     ]
     left_out: set[Path] = set()
-    for folder in _OF_SPLITS:
-        of_splits = [file for file in found if file.parent.name == folder]
-        wanted = [file for file in of_splits if (split or "test") in re.split(r"[.-]", file.name)]
-        are_named = len(of_splits) > 1 or (split and any(SPLITS.search(file.name) for file in of_splits))
-        if are_named and not wanted and split != tables.ALL:
-            names = ", ".join(file.stem for file in of_splits)
-            raise FormatError(f"{path}: {folder} of {names}; choose one with --split")
-        left_out |= set(of_splits) - set(wanted or of_splits)
-    data = [file for file in found if split != tables.ALL and Source(file).suffix in _DATA]
+    data = [] if split == tables.ALL else [file for file in found if _has_data(file)]
     folders = {each for file in data for each in file.parents if each.is_relative_to(path)}
-    for each in sorted(each for each in folders if each.name not in _OF_SPLITS):  # the outermost first
+    for each in sorted(folders):  # the outermost first
         inside = [file for file in data if each in file.parents and file not in left_out]
-        left_out |= _of_other_splits(each, inside, split or "test", notes)
+        left_out |= _of_other_splits(each, inside, split, notes)
     if not found:
         raise FormatError(f"{path}: no file in this folder")
     return [file for file in found if file not in left_out and _may_be_read(file)]
 
 
+def _has_data(file: Path) -> bool:
+    return Source(file).suffix in _DATA or file.parent.name in _OF_SPLITS
+
+
 def _may_be_read(file: Path) -> bool:
     """Whether a file of a folder may have a format, as clips and archives have none."""
-    if Source(file).suffix in _DATA:
+    if _has_data(file):
         return True
     try:
         start = start_of(file)[0]
@@ -304,15 +301,20 @@ def _may_be_read(file: Path) -> bool:
     return b"\0" not in start or start.startswith((PARQUET_MAGIC, *PICKLES))
 
 
-def _of_other_splits(folder: Path, files: Sequence[Path], split: str, notes: list[str]) -> set[Path]:
+def _of_other_splits(folder: Path, files: Sequence[Path], split: str | None, notes: list[str]) -> set[Path]:
     """Return the files below a folder that it names after other splits than the one to read; note it."""
-    splits_of = {file: frozenset(SPLITS.findall(file.relative_to(folder).parts[0].lower())) for file in files}
-    if len({*splits_of.values()} - {frozenset()}) < 2:
+    splits_of = {}
+    for file in files:
+        name = file.relative_to(folder).parts[0].lower()
+        words = re.split(r"[.-]", name) if folder.name in _OF_SPLITS else ()
+        splits_of[file] = frozenset(SPLITS.findall(name) or words)
+    splits = sorted({name for own in splits_of.values() for name in own})
+    same = names_of_split(splits, split)
+    are_others = split and splits and not same and all(splits_of.values())
+    if len({*splits_of.values()} - {frozenset()}) < 2 and not are_others:
         return set()
-    splits = {name for own in splits_of.values() for name in own}
-    same = {name for name in splits if short_split(name) == short_split(split)}
     if not same:
-        names = ", ".join(sorted(splits))
-        raise UsageError(f"{folder}: files of {names}; choose one with --split, or all")
-    notes.append(f"split {split} read; {folder} also has files of {', '.join(sorted(splits - same))}")
-    return {file for file, own in splits_of.items() if own and not own & same}
+        raise UsageError(f"{folder}: files of {', '.join(splits)}; choose one with --split, or all")
+    others = ", ".join(name for name in splits if name not in same)
+    notes.append(f"split {', '.join(same)} read; {folder} also has files of {others}")
+    return {file for file, own in splits_of.items() if own and own.isdisjoint(same)}

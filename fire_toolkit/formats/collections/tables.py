@@ -165,24 +165,34 @@ def _as_lists(texts: pd.Series[Any], where: str) -> pd.Series[Any]:
 
 
 def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, list[str]]:
-    """Return the split to read (the one wanted, in any usual name, the only one, or `test`) and a note on it.
+    """Return the split to read (the one wanted, in any usual name, or the only one) and a note on it.
 
     Raises:
-        UsageError: there is no such split; or none is wanted, and there are several but no `test`.
+        UsageError: there is no such split; or none is wanted, and of several none is for testing.
     """
-    splits, split = sorted(set(found)), wanted or "test"
+    splits = sorted(set(found))
     shown = ", ".join(each or "(empty)" for each in splits)
-    same = [each for each in splits if short_split(each) == short_split(split)]
-    split = same[0] if split not in splits and len(same) == 1 else split
     if splits in ([], [""]) and wanted not in (None, ALL):
         raise UsageError(f"{where}: names no splits; leave out --split")
     if wanted == ALL or (wanted is None and len(splits) == 1):
         return ALL, []
-    if split not in splits:
+    same = [wanted] if wanted in splits else names_of_split(splits, wanted)
+    if len(same) != 1:
         said = f"has splits {shown}; choose one with --split, or all"
-        raise UsageError(f"{where}: {f'no split {split!r}; found {shown}' if wanted else said}")
-    others = [other or "(empty)" for other in splits if other != split]
-    return split, [f"split {split} read; the file also has {', '.join(others)}"] if others else []
+        raise UsageError(f"{where}: {f'no split {wanted!r}; found {shown}' if wanted else said}")
+    others = [other or "(empty)" for other in splits if other != same[0]]
+    return same[0], [f"split {same[0]} read; the file also has {', '.join(others)}"] if others else []
+
+
+def names_of_split(found: Sequence[str], wanted: str | None) -> list[str]:
+    """Return which names mean the split wanted; where none is, a test's, else an evaluation's.
+
+    Examples:
+        >>> names_of_split(["dev", "eval", "train"], None), names_of_split(["Validation", "x"], "val")
+        (['eval'], ['Validation'])
+    """
+    split = wanted or ("test" if "tes" in map(short_split, found) else "eval")
+    return [each for each in found if short_split(each) == short_split(split)]
 
 
 def short_split(split: str) -> str:

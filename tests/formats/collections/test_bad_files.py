@@ -202,7 +202,8 @@ def test_a_split_is_taken_by_name_or_all_are() -> None:
         assert found.queries["query_id"].tolist() == queries
     for case, said in (
         ("karpathy-coco", "no split 'dev'; found test, train"),
-        ("vatex", "no file here has several splits; leave out --split"),
+        ("vatex", "files of val; choose one with --split, or all"),
+        ("flickr-csv", "no file here has several splits; leave out --split"),
     ):
         refused(said, read_collection, [GOLDEN / case / "input"], split="dev", by=UsageError)
     assert len(read_collection([GOLDEN / "vatex" / "input"], split="val")[0].queries) == 3  # val.json
@@ -213,4 +214,5 @@ def test_the_one_split_of_a_folder_is_not_taken_for_another() -> None:
         put(f"beir/{name}", text)
     for split in (None, "test", "all"):
         assert len(read_collection([Path("beir")], split=split)[0].qrels) == 1
-    refused("beir: qrels of test; choose one with --split", read_collection, [Path("beir")], split="dev")
+    said = "beir/qrels: files of test; choose one with --split"
+    refused(said, read_collection, [Path("beir")], split="dev", by=UsageError)

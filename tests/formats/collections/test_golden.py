@@ -41,7 +41,8 @@ def test_a_benchmark_becomes_the_tables_of_its_golden_case(case: Path) -> None:
     notes = expected.pop("notes.txt").splitlines()
     collection, recognised = read(case)
     assert expected == texts(collection)
-    assert notes == [f"{found.path.name}: {found.reader}" for found in recognised] + collection.notes
+    found = [note.replace(f"{case}/", "") for note in collection.notes]
+    assert notes == [f"{each.path.name}: {each.reader}" for each in recognised] + found
 
 
 @pytest.mark.parametrize("case", some(CASES, 8), ids=lambda case: case.name)

@@ -248,6 +248,23 @@ def test_files_of_captions_in_a_folder_are_read_by_split() -> None:
     assert read_collection([Path("e")], split="test").collection.items["doc_id"].tolist() == ["w"]
 
 
+def test_qrels_in_a_folder_have_their_split_by_any_usual_name_or_by_a_word() -> None:
+    for names, split, doc in (
+        (("Train.tsv", "Validation.tsv"), "val", "d1"),
+        (("qrels.x-v1.0-train.tsv", "qrels.x-v1.0-validation.tsv.gz"), "val", "d1"),
+        (("qrels.2019", "qrels.2020"), "2020", "d1"),
+        (("development.txt", "evaluation.txt"), None, "d1"),
+        (("eval.txt", "test.txt"), None, "d1"),
+        (("eval.txt", "test.txt"), "evaluation", "d0"),
+    ):
+        folder = put(Path(f"{names[0]}-{split}") / "q.csv", "query_id,text\nq,a dog\n").parent
+        for n, name in enumerate(names):
+            put(folder / "qrels" / name, f"q 0 d{n} 1\n")
+        found = read_collection([folder], split=split).collection
+        assert found.qrels["doc_id"].tolist() == [doc]
+        refused(f"{folder}/qrels: files of ", read_collection, [folder], split="x", by=UsageError)
+
+
 def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection() -> None:
     collection = read({"c.csv": "file_name,caption_1\nrain 100%.wav,It rains\nsea.wav,Waves 5% up\n"})
     encoded = ["rain%20100%25.wav", "sea.wav"]
