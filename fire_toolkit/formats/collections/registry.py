@@ -182,17 +182,13 @@ def read_collection(
     for path in paths:
         for file in _files(Path(path), split, notes):
             source = Source(file)
-            may_be_other = Path(path).is_dir() and source.suffix not in _DATA
             try:
                 given = _named_in(source, named)
                 reader = _reader_of(source, given, named)
             except FormatError as error:
-                if may_be_other:
-                    continue
-                if not Path(path).is_dir():
-                    raise
-                raise FormatError(f"{error}; or name the files to read in the place of {path}") from None
-            if may_be_other and reader is READERS["items"]:
+                _refuse_or_pass_over(error, file, Path(path), notes)
+                continue
+            if Path(path).is_dir() and not _has_data(file) and reader is READERS["items"]:
                 continue  # a licence or a version of one word
             parts.append(reader.read(source, split))
             has_column = reader.name == "table" and tables.SPLIT in source.columns
@@ -218,6 +214,16 @@ def read_collection(
     if collection.qrels.empty:
         collection.notes.extend(_lines_with_docs(parts, recognised, named))
     return ReadCollection(collection, recognised)
+
+
+def _refuse_or_pass_over(error: FormatError, file: Path, path: Path, notes: list[str]) -> None:
+    """Raise what is wrong with a file, but for one in a folder that need be of no format; note metadata."""
+    if not path.is_dir():
+        raise error
+    if _has_data(file):
+        if "metadata" not in file.name.lower():
+            raise FormatError(f"{error}; or name the files to read in the place of {path}") from None
+        notes.append(f"left out: {error}")
 
 
 def _lines_with_docs(parts: Sequence[Part], recognised: Sequence[Recognised], named: Named) -> Iterator[str]:

@@ -265,6 +265,22 @@ def test_qrels_in_a_folder_have_their_split_by_any_usual_name_or_by_a_word() -> 
         refused(f"{folder}/qrels: files of ", read_collection, [folder], split="x", by=UsageError)
 
 
+def test_the_whole_folder_of_a_benchmark_of_sounds_is_read() -> None:
+    for split in ("development", "validation", "evaluation"):
+        put(f"d/clotho_captions_{split}.csv", f"file_name,caption_1\n{split}.wav,It rains\n")
+        metadata = f"file_name,sound_id,manufacturer\n{split}.wav,7,Jörg\n"
+        put(f"d/clotho_metadata_{split}.csv", metadata.encode("latin-1"))
+        put(f"d/{split}/{split}.wav", b"RIFF\0WAVE")
+    found = read_collection([Path("d")]).collection
+    assert found.items["media_url"].tolist() == ["evaluation.wav"]
+    assert found.notes[:2] == [
+        "split evaluation read; d also has files of development, validation",
+        "left out: d/clotho_metadata_evaluation.csv:2: byte 0xf6 is not UTF-8; save it as UTF-8",
+    ]
+    both = ["d/clotho_captions_evaluation.csv", "d/clotho_metadata_evaluation.csv"]
+    refused("_evaluation.csv:2: byte 0xf6 is not UTF-8", read_collection, both)
+
+
 def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection() -> None:
     collection = read({"c.csv": "file_name,caption_1\nrain 100%.wav,It rains\nsea.wav,Waves 5% up\n"})
     encoded = ["rain%20100%25.wav", "sea.wav"]
