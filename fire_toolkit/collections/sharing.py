@@ -6,10 +6,8 @@ import pandas as pd
 
 from fire_toolkit.collections.duplicates import text_groups
 from fire_toolkit.errors import JoinError
-from fire_toolkit.tables import Disputes, Judgments, Labels, Queries, check_judgments, check_labels
+from fire_toolkit.tables import SHARED, Disputes, Judgments, Labels, Queries, check_judgments, check_labels
 from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
-
-_SHARED = "shared from "
 
 
 class Shared(NamedTuple):
@@ -63,7 +61,7 @@ def share_judgments(judgments: Judgments, queries: Queries) -> Shared:
     wanted = wanted.merge(judgments[own_key].assign(own=True), on=own_key, how="left")
     wanted = wanted[wanted["own"].isna()]
     agreed = wanted[wanted["n_labels"] == 1]
-    added = agreed.assign(origin=_SHARED + agreed["from_query_id"].astype("str"))[judgments.columns]
+    added = agreed.assign(origin=SHARED + agreed["from_query_id"].astype("str"))[judgments.columns]
     whole = pd.concat([judgments, added], ignore_index=True) if len(added) else judgments
     return Shared(check_judgments(whole), len(added), len(wanted) - len(agreed))
 
@@ -98,8 +96,8 @@ def mark_shared(labels: Labels, judgments: Judgments) -> Labels:
         pair itself. The rows are those of `labels`.
     """
     origins = judgments["origin"].astype("str").fillna("")
-    is_shared = origins.str.startswith(_SHARED)
-    given = judgments.loc[is_shared, PAIR].assign(shared_from=origins[is_shared].str.removeprefix(_SHARED))
+    is_shared = origins.str.startswith(SHARED)
+    given = judgments.loc[is_shared, PAIR].assign(shared_from=origins[is_shared].str.removeprefix(SHARED))
     given = given[pair_rows(given, judgments[~is_shared]) < 0]
     given = given.drop_duplicates([*PAIR, "shared_from"]).sort_values("shared_from")
     named = given.groupby(PAIR)["shared_from"].agg(" ".join).reset_index()

@@ -14,7 +14,7 @@ import pyarrow as pa
 from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.votes import Grades
-from fire_toolkit.tables import UNASSIGNED, Judgments, PoolSources, Qrels
+from fire_toolkit.tables import SHARED, UNASSIGNED, Judgments, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 from fire_toolkit.tables.design import (
     CLASSES,
@@ -114,9 +114,9 @@ def cells_of(pairs: pd.DataFrame, sources: PoolSources, original: Qrels | None) 
 def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
     """Return each judged pair's votes in the order in which the design asked for them.
 
-    That is by round, then first before second annotators of a round, then created_at. Fourth votes are among
-    them; votes without a grade, answers that nobody asked for, and those to a pair that was looked at again
-    (kind `recheck`) are left out.
+    That is by round, then first before second annotators of a round, then created_at; last those that are
+    another pair's, beyond the design. Fourth votes are among them; votes without a grade, answers that nobody
+    asked for, and those to a pair that was looked at again (kind `recheck`) are left out.
 
     Returns:
         query_id, doc_id, design_votes (1 for a positive vote, else 0, in order; see `tables.design`), by
@@ -128,8 +128,9 @@ def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
     votes = known.assign(sign=np.where(relevance >= 1, b"1", b"0"))[is_asked & relevance.notna()]
     kind = votes["kind"].map(_ORDER_OF_KINDS).fillna(2)
     by_round = votes.get("round", pd.Series(0, index=votes.index))
-    when = votes["created_at"].fillna("").astype("str")
-    votes = votes.iloc[np.lexsort((votes["annotator_id"], when, kind, by_round))]
+    when, origin = (votes[name].fillna("").astype("str") for name in ("created_at", "origin"))
+    is_shared = origin.str.startswith(SHARED)
+    votes = votes.iloc[np.lexsort((votes["annotator_id"], when, kind, by_round, is_shared))]
     code, pairs = code_pairs(votes)
     signs = votes["sign"].to_numpy(dtype="S1")[np.argsort(code, kind="stable")]
     ends = np.append(0, np.bincount(code, minlength=len(pairs)).cumsum())

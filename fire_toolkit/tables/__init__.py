@@ -41,6 +41,7 @@ ALONE = "*"
 ELSEWHERE = "elsewhere"  # the kind of a judgment that was not asked by this toolkit's campaign at all
 UNASSIGNED = "unassigned"  # the kind of a judgment that was not asked of its annotator
 FOURTH = "fourth"  # the kind of a vote that only tests whether errors are independent
+SHARED = "shared from "  # how the origin of a judgment of another pair begins, before its query
 
 RUN, TASKS, JUDGMENTS, DROPPED = (SPECS[name] for name in ("run", "tasks", "judgments", "dropped"))
 SCORES, AGREEMENT, COMPARISONS = (SPECS[name] for name in ("scores", "agreement", "comparisons"))

@@ -1,6 +1,7 @@
 """Classes by design, and the votes in the order in which it asked for them."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -8,6 +9,7 @@ from brought import refused
 from small_world import made, qrels_of
 
 from fire_toolkit.campaign.beginning import extended_design
+from fire_toolkit.commands.resolve import resolve
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.votes import votes_by_design
 from fire_toolkit.resolution.design import (
@@ -17,7 +19,7 @@ from fire_toolkit.resolution.design import (
     votes_in_order,
     with_design,
 )
-from fire_toolkit.tables import check_judgments, check_pool_sources, check_qrels
+from fire_toolkit.tables import check_judgments, check_pool_sources, check_qrels, check_queries
 from fire_toolkit.tables.design import OPEN, label_by_design
 
 GRADES = {"no": 0, "yes": 1, "?": None}
@@ -97,6 +99,20 @@ def test_votes_stand_by_round_then_by_kind_and_escalations_are_none() -> None:
     known = pd.DataFrame({"query_id": "q", "doc_id": ["a", "z"]})
     (found,) = with_design([known], design_pairs(pairs("a", "a")), judgments, grades=GRADES)
     assert found[["design_class", "design_votes"]].values.tolist() == [["doubled", "101"], ["", ""]]
+
+
+def test_votes_of_another_pair_stand_beyond_the_design_and_leave_none_of_its_positives_open() -> None:
+    queries = pd.DataFrame({"query_id": ["q1", "q2"], "text": "a dog"})
+    votes = ("q1", "u", "no", "09:00"), ("q2", "v", "yes", "08:00"), ("q2", "w", "yes", "10:00")
+    judged = pd.DataFrame(
+        [(query, "d", name, label, f"2026-01-01T{when}:00Z") for query, name, label, when in votes],
+        columns=["query_id", "doc_id", "annotator_id", "label", "created_at"],
+    )
+    design = pd.DataFrame({"query_id": ["q1", "q2"], "doc_id": "d", "design_class": "verify"})
+    shared: dict[str, Any] = {"queries": check_queries(queries), "share_judgments": "same-text"}
+    found = resolve(check_judgments(judged), design=design, grades=GRADES, **shared)
+    assert found.labels["design_votes"].tolist() == ["011", "110"]
+    assert votes_by_design(found.labels, qrels_of({})).pairs["relevance"].tolist() == [0, 1]
 
 
 def test_a_recheck_is_no_vote_of_the_design_and_makes_a_class_of_its_own() -> None:
