@@ -116,7 +116,9 @@ def correct_for_errors(
         named = ", ".join(measure.name for measure in parsed)
         return Correction(notes=[f"{named}: not corrected for errors of votes: {reason}"])
     joined = join_with_votes(runs, original, labels, background)
-    terms = corrected_terms(joined, original, rates, parsed, chances=chances_of(joined, background.design))
+    chances, design = chances_of(joined, background.design), background.design
+    is_judges = design is not None and design.sample is not None
+    terms = corrected_terms(joined, original, rates, parsed, chances=chances, is_judges=is_judges)
     before = joined.label(original)
     values = [own for run_id in joined.places for own in joined.values(run_id, before, parsed).T]
     known = {key: one for key, one in terms.items() if not one.reason}

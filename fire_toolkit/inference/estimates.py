@@ -225,7 +225,7 @@ def _by_pairs(
         return are_among(run.relevance[run.rank <= k], len(joined.pairs))[place]
 
     def why_not_of(run_id: str, k: int) -> str:
-        share = _left_out(joined.places[run_id], k, could_be)
+        share = share_left_out(joined.places[run_id], k, could_be)
         if refused or share <= MOST_UNJUDGED:
             return refused
         return f"{share:.0%} of its top {k} could not be drawn; pool it with the others"
@@ -234,7 +234,7 @@ def _by_pairs(
         definition, k = measure.definition, measure.depth or 0
         if definition.key in ESTIMATES:
             return "it is an estimate itself, from qrels that have strata (`score --qrels`)"
-        left_out = max(_left_out(joined.places[run_id], k, is_judged) for run_id in run_ids)
+        left_out = max(share_left_out(joined.places[run_id], k, is_judged) for run_id in run_ids)
         if _reads_whole(measure, whole_to) and left_out <= MOST_UNJUDGED:
             return AS_LABELLED
         if definition.key in ESTIMATED_BY_PAIRS and not measure.condensed:
@@ -319,7 +319,7 @@ def _reads_whole(measure: Measure, whole_to: int) -> bool:
     return is_within and not (of.over_positives or of.skips_unjudged or measure.condensed)
 
 
-def _left_out(run: JudgedRanking, k: int, is_in: Bools) -> float:
+def share_left_out(run: JudgedRanking, k: int, is_in: Bools) -> float:
     """Return the share of a run's top k that some pairs of the join do not hold."""
     n_ranked = int(np.minimum(run.n_retrieved, k).sum())
     return 1 - int(((run.rank <= k) & is_in[run.relevance]).sum()) / n_ranked if n_ranked else 0.0

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.inference.background import Background, Design
+from fire_toolkit.inference.correction import IF_INDEPENDENT
 from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
@@ -107,3 +108,19 @@ def test_what_a_sample_cannot_say() -> None:
     other = scores_with_uncertainty(late, ORIGINAL, check_labels(labels), ["P@5"], Background(design=design))
     said = "refused: 100% of its top 5 could not be drawn; pool it with the others"
     assert other.scores["estimate_method"].tolist() == [said]
+
+
+def test_a_corrected_score_takes_no_estimate_s_place_where_the_sample_left_out_part_of_the_top() -> None:
+    drawn = sample()
+    votes = np.resize(["11", "00", "101", "00", "010", "00", "11", "00"], len(drawn))
+    votes[::40] = "1"
+    design: dict[str, object] = {"design_class": "doubled", "design_votes": votes}
+    of_all = labels_of(drawn).assign(**design)
+    some = of_all[drawn["is_drawn"].to_numpy()]
+    both, whole = (honest(Design(drawn, None, drawn), each, ["P@5", "C@5"]) for each in (some, of_all))
+    methods = both.scores.set_index(["run_id", "measure"])["estimate_method"]
+    assert methods["a", "P@5"] == "prediction-powered, judge j"
+    assert methods["a", "C@5"].startswith("refused")
+    said = "not corrected: a machine judge's sample left out part of its top, and the estimate by it takes"
+    assert [note for note in both.correction.notes if said in note]
+    assert whole.scores["estimate_method"].eq(IF_INDEPENDENT).all()  # what the order brought is judged too
