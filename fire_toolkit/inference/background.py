@@ -33,6 +33,10 @@ OF_OTHERS = (
     "the augmented qrels were made of other original qrels than these, so nothing is corrected for errors of "
     "votes or estimated from a sample"
 )
+OF_MACHINE = (
+    "nothing is corrected for errors of votes: labels of the machine judge {} count too, and no vote tells "
+    "how often these err (`score --honest` is of people's labels alone)"
+)
 
 Table = TypeVar("Table", bound=pd.DataFrame)
 
@@ -200,6 +204,8 @@ def known_of(evidence: Evidence) -> Background:
     judged, is_disputed = pairs.assign(**votes), pairs["is_disputed"].to_numpy(dtype=bool)
     labels = _labels_of(judged, list(votes))
     audit, notes = _audit_of(labels, original, pairs, facts)
+    if (judge := facts.counts.get("include_machine")) and (votes or audit):
+        notes.append(OF_MACHINE.format(judge))
     return Background(
         original=original,
         augmented=augmented_of(pairs),

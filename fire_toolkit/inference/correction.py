@@ -73,10 +73,13 @@ def join_with_votes(
 
 
 def is_by_design(labels: Labels | None, background: Background) -> bool:
-    """Return whether labels hold a design by which votes were doubled, or experts have audited them."""
-    if labels is None or background.audit is not None:
-        return labels is not None
-    return DESIGN[0] in labels and bool((labels[DESIGN[0]].fillna("") != "").any())
+    """Return whether labels hold a design by which votes were doubled, or experts have audited them.
+
+    No where a machine's labels count beside them, of which neither tells how often they err.
+    """
+    if labels is None or background.counts.get("include_machine"):
+        return False
+    return background.audit is not None or bool((labels.get(DESIGN[0], pd.Series()).fillna("") != "").any())
 
 
 def correct_for_errors(

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from small_world import qrels_of
 
-from fire_toolkit.inference.background import Background
+from fire_toolkit.commands.score import score
+from fire_toolkit.evidence.facts import Evidence, Facts, check_evidence
+from fire_toolkit.inference.background import Background, known_of
 from fire_toolkit.inference.corrected import Corrected, corrected_terms, gaps_of, why_uncorrected
 from fire_toolkit.inference.correction import correct_for_errors
 from fire_toolkit.inference.intervals import mean_interval
@@ -19,6 +21,7 @@ from fire_toolkit.inference.votes import votes_by_design, votes_of_labels
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.tables import Qrels, Run, check_pool_sources
+from fire_toolkit.tables.design import labels_by_design
 
 DESIGN = ["query_id", "doc_id", "design_class", "design_votes"]
 T, F = 0.909726, 0.035547  # of 1,000 doubled pairs: 100 both, 80 differ, 20 thirds positive
@@ -159,6 +162,20 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
     assert precision["is_drawn"]
     assert hit["reason"] == "it reads pairs that were drawn by chance, of which C@k has bounds only"
     assert (first["reason"], first["is_drawn"]) == ("", False)
+
+
+def test_nothing_is_corrected_beside_scores_in_which_a_machine_s_labels_count() -> None:
+    pairs = doubled().assign(source="new", is_disputed=False, original_relevance=np.nan, later_votes="")
+    pairs["relevance"] = pairs["label_relevance"] = labels_by_design(pairs).astype(float)
+    pairs.loc[:19, ["source", "original_relevance", "relevance"]] = "confirmed", 1, 1
+    pairs.loc[20:500, ["source", "label_relevance", *DESIGN[2:]]] = "machine:vlm", np.nan, "", ""
+    evidence = check_evidence(pairs)
+    for judge, names in (("", {"corrected_if_independent"}), ("vlm", set())):
+        known = known_of(Evidence(evidence, Facts(counts={"include_machine": judge})))
+        given = {"labels": known.labels, "background": known, "measures": ["P@3"]}
+        found = score(run_of("d0000", "d0980"), known.original, known.augmented, **given)  # type: ignore
+        assert {name for name in found.table["qrels"] if name.endswith("independent")} == names
+        assert any("labels of the machine judge vlm count too" in note for note in found.notes) == bool(judge)
 
 
 @pytest.mark.parametrize(
