@@ -229,13 +229,14 @@ def votes_of_labels(
     Args:
         labels: of judged pairs.
         original: the benchmark's qrels.
-        disputes: judged pairs without a label.
+        disputes: judged pairs that are in dispute; those with a label, too, if disputes were settled.
         sources: which run pooled which pair: bands of the best rank in these runs are told apart.
         is_settled: whether what was asked hung on the answers, so that votes are by no design.
     """
     if is_settled or not set(DESIGN) <= set(labels.columns):
         return Votes(pd.DataFrame(), reason=SETTLED if is_settled else NO_DESIGN)
-    tables: list[pd.DataFrame] = [labels, *([] if disputes is None else [disputes])]
+    others = [] if disputes is None else [disputes[pair_rows(disputes, labels) < 0]]  # without those settled
+    tables: list[pd.DataFrame] = [labels, *others]
     columns = [*PAIR, *DESIGN, "relevance", "shared_from"]
     design = pd.concat([each.reindex(columns=columns) for each in tables], ignore_index=True)
     if sources is not None:  # of a pair that no run pooled it is infinite

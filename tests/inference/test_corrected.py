@@ -435,6 +435,15 @@ def test_a_rate_that_chance_put_below_0_is_used_and_one_far_below_refused() -> N
     assert found["estimate"] == pytest.approx(first_query(design, lambda t, f: (1 - f) / (t - f)))
 
 
+def test_a_dispute_that_was_settled_counts_once() -> None:
+    labels = doubled().assign(relevance=labels_by_design)
+    disputes = labels[labels["design_votes"].str.len() == 3].drop(columns="relevance")
+    others = labels[labels["design_votes"].str.len() == 2]
+    settled, left = (votes_of_labels(each, ORIGINAL, disputes=disputes) for each in (labels, others))
+    assert settled.in_words == left.in_words
+    assert "(1,000 doubled, 80 disagreements)" in left.in_words
+
+
 def test_fourth_votes_raise_one_alarm_and_say_when_they_are_enough() -> None:
     votes = doubled()["design_votes"]
     of_four = doubled().assign(design_votes=[v + "1" if v in ("101", "011") else v for v in votes])
