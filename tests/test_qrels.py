@@ -175,6 +175,9 @@ def test_open_pairs_of_a_sample_are_in_the_qrels_and_two_designs_are_refused() -
         "1 pairs were not drawn by the pool's sample (first: q c); a sample of two designs gives no estimate"
     )
     refused(f"labels: {said}", make_evidence, original({"a": 1}), judged, **sample, by=JoinError)
+    judge = {"judge": "vlm", "answers": labelled({"c": 1})}
+    said += ", expected labels of the pairs drawn, as of `augment` without --include-machine"
+    refused(said, make_evidence, original({"a": 1}), labelled({}), **sample, **judge, by=JoinError)
     strata = check_qrels(original({"a": 1}).assign(stratum="1"))
     said = "the original qrels have strata, and so has the pool"
     drawn = drawn.assign(judge_id="j", score=0.5, best_rank=1, is_drawn=True)

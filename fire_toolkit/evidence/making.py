@@ -18,6 +18,7 @@ POLICIES = ("union", "override", "drop")
 MACHINE = "machine"  # source machine:JUDGE: a label of no person
 SHARED = "shared"
 SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
+_WITHOUT = {SHARED: "`resolve` without --share-judgments", MACHINE: "`augment` without --include-machine"}
 _OF_LABELS = ("label", "method", "n_judgments", "n_agree")
 
 
@@ -232,10 +233,11 @@ def _put_undrawn(join: _Join) -> None:
     is_odd = (join.rows["undrawn"] >= 0) & ~table["source"].isin(["original", UNJUDGED]).to_numpy()
     if is_odd.any():
         first = join.given["undrawn"][PAIR].iloc[join.rows["undrawn"][is_odd].min()]
+        kinds = table.loc[is_odd, "source"].str.partition(":")[0].unique()
         raise JoinError(
             f"labels: {is_odd.sum():,} pairs were not drawn by the pool's sample (first: {' '.join(first)}); "
             "a sample of two designs gives no estimate, expected labels of the pairs drawn"
-            + (", as of `resolve` without --share-judgments" if (table["source"] == SHARED).any() else "")
+            + "".join(f", as of {_WITHOUT[kind]}" for kind in kinds if kind in _WITHOUT)
         )
     is_sampled = np.append(~strata.isin([SHALLOW, DEEP, ORIGINAL]).to_numpy(), False)[join.rows["pool"]]
     is_open = table["relevance"].isna().to_numpy() & (is_sampled | (join.rows["undrawn"] >= 0))
