@@ -56,12 +56,13 @@ def marked_queue(campaign: Campaign, project: Project) -> QueueName | None:
 
 
 def own_projects(listed: Iterable[Project], campaign: Campaign) -> dict[QueueName, list[Project]]:
-    """Return those of a server's projects that are of the campaign, by queue, in the order listed.
+    """Return those of a server's projects that are of the campaign, by queue: first those that have tasks.
 
-    The first one of each queue is the one to judge in.
+    The first one of each queue is the one to judge in. Label Studio on SQLite carries a request out again by
+    itself where its database was locked, so that an empty copy may be older than the one that got the tasks.
     """
     found: dict[QueueName, list[Project]] = {}
-    for project in listed:
+    for project in sorted(listed, key=lambda each: not each.get("task_number")):
         if queue := marked_queue(campaign, project):
             found.setdefault(queue, []).append(project)
     return found

@@ -342,6 +342,10 @@ class Push:
             missing = {key_of(task): task for task in batch}
             self._once(write, look)
             report(len(batch))
+        # Label Studio carries a request out again by itself where its database was locked.
+        n_there = self._api.project(plan.project).get("task_number") if plan.missing else 0
+        if (n_there or 0) > plan.there.total() + len(plan.missing):
+            doubtful.update(dict.fromkeys(map(key_of, plan.missing)))
         times = Counter(map(key_of, self._api.tasks_with_keys(plan.project, list(doubtful))))
         return {key: n for key, n in times.items() if n > 1}
 

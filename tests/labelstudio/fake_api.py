@@ -161,6 +161,8 @@ class FakeServer:
         if fault == "replay" and is_page and self._last_page is not None:
             return self._last_page
         response = self._respond(request)
+        if fault == "again":  # its database was locked when it had carried this out, so it did so once more
+            response = self._respond(request)
         if fault in ("500-after", "502-after"):
             return httpx.Response(int(fault[:3]), text="<h1>Server Error</h1>")
         if fault == "drop-after":

@@ -82,7 +82,8 @@ def test_each_annotator_gets_a_blind_project_with_the_queue_in_its_order() -> No
         assert project["label_config"] == GUIDELINE.label_config
         assert "<h1>Does the caption describe the video?</h1>" in project["expert_instruction"]
     asked = [f"{request.method} {request.url.path}" for request in server.requests]
-    sent = [["POST /api/projects/", f"POST /api/projects/{number}/import"] for number in server.projects]
+    own = {number: f"/api/projects/{number}/" for number in server.projects}
+    sent = [["POST /api/projects/", f"POST {each}import", f"GET {each}"] for each in own.values()]
     assert asked == ["GET /api/projects/", *sent[0], *sent[1]]  # and nothing else
 
 
@@ -139,6 +140,18 @@ def test_a_project_found_after_a_doubtful_creation_is_looked_at(monkeypatch: pyt
     monkeypatch.setattr(Api, "write", create_too_late)
     assert [(p.n_added, p.n_there) for p in push(server, entry)] == [(0, 5)]
     assert_all_there_once(server, entry)
+
+
+def test_what_the_server_carried_out_again_by_itself_is_asked_once_or_named() -> None:
+    """Label Studio does so where its SQLite was locked in the middle, and answers as if nothing was."""
+    server, entry = FakeServer(), round_of(tasks_of(5), ("ann",))
+    server.faults = ["ok", "again"]  # two projects, of which the tasks go to the second
+    assert [(p.project, p.n_added) for p in push(server, entry)] == [(2, 5)]
+    (again,) = push(server, entry)
+    assert (again.project, again.n_added, again.twins, server.keys_of(1)) == (2, 0, (1,), {})
+    server, keys = FakeServer(), dict.fromkeys(pairs_of(entry.assignments, "ann"), 2)
+    server.faults = ["ok", "ok", "again"]  # each task twice
+    assert [p.duplicates for _ in range(2) for p in push(server, entry)] == [keys] * 2
 
 
 def test_tasks_are_sent_to_the_letter_and_a_refusal_is_told_in_the_server_s_words() -> None:
