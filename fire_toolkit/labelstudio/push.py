@@ -257,6 +257,11 @@ class Push:
             project = self._api.project(int(copies[0]["id"]))
             check_config(self._campaign, project)
             tasks = {task["id"]: task for page in self._api.sweep(int(project["id"])) for task in page}
+            if len(tasks) < (n_tasks := int(project.get("task_number") or 0)):
+                raise ServerError(
+                    f"project {project['id']} has {n_of(n_tasks, 'task')}, but {len(tasks):,} are shown; is "
+                    "somebody deleting tasks? Run the command again"
+                )
         wanted, there = {key_of(task): task for task in plan.tasks}, Counter(map(key_of, tasks.values()))
         missing = {key: task for key, task in wanted.items() if key not in plan.answered and key not in there}
         changed = {}

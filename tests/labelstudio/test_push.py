@@ -154,6 +154,15 @@ def test_what_the_server_carried_out_again_by_itself_is_asked_once_or_named() ->
     assert [p.duplicates for _ in range(2) for p in push(server, entry)] == [keys] * 2
 
 
+def test_a_look_that_shows_fewer_tasks_than_there_are_adds_nothing(
+    pushed: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Api, "sweep", lambda *call, **content: iter([]))
+    with pytest.raises(ServerError, match="project 1 has 9 tasks, but 0 are shown"):
+        push(pushed)
+    assert_all_there_once(pushed)
+
+
 def test_tasks_are_sent_to_the_letter_and_a_refusal_is_told_in_the_server_s_words() -> None:
     asked: list[httpx.Request] = []
 
