@@ -13,7 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Ints, rows_of_lists, starts_of_groups, starts_of_lists
+from fire_toolkit.arrays import (
+    Ints,
+    are_among,
+    are_firsts,
+    rows_of_lists,
+    starts_of_groups,
+    starts_of_lists,
+)
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.tables import RUN, Run, check_run
 
@@ -43,18 +50,22 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
     starts = starts_of_groups(checked["run_id"].array.codes, checked["query_id"].array.codes)
     lengths = np.diff(starts, append=len(checked))
     score, doc = checked["score"].to_numpy(), checked["doc_id"].array.codes
-    is_out = (score[1:] > score[:-1]) | ((score[1:] == score[:-1]) & (doc[1:] > doc[:-1]))
-    is_out[starts[1:] - 1] = False
-    if is_out.any():  # lists that stand in rank order are not sorted
+    is_first, rises = are_firsts(score), score[1:] > score[:-1]
+    rises[starts[1:] - 1] = False
+    if rises.any():  # such lists are sorted whole, others within their ties
         of_row = np.repeat(np.arange(len(starts)), lengths)
-        is_sorted = np.ones(len(starts), dtype=bool)
-        is_sorted[of_row[1:][is_out]] = False
-        rows = np.flatnonzero(~is_sorted[of_row])
-        order = np.arange(len(score))
-        order[rows] = rows[np.lexsort([-doc[rows].astype(np.int64), -score[rows], of_row[rows]])]
-        checked = checked.iloc[order].reset_index(drop=True)
-    rank = np.arange(1, len(checked) + 1) - np.repeat(starts, lengths)
-    return Run(pd.DataFrame({**{name: checked[name] for name in RUN.names}, "rank": rank}, copy=False))
+        is_first &= ~are_among(of_row[1:][rises], len(starts))[of_row]
+    is_first[starts] = True
+    is_out = ~is_first[1:] & (rises | ((score[1:] == score[:-1]) & (doc[1:] > doc[:-1])))
+    if is_out.any():
+        part = np.cumsum(is_first) - 1
+        rows = np.flatnonzero(are_among(part[1:][is_out], part[-1] + 1)[part])
+        order = rows[np.lexsort([-doc[rows].astype(np.int64), -score[rows], part[rows]])]
+        score, doc = score.copy(), doc.copy()
+        score[rows], doc[rows] = score[order], doc[order]
+    docs = pd.Categorical.from_codes(doc, checked["doc_id"].cat.categories, validate=False)
+    made = {"doc_id": docs, "rank": rows_of_lists(1, lengths), "score": score}
+    return Run(pd.DataFrame({name: made.get(name, checked[name]) for name in RUN.names}, copy=False))
 
 
 def top(run: Run, depth: int) -> Run:

@@ -210,10 +210,10 @@ def _coded_ids(column: Column, values: Values, problems: list[str]) -> Values:
     _say_bad_ids(column, codes, distinct, values, problems)
     place = places_in_order(distinct)
     if place is not None:
-        codes, distinct = np.append(place, -1)[codes], distinct[np.argsort(place)]
+        codes, distinct = np.append(place, -1).astype(np.int32)[codes], distinct[np.argsort(place)]
     elif is_coded and values.dtype.categories.dtype == STR and len(distinct) == len(values.dtype.categories):
         return values
-    return pd.Categorical.from_codes(codes, pd.Index(distinct))
+    return pd.Categorical.from_codes(codes, pd.Index(distinct), validate=False)
 
 
 def _numbers(column: Column, values: Values, problems: list[str]) -> Values:

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-from pyarrow import compute, csv
+from pyarrow import csv
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, read_text
@@ -36,7 +35,7 @@ from fire_toolkit.words import n_of
 RUN_FIELDS = ("query_id", "Q0", "doc_id", "rank", "score", "run_id")
 _QRELS_FIELDS = ("query_id", "0", "doc_id", "stratum", "relevance")
 _BLOCK_BYTES = 1 << 22
-_CODED = pa.dictionary(pa.int32(), pa.string())
+_REPEATED = pa.dictionary(pa.int32(), pa.string())  # ids of few: of many, as those of docs, it costs twice
 _GRADE = re.compile("[+-]?[0-9]{1,15}")
 _NUMBER = re.compile("[-+.0-9eE]+")
 
@@ -89,7 +88,7 @@ class _Kind:
 
 
 _RUN = _Kind(
-    {"query_id": pa.string(), "doc_id": _CODED, "run_id": pa.string(), "score": pa.float64()}
+    {"query_id": _REPEATED, "doc_id": pa.string(), "run_id": _REPEATED, "score": pa.float64()}
     | {"rank": pa.int64()},  # of longer rows, which have a rank there
     f"6 ({' '.join(RUN_FIELDS)})",
 )
@@ -206,7 +205,9 @@ def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
             )
             found = _frame(table) if table.num_rows else None
     if found is not None:
-        n_ids = compute.sum(compute.starts_with(table["query_id"], "#")).as_py()
+        ids: Any = found["query_id"].array
+        marked = [code for code, each in enumerate(ids.categories) if each.startswith("#")]
+        n_ids = int(np.isin(ids.codes, marked).sum())
         n_longer = table.num_rows if len(names) > len(RUN_FIELDS) else 0
         if above or n_longer or n_ids:
             _note_left_out(path, above, n_longer, n_ids)
@@ -260,9 +261,8 @@ def _frame(table: Any) -> pd.DataFrame | None:
             if not np.isfinite(columns[name]).all():
                 return None
         elif name != "rank":
-            is_coded = pa.types.is_dictionary(table[name].type)
-            codes, distinct = (_codes if is_coded else _codes_of_stretches)(table[name])
-            texts = distinct.to_pylist()
+            whole = table[name].dictionary_encode().combine_chunks()
+            codes, texts = whole.indices.to_numpy(), whole.dictionary.to_pylist()
             if not (all(map(_GRADE.fullmatch, texts)) if name == "relevance" else are_ids(texts)):
                 return None
             ids = pd.Index(texts, dtype="str")
@@ -270,17 +270,3 @@ def _frame(table: Any) -> pd.DataFrame | None:
             if name == "relevance":
                 columns[name] = np.array([int(grade) for grade in texts], dtype=np.int64)[codes]
     return pd.DataFrame({name: each for name, each in columns.items() if name != "0"}, copy=False)
-
-
-def _codes(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
-    """Return the codes of a dictionary column, and the ids they stand for."""
-    whole = column.unify_dictionaries().combine_chunks()
-    return whole.indices.to_numpy(), whole.dictionary
-
-
-def _codes_of_stretches(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
-    """Return codes and ids of text that repeats from row to row; each repeated stretch is looked up once."""
-    stretches = [compute.run_end_encode(chunk) for chunk in column.chunks]
-    coded = pa.chunked_array([each.values for each in stretches]).combine_chunks().dictionary_encode()
-    lengths = [np.diff(each.run_ends.to_numpy(), prepend=0) for each in stretches]
-    return np.repeat(coded.indices.to_numpy(), np.concatenate(lengths)), coded.dictionary
