@@ -127,7 +127,7 @@ def qrels(x: Any) -> Qrels:
         return check_qrels(qrels_of_json(x, "qrels"), where="qrels")
     found = {**_PAIR, "relevance": (*RELEVANCE, "label", "score")}
     table = _columns(x, found, "qrels")
-    source = {"source": x["source"]} if "source" in x.columns else {}
+    source = {"source": x["source"].array} if "source" in x.columns else {}
     return check_qrels(table.assign(**source), where="qrels")
 
 
@@ -163,9 +163,9 @@ def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
     table["label"] = table["label"].astype("str")
     table["annotator_id"] = id_column(table["annotator_id"], "judgments: annotator_id")
     used = {_column_of(there, name, usual) for name, usual in wanted.items()} | set(names.values())
-    more = {name: x[own] for name, own in names.items()}
-    rest = [name for name in there if name not in used and name not in (*table.columns, *more)]
-    whole = table.assign(**more, **{name: x[name] for name in rest})
+    rest = {name: name for name in there if name not in used and name not in (*table.columns, *names)}
+    named = x.set_axis(there, axis="columns")
+    whole = table.assign(**{name: named[own].array for name, own in {**names, **rest}.items()})
     return judgments_that_count(whole, where="judgments")
 
 

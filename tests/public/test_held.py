@@ -90,6 +90,20 @@ def test_of_several_judgments_by_one_person_the_latest_counts() -> None:
     assert found.to_numpy().tolist() == [["a", "1", "yes"], ["b", "2", "yes"]]
 
 
+@pytest.mark.parametrize("index", [[2, 1, 0], [0, 0, 1], ["x", "y", "z"]], ids=str)
+def test_columns_of_a_frame_stay_together_whatever_its_index_and_their_names(index: list[Any]) -> None:
+    rows = [("a", "yes", "2026-01-02", "new"), ("a", "no", "2026-01-01", "original"), ("b", "no", "", "new")]
+    held = pd.DataFrame(rows, index, ["docno", "answer", "created_at", "source"]).assign(qid="q", who=1)
+    with pytest.warns(FileNote, match="1 earlier answers"):
+        found = fire.judgments(
+            held.assign(**{"more": "x"}).rename(columns={"more": 0}), {"annotator_id": "who"}
+        )
+    expected = [["a", "yes", "2026-01-02", "x"], ["b", "no", "", "x"]]
+    assert found[["doc_id", "label", "created_at", "0"]].to_numpy().tolist() == expected
+    original = fire.qrels(held.iloc[1:].assign(rel=1))
+    assert original[["doc_id", "source"]].to_numpy().tolist() == [["a", "original"], ["b", "new"]]
+
+
 def made() -> tuple[np.ndarray, dict[str, list[str]]]:
     """A matrix full of ties, and its ids."""
     rng = np.random.default_rng(3)
