@@ -14,16 +14,18 @@ from small_world import make_qrels
 import fire_toolkit as fire
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.public.arguments import MADE_BY, SPECS, kinds_of
-from fire_toolkit.tables import check_judgments, check_labels, check_pool, check_queries
+from fire_toolkit.tables import check_disputes, check_judgments, check_labels, check_pool, check_queries
 
 GRADES = {"irrelevant": 0, "relevant": 1}
 RUN = fire.run([[0.9, 0.1], [0.2, 0.7]], "clip", query_ids=["1", "2"], doc_ids=["a", "b"])
+LATER = fire.run([[0.1, 0.9], [0.2, 0.7]], "later", query_ids=["1", "2"], doc_ids=["a", "b"])
 QRELS = make_qrels({"1": {"a": 1}, "2": {"a": 1}})
 PAIRS = QRELS[["query_id", "doc_id"]]
 LABELS = check_labels(PAIRS.assign(label="relevant", relevance=1))
 JUDGMENTS = check_judgments(PAIRS.assign(annotator_id="ann", label="relevant"))
-QUERIES = check_queries(PAIRS[["query_id"]].assign(text="a dog"))
+QUERIES = check_queries(PAIRS[["query_id"]].assign(text=["a dog", "a cat"]))
 POOL = check_pool(PAIRS)
+DISPUTES = check_disputes(PAIRS[:0].assign(reason=""))
 
 
 @pytest.mark.parametrize(
@@ -64,12 +66,21 @@ def calls() -> list[tuple[Callable[[], object], str]]:
         (lambda: some.make_tasks(QRELS, QUERIES, guideline=guideline), "pool is a Qrels table"),
         (lambda: some.make_tasks(POOL, QUERIES, guideline="g"), "guideline is the text 'g'"),
         (lambda: some.orders(RUN, {"a": LABELS}), "labellings['a'] is a Labels table"),
+        (lambda: some.tasks_to_json(POOL, "g"), "tasks is a Pool table, expected a Tasks table"),
+        (
+            lambda: some.judgments_from_export([], guideline="g"),
+            "guideline is the text 'g', expected a Guideline",
+        ),
+        (lambda: some.machine_check(QRELS, LABELS), "machine is a Qrels table, expected a MachineJudgments"),
+        (lambda: some.plan(RUN, QRELS, seconds=-1), "seconds is -1, expected above 0, and at most 86400"),
+        (lambda: some.plan(RUN, QRELS, seed=-1), "plan: seed is -1, expected 0 or more"),
+        (lambda: some.compare(RUN, depth=[1, 0]), "compare: depth is [1, 0], expected 1 or more"),
         (lambda: some.read_pool(QRELS), "path is a Qrels table, expected a text or path"),
         (lambda: some.table_text([1]), "table is a list, expected a table"),
     ]
 
 
-@pytest.mark.parametrize("place", range(13))
+@pytest.mark.parametrize("place", range(19))
 def test_a_wrong_object_is_told_by_name(place: int) -> None:
     call, words = calls()[place]
     refused(words, call, by=UsageError)
@@ -85,6 +96,27 @@ def test_a_table_made_by_hand_is_checked_where_it_comes_in_and_rows_may_be_out_o
     pd.testing.assert_frame_equal(found, expected)
     odd, said = plain.assign(query_id=[1, 2]), "score: qrels: query_id is not text in UTF-8 (2 of 2; row 1: 1"
     refused(said, fire.score, RUN, odd, measures=["C@1"], by=TableError)
+
+
+def test_values_of_numpy_and_pandas_are_taken_as_those_of_python() -> None:
+    measures = np.array(["C@1", "AP"])
+    expected = fire.difference([RUN, LATER], QRELS, measures=["C@1", "AP"], clusters="text", queries=QUERIES)
+    by_query = QUERIES.set_index("query_id")["text"]
+    found = fire.difference([RUN, LATER], QRELS, measures=measures, clusters=by_query)  # type: ignore[arg-type]
+    pd.testing.assert_frame_equal(found.table, expected.table)
+    pooled = fire.pool(RUN, QRELS, depth=np.int64(1))  # type: ignore[arg-type]
+    pd.testing.assert_frame_equal(pooled.pool, fire.pool(RUN, QRELS, depth=1).pool)
+
+
+def test_tables_as_a_csv_is_read_with_all_as_text_are_those_that_they_spell() -> None:
+    judgments = JUDGMENTS.assign(round=[1, 2])
+    expected, as_text = fire.resolve(judgments).labels, fire.resolve(judgments.astype(str)).labels
+    pd.testing.assert_frame_equal(as_text, expected)
+    assert as_text["rounds"].tolist() == ["1", "2"]
+    for run in (RUN, RUN.astype(object)):
+        assert fire.drop_own_items(run, {"1": "a"})["doc_id"].tolist() == ["b", "b", "a"]
+    planned = fire.plan_round(JUDGMENTS, LABELS, DISPUTES, grades=GRADES, ask=["dispute"], original=None)
+    assert len(planned.pool) == 0
 
 
 @pytest.mark.parametrize("index", [[5, 9, 12, 30], [0, 0, 1, 1]], ids=["rows of a larger table", "joined"])

@@ -95,7 +95,7 @@ def refuse_apart(
         name: (spelled or {}).get(name, name)
         for name in {other for own, mark in marks.items() if mark for other in (own, mark.needs, *mark.apart)}
         if (value := values.get(name)) is not None
-        and (hasattr(value, "columns") or value not in ((), False, defaults[name]))
+        and (isinstance(value, pd.DataFrame | pd.Series) or value not in ((), False, defaults[name]))
     }
     for name, mark in marks.items():
         if mark is None or name not in given:

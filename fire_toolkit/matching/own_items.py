@@ -87,7 +87,7 @@ def close_up(
     return is_own, (rank - (rank > at[lists])).astype(rank.dtype, copy=False), left_out
 
 
-def drop_own_items(run: Any, queries: Queries | OwnItems, *, tell: Tell | None = None) -> Any:
+def drop_own_items(run: Run | Any, queries: Queries | OwnItems, *, tell: Tell | None = None) -> Any:
     """Return a run without each query's own item; the docs below it move up by one rank.
 
     Args:

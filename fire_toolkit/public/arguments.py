@@ -5,6 +5,7 @@ that a plain frame with the right columns will do.
 """
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -16,10 +17,11 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.commands.command import marked
-from fire_toolkit.commands.types import Table
+from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.public.shown import made_in_words, show_basis
+from fire_toolkit.resolution.judgments import typed_judgments
 from fire_toolkit.results import Found, Result
 from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.columns import codes_in_order, packed_codes
@@ -35,6 +37,7 @@ MADE_BY = {
     "Tasks": "make_tasks makes one",
     "Judgments": "judgments makes one of a file or a frame",
     "Labels": "resolve makes one, read_labels reads one",
+    "MachineJudgments": "read_machine_judgments reads one",
     "Disputes": "resolve makes one",
     "Qrels": "qrels makes one of a file, a dict or a frame",
     "Changes": "augment_qrels makes one",
@@ -78,7 +81,8 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def _taken_by(function: Callable[..., Any]) -> tuple[dict[str, str], dict[str, Any]]:
     """Return what each parameter of a function takes, in words, and the types of a command's plain ones."""
-    words = {name: str(each.annotation) for name, each in inspect.signature(function).parameters.items()}
+    hints = {name: each.annotation for name, each in inspect.signature(function).parameters.items()}
+    words = {name: hint if isinstance(hint, str) else _kind_in_words(hint) for name, hint in hints.items()}
     own, plain = inspect.unwrap(function), dict[str, Any]()
     is_command = own.__module__.startswith("fire_toolkit.commands.")
     for name, hint in get_type_hints(own, include_extras=True).items() if is_command else ():
@@ -96,15 +100,19 @@ def _kind_in_words(kind: Any) -> str:
     """Return a type as its annotation spells it."""
     if get_origin(kind) in (Union, UnionType):  # None last
         return " | ".join(map(_kind_in_words, get_args(kind)))
-    if of := get_args(kind):
+    if (of := get_args(kind)) and isinstance(get_origin(kind), type):
         return f"{get_origin(kind).__name__}[{', '.join(map(_kind_in_words, of))}]"
-    return {pd.DataFrame: "pd.DataFrame", type(None): "None"}.get(kind) or str(kind.__name__)
+    if kind is type(None):
+        return "None"
+    return "pd.DataFrame" if kind is pd.DataFrame else getattr(kind, "__name__", str(kind))
 
 
 def _argument(value: Any, takes: str, where: str) -> Any:
     """Return the argument, its tables checked."""
     if value is None and takes.endswith("| None"):
         return value
+    is_list = takes.startswith("Sequence[str]") and isinstance(value, np.ndarray | pd.Series | pd.Index)
+    value = value.tolist() if is_list or isinstance(value, np.generic) else value
     if "OwnItems" in takes and isinstance(value, Mapping):
         return value
     kind = next((kind for kind in re.findall(r"\w+", takes.replace("AnyRun", "Run")) if kind in SPECS), None)
@@ -113,7 +121,7 @@ def _argument(value: Any, takes: str, where: str) -> Any:
             _refuse(value, f"a name and a {kind} table for each", "", where)
         return {name: _table(each, kind, f"{where}[{name!r}]") for name, each in value.items()}
     if kind is not None:
-        is_stored = "AnyRun" in takes
+        is_stored = "Any" in takes  # AnyRun, or `Run | Any`
         if "Sequence[" in takes and isinstance(value, list | tuple) and not hasattr(value, "_fields"):
             return [_table(each, kind, f"{where}[{n}]", is_stored) for n, each in enumerate(value)]
         return _table(value, kind, where, is_stored)
@@ -141,7 +149,8 @@ def _table(value: Any, kind: str, where: str, is_stored: bool = False) -> Any:
         _refuse(value, f"a {kind} table", f"give its .{part}" if part else MADE_BY[kind], where)
     if not value.index.equals(pd.RangeIndex(len(value))):  # rows of a larger table: numbered anew
         value = value.reset_index(drop=True)
-    return value if _is_typed(SPECS[kind], value) else check_table(SPECS[kind], value, where=where)
+    table = value if _is_typed(SPECS[kind], value) else check_table(SPECS[kind], value, where=where)
+    return typed_judgments(table, where=where) if kind == "Judgments" else table
 
 
 def _is_kind(value: Any, kind: str) -> bool:
@@ -243,9 +252,10 @@ def refuse_unfit(where: str, hints: Mapping[str, Any], values: Mapping[str, Any]
         kinds = (bare,) if get_origin(bare) in (Literal, Sequence) else get_args(bare) or (bare,)
         if name not in values or not all(map(_is_plain, kinds)):
             continue
-        if not any(_fits(values[name], kind) for kind in kinds):
-            words = " or ".join(map(_words, kinds))
-            raise UsageError(f"{where}: {name} is {repr(values[name])[:60]}, expected {words}")
+        value, own = values[name], marked(hint, Option) or Option()
+        fits = any(_fits(value, kind) for kind in kinds)
+        if words := _missed(own, value) if fits else " or ".join(map(_words, kinds)):
+            raise UsageError(f"{where}: {name} is {repr(value)[:60]}, expected {words}")
 
 
 def _is_plain(kind: Any) -> bool:
@@ -262,6 +272,16 @@ def _fits(value: Any, kind: Any) -> bool:
     if get_origin(kind) is Sequence:
         return isinstance(value, list | tuple) and all(_fits(each, get_args(kind)[0]) for each in value)
     return isinstance(value, _KINDS[kind][0]) and (kind is bool or not isinstance(value, bool | np.bool_))
+
+
+def _missed(own: Option, value: Any) -> str:
+    """Return in words the range of an option which a number, or one of several, is not in; else nothing."""
+    least, most = own.least, math.inf if own.most is None else own.most
+    numbers = [each for each in np.ravel(value).tolist() if isinstance(each, int | float)]
+    if least is None or all(least <= n <= most and not (own.is_above and n == least) for n in numbers):
+        return ""
+    words = f"above {least:g}" if own.is_above else f"{least:g} or more"
+    return words if own.most is None else f"{words}, and at most {most:g}"
 
 
 def _words(kind: Any) -> str:
