@@ -132,7 +132,8 @@ def _argument(value: Any, takes: str, where: str) -> Any:
     if takes.startswith("pd.DataFrame") and not isinstance(value, pd.DataFrame):
         _refuse(value, "a table", "", where)
     is_text = takes.startswith(("Sequence[str", "str"))
-    if is_text and isinstance(value, pd.DataFrame | Mapping | int | float | np.number):
+    is_several = takes.startswith("str") and isinstance(value, list | tuple | np.ndarray)
+    if is_several or (is_text and isinstance(value, pd.DataFrame | Mapping | int | float)):
         _refuse(value, "a list" if takes.startswith("Seq") else "a text or path", "", where)
     if takes.startswith("Sequence[str]") and isinstance(value, str | Path):
         _refuse(value, "a list of text", "", where)

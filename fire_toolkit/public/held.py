@@ -20,6 +20,7 @@ from fire_toolkit.formats.columns import (
     find_name,
     pair_column,
 )
+from fire_toolkit.formats.runs.axis_ids import Given
 from fire_toolkit.formats.runs.ingest import Request, ingest_matrix
 from fire_toolkit.formats.runs.json_runs import listed_of
 from fire_toolkit.formats.runs.listed import id_column, listed_table
@@ -74,13 +75,18 @@ def run(
     """
     if depth is not None and (not isinstance(depth, int) or depth < 1):
         raise UsageError(f"run: depth is {depth!r}, expected a whole number from 1, or None")
-    if isinstance(x, str | Path):
+    names, is_path = _names_of(x, "run"), isinstance(x, str | Path)
+    is_table, is_listed = are_pairs(names), isinstance(x, Mapping) or _is_of(x, "ranx")
+    is_matrix = not is_path and not is_table and (query_ids is not None or not is_listed)
+    if not is_matrix and (allow or (qrels is not None and depth)):
+        raise UsageError("run: qrels and allow are for a matrix, and of a path for np.load(path), say")
+    if is_path:
+        if not all(isinstance(each, Given) for each in (query_ids, doc_ids)):
+            raise UsageError("run: the ids of a path are files; give np.load(path), say, for lists of ids")
         return read_run(x, run_id=name, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
     if _is_of(x, "ranx"):
         x, name = x.to_dict(), name or x.name
-    names = _names_of(x, "run")
-    is_table = are_pairs(names)
-    if not is_table and (query_ids is not None or not isinstance(x, Mapping)):
+    if is_matrix:
         if query_ids is None or doc_ids is None or name is None:
             found = f"a frame with columns {_shown(names)}" if isinstance(x, pd.DataFrame) else _kind(x)
             raise UsageError(
@@ -152,6 +158,8 @@ def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
         0        q      a           A1   yes
     """
     if isinstance(x, str | Path):
+        if columns:
+            raise UsageError("judgments: columns are those of a frame; give pd.read_csv(path, dtype=str)")
         return read_judgments(x)
     names = dict(columns or {})
     there = _names_of(x, "judgments")

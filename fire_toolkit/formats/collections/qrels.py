@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,9 @@ def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
         raise FormatError(f"{where}: a query twice, as text and as a number")
     for query, docs in zip(queries, by_query.values(), strict=True):
         at = f"{where}: query {query!r}"
-        for doc, grade in docs.items() if isinstance(docs, dict) else ((doc, 1) for doc in docs):
+        if isinstance(docs, str | bytes | pd.Series) or not isinstance(docs, Collection):
+            raise FormatError(f"{at}: {str(docs)[:60]!r}, expected [doc, ...] or {{doc: grade}}")
+        for doc, grade in docs.items() if isinstance(docs, Mapping) else ((doc, 1) for doc in docs):
             if not _is_whole(grade) or abs(grade) >= _MOST:
                 raise FormatError(f"{at}: score {str(grade)[:60]}, expected a whole number below 10^15")
             pairs.append((query, id_text(doc, at), int(grade)))

@@ -347,6 +347,8 @@ def ingest_matrix(sims: Any, request: Request, where: str) -> Run:
     """
     ids = [id_texts(request.query_ids, "query_ids"), id_texts(request.doc_ids, "doc_ids")]
     labels = sims.axes if isinstance(sims, pd.DataFrame) else ()
+    if isinstance(sims, np.ma.MaskedArray) and sims.mask.any():
+        raise FormatError(f"{where}: scores are masked; give sims.filled(np.nan) with allow=nan")
     if hasattr(sims, "detach"):  # a tensor, on any device
         sims = sims.detach().cpu()
         sims = sims.float() if str(sims.dtype) == "torch.bfloat16" else sims
