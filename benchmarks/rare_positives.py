@@ -130,9 +130,7 @@ def strata_draws(prevalence: float, rates: tuple[float, float], rng: np.random.G
 
     def draw(rng: np.random.Generator) -> dict[str, Cell]:
         kept = (rng.random(n) < chance) | before
-        pairs = DrawnPairs(
-            known, np.where(kept, truth, UNDRAWN), query, N_QUERIES, chance=probability, whole_to=5
-        )
+        pairs = DrawnPairs(known, np.where(kept, truth, UNDRAWN), query, N_QUERIES, chance=probability)
         found = {run: (truth & top).sum() / 20 / N_QUERIES for run, top in (("a", in_a), ("b", in_b))}
         return {
             "P@20": cell(found["a"], sampled_precision(pairs, in_a, k=20)),

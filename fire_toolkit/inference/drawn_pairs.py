@@ -47,8 +47,7 @@ class DrawnPairs:
     With `chance`, in (0, 1], each pair could be drawn, by itself with this probability, 1 for one that was
     judged whatever chance said; pairs that are not here count as not relevant, and so do those drawn without
     a label (in dispute, say), but that the far limit takes them all for positives. w = 1/π, the guess is what
-    the originals say, and the variance is Σ (1 − π)(label − guess)²/π². whole_to: the rank of the runs down
-    to which every pair was judged.
+    the originals say, and the variance is Σ (1 − π)(label − guess)²/π².
 
     Source: Horvitz and Thompson, JASA 1952; Särndal, Swensson and Wretman 1992, 6.3; Angelopoulos, Duchi and
     Zrnic 2023 (PPI++, arXiv 2311.01453).
@@ -61,7 +60,6 @@ class DrawnPairs:
     stratum: Ints | None = None
     chance: Floats | None = None
     trust: float | None = None
-    whole_to: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what is no probability, and known pairs without a label."""
@@ -184,19 +182,16 @@ class DrawnPairs:
         trusts = self.best_trust(np.asarray(of - top.value / whole))
         return self.total(of, trusts), self.total(~of, trusts)
 
-    def why_not(self, of: Bools, k: int | None = None, among: str = "in all") -> str:
+    def why_not(self, of: Bools, among: str = "in all") -> str:
         """Return why it is not known how many of some pairs are positive; empty where it is.
 
         It depends on the design alone, never on how many of the pairs are positive: to refuse by what came
-        out makes what is printed too high, by 16% to 104% where ten positives were asked for.
-
-        Args:
-            k: the cutoff that all of them lie within, None if there is none; among: what they are, in words.
+        out makes what is printed too high, by 16% to 104% where ten positives were asked for. among: what the
+        pairs are, in words.
         """
-        n_drawn = self.n_to_draw(of)[1]
-        if self.stratum is None:
-            is_whole = n_drawn == 0 if k is None else k <= self.whole_to
-        else:
+        n_could, n_drawn = self.n_to_draw(of)
+        is_whole = n_could == 0
+        if self.stratum is not None:
             n_all, n_labelled = self.sizes
             if n_thin := int(((n_labelled < 2) & (n_labelled < n_all)).sum()):
                 return f"{n_thin} strata have fewer than 2 labels; draw more pairs, or judge those drawn"
@@ -247,7 +242,7 @@ def sampled_precision(
     of, among = in_a, f"in its top {k}"
     if in_b is not None:
         of, among = in_a != in_b, f"in the top {k} of one of the two alone"
-    if refused := pairs.why_not(of, k, among):
+    if refused := pairs.why_not(of, among):
         return Estimate(refused=refused)
     size = float(k * pairs.n_queries)
     if in_b is not None:

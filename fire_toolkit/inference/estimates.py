@@ -138,7 +138,7 @@ def estimator(
         known, label = ((each.relevance[place] >= level).astype(np.float64) for each in (before, labels))
         label[is_open[place]] = np.nan
         label[~is_asked[place]] = UNDRAWN
-        return DrawnPairs(known, label, query, n_queries, chance=chance, whole_to=whole_to)
+        return DrawnPairs(known, label, query, n_queries, chance=chance)
 
     n = int(((chance < 1) & is_labelled[place]).sum())
     of = is_of_design | (before.relevance >= 1), is_of_design & is_labelled

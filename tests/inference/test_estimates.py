@@ -190,6 +190,16 @@ def test_a_draw_of_too_few_pairs_is_refused_whatever_they_are() -> None:
     assert np.isnan(row["estimate"])
 
 
+def test_a_late_run_needs_as_many_drawn_pairs_where_the_ranks_of_others_were_judged_whole() -> None:
+    design, ranked, pairs = drawn_design(3)
+    original = check_qrels(pairs_of("c", range(N), relevance=1))
+    labels = check_labels(pairs[["query_id", "doc_id", "relevance"]].assign(label="x"))
+    late = rank_run(ranked.assign(run_id="late", score=-ranked["score"]))  # b2, b1, b0, a
+    row = scores_with_uncertainty(late, original, labels, ["P@1"], Background(design=design)).scores.iloc[0]
+    why = "the design draws 40 of the pairs in its top 1 on average, and an interval needs 100"
+    assert row["estimate_method"] == f"refused: {why}; draw more pairs"
+
+
 def by_chance(label: np.ndarray, chance: np.ndarray, n_queries: int = 9) -> DrawnPairs:
     """Return pairs of one query that could be drawn one by one, with no originals among them."""
     query = np.zeros(len(label), dtype=np.int64)

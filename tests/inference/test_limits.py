@@ -117,7 +117,7 @@ def cells_of(label: np.ndarray, n_drawn: int) -> dict[str, tuple[float, float, f
     one, place = np.arange(400) // 5, np.arange(400)
     known = place % 40 == 0
     chance = np.where(known | (place >= n_drawn), 1.0, np.where(place % 3, 0.9, 0.7))
-    sampled = DrawnPairs(known * 1.0, (label | known) * 1.0, one, 80, chance=chance, whole_to=1)
+    sampled = DrawnPairs(known * 1.0, (label | known) * 1.0, one, 80, chance=chance)
     shown = np.where(place < n_drawn, label.astype(float), np.nan)
     scored = DrawnPairs(place / 400, shown, one, 80, stratum=place % 4)
     top, other = place % 2 == 0, place % 5 < 3
