@@ -180,10 +180,7 @@ def _shown(
 ) -> Found:
     """Return scores as a result, whole or for each value of a column of the queries."""
     if is_long and scores.duplicated(["run_id", "qrels", "query_id", "measure"]).any():
-        raise JoinError(
-            f"qrels: a query has the id {USABLE!r}, which stands for the mean of usable queries; give it "
-            "another id, or score without values per query"
-        )
+        raise JoinError(f"a query has the id {USABLE!r}, which stands for a mean; leave out values per query")
     goes_on = Next("compare {SAME_RUNS}") if scores["run_id"].nunique() > 1 else ""
     if by is None:
         place = "scores/scores.csv" if is_plain else ""

@@ -72,8 +72,7 @@ def compare_runs(
 
     Raises:
         UsageError: fewer than two runs; depth, rbo_p or ties out of range.
-        JoinError: two runs have fewer than half of the longer one's queries in common; with `per_query`, a
-            query's id is `all`.
+        JoinError: two runs have fewer than half of the longer one's queries in common, or one is named `all`.
 
     Source: Webber, Moffat and Zobel, A Similarity Measure for Indefinite Rankings (2010), eqs. 7, 11, 30 and
     32, lists of uneven length included; Corsi and Urbano, The Treatment of Ties in Rank-Biased Overlap,
@@ -88,10 +87,7 @@ def compare_runs(
     blocks = [block_of(top(run, max(depths))) for run in by_id.values()]
     queries, docs = (_union([getattr(each, ids) for each in blocks]) for ids in ("queries", "docs"))
     if per_query and "all" in queries:
-        raise JoinError(
-            "runs: a query has the id 'all', which stands for the mean in comparisons; give it another id, "
-            "or compare without values per query"
-        )
+        raise JoinError("a query has the id 'all', which stands for the mean; leave out values per query")
     blocks = [block.over(queries, docs) for block in blocks]
     cut = [[_Lists.of(block.select(block.rank <= k), ties) for block in blocks] for k in depths]
     names = [name for k in depths for name in _names(k, persistences, ties)]
