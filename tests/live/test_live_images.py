@@ -9,7 +9,7 @@ import pytest
 from live_browser import Browser, open_browser
 from page_site import HOSTILE, run, serving
 from test_composed_pages import GUIDELINE, make_composed
-from test_live_page import SIZES, answers, begin, is_ready, press, shown
+from test_live_page import SIZES, answers, begin, is_missing, is_ready, press, shown
 
 # Every control and both images lie within the window; the images are no smaller than a thumb.
 ALL_SEEN = """
@@ -86,10 +86,7 @@ def test_without_its_reference_nothing_can_be_answered(place: Path, tmp_path: Pa
     with open_browser(tmp_path) as browser:
         browser.open((place / "pages" / "A01" / "judge.html").as_uri())
         browser.click("#agree:not([hidden])")
-        browser.wait_for(
-            "a word on it", lambda: "does not show" in browser.run("return document.body.innerText")
-        )
-        task = shown(browser)["page"]
+        task = is_missing(browser)
         browser.press("1")
         assert shown(browser)["page"] == task
         press(browser, "0", task)

@@ -52,6 +52,14 @@ def is_ready(browser: Browser) -> str:
     return str(shown(browser)["page"])
 
 
+def is_missing(browser: Browser) -> str:
+    """Wait until a task can be reported alone, since its item does not show, and return it."""
+    note = "return document.getElementById('note').textContent"
+    browser.wait_for("a word on it", lambda: "does not show" in browser.run(note))
+    time.sleep(0.3)
+    return str(shown(browser)["page"])
+
+
 def press(browser: Browser, key: str, task: str) -> None:
     browser.press(key)
     browser.wait_for(
@@ -108,10 +116,8 @@ def answer_all(browser: Browser) -> int:
     n_pages = 0
     while not browser.run(DONE):
         n_rows = browser.run("return document.querySelectorAll('#rows li').length")
-        task = is_ready(browser)
         for _ in range(max(n_rows, 1)):
-            press(browser, "1", task)
-            task = shown(browser)["page"]
+            press(browser, "1", is_ready(browser))
         n_pages += 1
     return n_pages
 
@@ -124,6 +130,33 @@ def test_ten_captions_take_ten_keys(page_root: Path, artefacts: Path, tmp_path: 
         browser.fits(ALL_SEEN, SIZES, artefacts / "own-page-ten")
         assert answer_all(browser) == 2
     assert len(answers(page_root)) == 10  # eight pairs and two controls: pages are doubled whole
+
+
+def click_twice(browser: Browser, selector: str) -> None:
+    """Click as fast as a double click."""
+    script = (
+        "const node = document.querySelector(arguments[0]); node.click(); setTimeout(() => node.click(), 120)"
+    )
+    browser.run(script, selector)
+    time.sleep(0.6)
+
+
+@pytest.mark.parametrize("captions", [10])
+def test_a_double_click_answers_one_caption_or_reports_one_item(
+    page_root: Path, tmp_path: Path, captions: int
+) -> None:
+    """The second click, which the next caption or item gets, counts for neither."""
+    with serving(page_root) as served, open_browser(tmp_path) as browser:
+        begin(browser, served.links["A01"])
+        click_twice(browser, "#answers button")
+        assert browser.run(COUNTED) == 1
+        for number in range(2):
+            (page_root / "media" / f"v{number}.webm").write_bytes(b"no video")
+        browser.run("location.reload()")
+        is_missing(browser)
+        click_twice(browser, "#report")
+        is_missing(browser)
+    assert len({record["key"] for record in answers(page_root)}) == 2
 
 
 def test_an_answer_to_a_killed_server_is_kept_once_it_is_back(page_root: Path, tmp_path: Path) -> None:

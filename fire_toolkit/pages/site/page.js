@@ -2,9 +2,9 @@
 // One page, one item, one caption or a few; one key answers. Whatever is shown goes in as text, never as HTML.
 // The server keeps each answer on disk before it acknowledges it; only then does the next caption come.
 const $ = id => document.getElementById(id);
-const GUARD_MS = 250;     // on a new page: a second press must not answer it
+const GUARD_MS = 250;     // on a new caption: a second press must not answer it
 const SLOW_MS = 8000;     // then the page says that the item may be missing
-let state = null, row = 0, ready = false, busy = false, shownAt = 0, since = 0, slow = 0;
+let state = null, row = 0, ready = false, busy = false, since = 0, slow = 0;
 let ahead = [], awaited = new Set();
 const SPEEDS = [1, 1.5, 2, .5], STEP_S = 2;
 
@@ -179,7 +179,6 @@ function load(page) {
   video.muted = !isSound;
   $("sound").setAttribute("aria-pressed", String(isSound));
   image.hidden = state.kind !== "image";
-  shownAt = performance.now();
   clearTimeout(slow);
   slow = setTimeout(() => { if (!ready) missing(); }, SLOW_MS);
   document.body.dataset.kind = state.kind;
@@ -221,7 +220,7 @@ function isShown(id) {
   note("");
   clearTimeout(slow);
   ready = true;
-  shownAt = since = performance.now();
+  since = performance.now();
   mark();
 }
 
@@ -278,12 +277,11 @@ function content(label) {
 }
 
 function answer(label) {
-  const isFirst = state.page.captions.every(caption => caption.label === null);
-  if (!ready || (isFirst && performance.now() - shownAt < GUARD_MS)) return;
-  act("answer", content(label), label);
+  if (ready && !isNew()) act("answer", content(label), label);
 }
 
-function report() { if (state && state.page && !ready) act("answer", {...content(""), flags: []}, "reported"); }
+function isNew() { return performance.now() - since < GUARD_MS; }
+function report() { if (state && state.page && !ready && !isNew()) act("answer", {...content(""), flags: []}, "reported"); }
 function undo() { if (state && state.can_undo) act("undo", {}, "taken back"); }
 
 function fill(frame) {
