@@ -159,6 +159,21 @@ def test_a_double_click_answers_one_caption_or_reports_one_item(
     assert len({record["key"] for record in answers(page_root)}) == 2
 
 
+def test_long_last_answers_are_listed_within_the_window(page_root: Path, tmp_path: Path) -> None:
+    alter(page_root, "update asked set text = replace(text, 'caption', ?)", "long " * 500)
+    within = (
+        "let box = document.getElementById('last').getBoundingClientRect(); return box.height && box.top >= 0"
+    )
+    with serving(page_root) as served, open_browser(tmp_path) as browser:
+        begin(browser, served.links["A01"])
+        for _ in range(3):
+            press(browser, "1", is_ready(browser))
+        browser.press("l")
+        for width, height in SIZES:
+            browser.resize(width, height)
+            browser.wait_for(f"the list within {width} × {height}", lambda: browser.run(within))
+
+
 def test_an_answer_to_a_killed_server_is_kept_once_it_is_back(page_root: Path, tmp_path: Path) -> None:
     """What the page counts is kept, also where the browser is killed: test_live_demo_page.py."""
     with serving(page_root) as served, open_browser(tmp_path) as browser:
