@@ -10,6 +10,7 @@ from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.progress import has_unread_page
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
 from fire_toolkit.campaign.schema import KEPT
+from fire_toolkit.campaign.sealed import asking
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FormatError
 
@@ -131,7 +132,7 @@ def _drawn(store: Store, number: int) -> list[tuple[object, ...]]:
 def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None:
     """Write down the rounds, moves and retired people of another record that this one does not have."""
     there = set(_carriers(store))
-    with store.database.transaction() as db:
+    with asking(store.database) as db:
         if not db.execute(_CAMPAIGN).fetchall():
             db.executemany("insert into campaign values (?, ?, ?, ?, ?)", other.database.select(_CAMPAIGN))
         retired = other.database.select("select annotator_id from retired")

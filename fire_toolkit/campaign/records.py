@@ -19,6 +19,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.queues import ASSIGNMENTS, Assignments, check_assignments
+from fire_toolkit.campaign.sealed import asking
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import UsageError
@@ -118,7 +119,7 @@ def write_campaign(root: Path, campaign: Campaign) -> None:
     if there not in (None, campaign):
         raise UsageError(f"{root / STORE}: another campaign has already begun here; use another workspace")
     if there is None:
-        with Store(root / STORE) as store, store.database.transaction() as db:
+        with Store(root / STORE) as store, asking(store.database) as db:
             db.execute("insert into campaign values (?, ?, ?, ?, ?)", astuple(campaign))
 
 
@@ -215,7 +216,7 @@ def with_moves(root: Path, drawn: Round) -> Round:
 
 def add_moves(root: Path, number: int, moves: pd.DataFrame) -> None:
     """Write further moves of a round; those that are there stay."""
-    with Store(root / STORE) as store, store.database.transaction() as db:
+    with Store(root / STORE) as store, asking(store.database) as db:
         _insert(db, "given", ("round", *MOVES), [(number, *row) for row in _rows(moves, MOVES)])
 
 
@@ -234,7 +235,7 @@ def write_round(root: Path, entry: Round) -> None:
             _refuse_other(store, entry, there)
             if entry.carrier in (there.carrier, BY_HAND) and entry.carrier != BY_SERVER:
                 return
-        with store.database.transaction() as db:
+        with asking(store.database) as db:
             if there is None or (there.carrier, there.n_captions) != (entry.carrier, entry.n_captions):
                 db.execute(
                     "insert into rounds values (?, ?, ?)", [entry.number, entry.carrier, entry.n_captions]
@@ -309,7 +310,7 @@ def read_retired(root: Path) -> set[str]:
 
 def write_retired(root: Path, names: Iterable[str]) -> None:
     """Write down who was retired, beside those who were."""
-    with Store(root / STORE) as store, store.database.transaction() as db:
+    with Store(root / STORE) as store, asking(store.database) as db:
         db.executemany("insert or ignore into retired values (?)", [(name,) for name in names])
 
 

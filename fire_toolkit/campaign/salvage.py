@@ -10,6 +10,7 @@ from typing import Any
 
 from fire_toolkit.campaign.kept import hashes_of
 from fire_toolkit.campaign.schema import KEPT, SHARED
+from fire_toolkit.campaign.sealed import asking, changed_tables
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.workspace.database import row_sha256
@@ -23,26 +24,30 @@ def salvage(path: Path) -> dict[str, int]:
     """Put all that can be read of a damaged record in its place, and keep the damaged one as `NAME.damaged`.
 
     Returns:
-        How many rows of each table cannot be read, at most; tables without such are left out.
+        How many rows of each table cannot be read, or may have changed, at most; tables without any are
+        left out.
 
     Raises:
-        UsageError: `NAME.damaged` or `NAME.new` is there already, or no such file is.
+        UsageError: `NAME.damaged` or `NAME.new` is there already, no such file is.
     """
+    damaged, new = (path.with_name(f"{path.name}.{word}") for word in ("damaged", "new"))
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
-    damaged, new = (path.with_name(f"{path.name}.{word}") for word in ("damaged", "new"))
     for each in (damaged, new):
         if each.exists():
             raise UsageError(f"{each}: already exists; move it away")
     lost = Counter[str]()
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db, Store(new) as store:
-        most = path.stat().st_size // 50  # a row is longer
-        store.add_kept(row[:-1] for row in _rows(db, _ANSWERS, most, lost))
-        tables = store.database.select("select name from sqlite_master where type = 'table'")
-        with store.database.transaction() as to:
-            for (table,) in tables:
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+        with Store(new) as store, asking(store.database) as to:
+            most = path.stat().st_size // 50  # a row is longer
+            for (table,) in to.execute("select name from sqlite_master where type = 'table'").fetchall():
                 for row in _rows(db, table, most, lost) if table not in _OF_ANSWERS else ():
                     to.execute(f"insert or ignore into {table} values ({', '.join('?' * len(row))})", row)
+            with suppress(sqlite3.DatabaseError, UnicodeDecodeError):
+                for table in changed_tables(db):
+                    lost[table] = lost[table] or to.execute(f"select count(*) from {table}").fetchone()[0]
+        with Store(new) as store:
+            store.add_kept(row[:-1] for row in _rows(db, _ANSWERS, most, lost))
     for end in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
             path.with_name(path.name + end).rename(f"{damaged}{end}")
@@ -79,6 +84,6 @@ def _is_kept(table: str, row: tuple[Any, ...]) -> bool:
 
 if __name__ == "__main__":
     try:
-        print(f"rows that cannot be read: {salvage(Path(*sys.argv[1:2])) or 'none'}")
+        print(f"rows that cannot be read, or may have changed: {salvage(Path(*sys.argv[1:2])) or 'none'}")
     except FireError as error:
         sys.exit(f"Error: {error}")

@@ -35,6 +35,7 @@ from fire_toolkit.campaign.ledger import (
 from fire_toolkit.campaign.page_json import BESIDE
 from fire_toolkit.campaign.said import Kept, Version, row_as, versions_of
 from fire_toolkit.campaign.schema import SCHEMA, VERSION, VIEWS
+from fire_toolkit.campaign.sealed import check_asked
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import opened
 from fire_toolkit.resolution.judgments import just_after
@@ -108,13 +109,14 @@ class Store:
     # What is there
 
     def check(self) -> None:
-        """Read every answer, and count anew which of them count.
+        """Read every answer, and all that was asked, and count anew which answers count.
 
         Raises:
             FormatError: a row is not the one that was written, rows are missing, or others are kept as those
                 that count.
         """
         check_rows(self.database)
+        check_asked(self.database)
         check_counted(self.database)
 
     def count(self) -> None:

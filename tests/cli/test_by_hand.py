@@ -737,7 +737,7 @@ def test_a_damaged_record_is_mended_by_what_its_refusal_says(
     told = subprocess.run(
         [sys.executable, *remedy.split(), record], capture_output=True, text=True, check=True
     )
-    assert told.stdout == f"rows that cannot be read: {lost}\n"
+    assert told.stdout == f"rows that cannot be read, or may have changed: {lost}\n"
     run("import")
     run("resolve")
     assert [[row[name] for name in columns] for row in rows(table)] == before

@@ -3,9 +3,10 @@
 import json
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from command import StandIn, as_json, given, run
 from page_site import make_workspace
 
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED
+from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.workspace.database import STORE
 
 _NOBODY = 65534
 
@@ -114,3 +117,29 @@ def test_our_own_page_is_not_begun_without_the_items(begun: Path) -> None:
     assert "error: 1 item of 4 tasks not there (" in run(*push, code=1).stderr
     run(*push, "--check-media", 0)
     assert given(begun)
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "n"),
+    [
+        ("given", "delete from given where rowid = 2", 1),
+        ("given", "update given set to_annotator_id = 'A02' where rowid = 2", None),
+        ("given", "insert into given values (1, 0, 99, '', 'A01', 'a pair', 'task')", None),
+        ("asked", "update asked set text = 'another caption' where rowid = 2", None),
+        ("rounds", "update rounds set captions = 2", 1),
+        ("campaign", "update campaign set guideline_sha256 = ''", 1),
+        ("retired", "insert into retired values ('A09')", None),
+    ],
+)
+def test_a_changed_row_of_what_was_asked_is_damage_and_salvage_tells_of_it(
+    begun: Path, table: str, change: str, n: int | None
+) -> None:
+    run("annotators", "retire", "A02")
+    with closing(sqlite3.connect(STORE)) as db, db:
+        db.execute(change)
+        (n_rows,) = db.execute(f"select count(*) from {table}").fetchone()
+    told = f"damaged: the rows of `{table}` are not those that were kept; restore it from a copy"
+    assert told in run("doctor", code=1).stdout
+    assert told in run("annotators", "retire", "A01", code=1).stderr
+    assert salvage(Path(STORE)) == {table: n or n_rows}
+    assert "record" not in run("doctor").stdout
