@@ -28,16 +28,23 @@ def salvage(path: Path) -> dict[str, int]:
         left out.
 
     Raises:
-        UsageError: `NAME.damaged` or `NAME.new` is there already, no such file is.
+        UsageError: `NAME.damaged` or `NAME.new` is there already, no such file is, or somebody has it open.
     """
     damaged, new = (path.with_name(f"{path.name}.{word}") for word in ("damaged", "new"))
     if not path.is_file():
-        raise UsageError(f"{path}: no such file")
+        raise UsageError(f"{path}: no such file" + f"; {new} is what was salvaged: rename it" * new.exists())
     for each in (damaged, new):
         if each.exists():
             raise UsageError(f"{each}: already exists; move it away")
     lost = Counter[str]()
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=0)) as db:
+        try:  # what others add while it is read and renamed would be lost
+            db.execute("pragma locking_mode = exclusive")
+            db.execute("begin exclusive")
+        except sqlite3.DatabaseError as error:
+            if "locked" in str(error):
+                words = "another command, or the page, has it open; stop it first"
+                raise UsageError(f"{path}: {words}") from None
         with Store(new) as store, asking(store.database) as to:
             most = path.stat().st_size // 50  # a row is longer
             for (table,) in to.execute("select name from sqlite_master where type = 'table'").fetchall():

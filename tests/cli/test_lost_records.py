@@ -10,12 +10,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from brought import refused
 from command import StandIn, as_json, given, run
 from page_site import make_workspace
 
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.errors import UsageError
 from fire_toolkit.workspace.database import STORE
 
 _NOBODY = 65534
@@ -143,3 +145,15 @@ def test_a_changed_row_of_what_was_asked_is_damage_and_salvage_tells_of_it(
     assert told in run("annotators", "retire", "A01", code=1).stderr
     assert salvage(Path(STORE)) == {table: n or n_rows}
     assert "record" not in run("doctor").stdout
+
+
+def test_a_record_that_is_open_is_not_salvaged_and_an_interrupted_salvage_is_told(begun: Path) -> None:
+    path, content = Path(STORE), Path(STORE).read_bytes()
+    with Store(path) as store:  # as a page that is served has it
+        assert not store.has_answers()
+        refused("another command, or the page, has it open; stop it first", salvage, path, by=UsageError)
+    assert not Path(f"{STORE}.new").exists()
+    assert salvage(path) == {}
+    assert Path(f"{STORE}.damaged").read_bytes() == content
+    path.rename(f"{STORE}.new")
+    refused("no such file; ... sqlite.new is what was salvaged: rename it", salvage, path, by=UsageError)
