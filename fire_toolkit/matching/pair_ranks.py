@@ -201,7 +201,7 @@ def rank_pairs(
     by_row = rows_of_lists(coded.start[queries], lengths[queries])
     by_row = by_row[column_of[coded.doc[by_row]] >= 0]
     row, column = row_of[coded.query[by_row]], column_of[coded.doc[by_row]]
-    rank, n_equal, mirrored = np.zeros((3, by_row.size), dtype=np.int64)
+    ranks = np.zeros((3, by_row.size), dtype=np.int64)
     n_found, begin = np.zeros(len(query_ids), dtype=np.int64), 0
     left_out = None if own_items is None else places_of(own_items, query_ids, doc_ids)[1]
     found = PairRanks(coded)
@@ -219,13 +219,10 @@ def rank_pairs(
         part = np.arange(*np.searchsorted(row, (begin, end)))
         if len(flooded):
             part = part[scores[row[part] - begin, column[part]] > cut[row[part] - begin]]
-        cells = row[part] - begin, column[part]
-        rank[part], n_equal[part] = ranks_in_rows(scores, *cells, codes)
-        tied = part[n_equal[part] > 1]  # their ranks with the docs of equal score the other way round
-        mirrored[tied] = ranks_in_rows(scores, row[tied] - begin, column[tied], len(codes) - 1 - codes)[0]
+        ranks[:, part] = ranks_in_rows(scores, row[part] - begin, column[part], codes)
         begin = end
     is_known = are_among(row_of[row_of >= 0], len(query_ids))
-    first = np.where(n_equal > 1, (rank + mirrored - n_equal + 1) // 2, rank)
+    rank, first, n_equal = ranks
     found.rank[by_row], found.first[by_row] = rank, first
     found.last[by_row] = first + np.maximum(n_equal, 1) - 1
     found.n_retrieved = found.last_rank = np.where(row_of >= 0, n_found[row_of], 0)

@@ -210,8 +210,8 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
     return rows[order], columns[order]
 
 
-def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints) -> tuple[Ints, Ints]:
-    """Return the rank of each cell in its row, and how many cells of the row equal it, itself included.
+def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints) -> Ints:
+    """Return of each cell its rank in its row, that of the first cell equal to it, and how many are equal.
 
     Args:
         scores: queries × docs, finite or minus infinity.
@@ -220,7 +220,7 @@ def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes
     """
     if rows.size < _SORTED_FROM * len(scores):
         return _ranks_by_comparing(scores, rows, columns, tie_codes)
-    rank, n_equal = np.empty((2, rows.size), dtype=np.int64)
+    found = np.ones((3, rows.size), dtype=np.int64)
     n_columns, by_row = scores.shape[1], np.argsort(rows, kind="stable")
     step = max(1, _CHUNK_CELLS // max(1, n_columns))
     for start in range(
@@ -230,10 +230,10 @@ def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes
         values, begin = scores[rows[part], columns[part]], (rows[part] - start) * n_columns
         ordered = np.sort(scores[start : start + step], axis=1).ravel()
         place = _places_in_sorted(ordered, begin, n_columns, values)
-        rank[part], n_equal[part] = begin + n_columns - place, 1
-        tied = part[(rank[part] > 1) & (ordered.take(place + 1, mode="clip") == values)]
-        rank[tied], n_equal[tied] = _ranks_by_comparing(scores, rows[tied], columns[tied], tie_codes)
-    return rank, n_equal
+        found[:2, part] = rank = begin + n_columns - place
+        tied = part[(rank > 1) & (ordered.take(place + 1, mode="clip") == values)]
+        found[:, tied] = _ranks_by_comparing(scores, rows[tied], columns[tied], tie_codes)
+    return found
 
 
 def _places_in_sorted(ordered: npt.NDArray[Any], begin: Ints, length: int, values: npt.NDArray[Any]) -> Ints:
@@ -249,19 +249,17 @@ def _places_in_sorted(ordered: npt.NDArray[Any], begin: Ints, length: int, value
     return place
 
 
-def _ranks_by_comparing(
-    scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints
-) -> tuple[Ints, Ints]:
+def _ranks_by_comparing(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints) -> Ints:
     """Return what `ranks_in_rows` does, by a look at the whole row of each cell."""
-    rank, n_equal = np.empty((2, rows.size), dtype=np.int64)
+    found = np.empty((3, rows.size), dtype=np.int64)
     step = max(1, _CHUNK_CELLS // max(1, scores.shape[1]))
     for start in range(0, rows.size, step):
         part = slice(start, start + step)
         lines, column = scores[rows[part]], columns[part]
         score = lines[np.arange(len(column)), column][:, None]
-        equal, own = lines == score, rank[part]
-        own[:], n_equal[part] = 1 + (lines > score).sum(axis=1), equal.sum(axis=1)
-        tied = np.flatnonzero(n_equal[part] > 1)
-        is_above = tie_codes[None, :] > tie_codes[column[tied]][:, None]
-        own[tied] += (equal[tied] & is_above).sum(axis=1)
-    return rank, n_equal
+        equal, (rank, first, n_equal) = lines == score, found[:, part]
+        rank[:] = first[:] = 1 + (lines > score).sum(axis=1)
+        n_equal[:] = equal.sum(axis=1)
+        tied = np.flatnonzero(n_equal > 1)
+        rank[tied] += (equal[tied] & (tie_codes > tie_codes[column[tied]][:, None])).sum(axis=1)
+    return found

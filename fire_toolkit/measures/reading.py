@@ -15,6 +15,7 @@ from fire_toolkit.matching.coded import Discount, at_ranks
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 
 Cut = int | Ints | None  # one for all queries, one for each, or none
+_CELLS = 1 << 16
 
 
 def count_found(ranking: JudgedRanking, k: Cut) -> Floats:
@@ -47,11 +48,14 @@ def value_of_first(ranking: JudgedRanking, value: Callable[[npt.NDArray[Any]], n
     if ranking.ties is None:
         return values
     query, first, size, number, place, _ = ranking.by_score(ranking.is_positive)
-    values[query], left = 0.0, (place == 1).astype(np.float64)
-    for above in range(int(size.max(initial=0))):
-        on = left > 0
-        query, first, size, number, left = (each[on] for each in (query, first, size, number, left))
-        chance = number / (size - above)
-        values[query] += left * chance * value(first + above)
-        left *= 1 - chance
+    values[query], on, left = 0.0, np.flatnonzero(place == 1), np.ones((query.size, 1))
+    start = 0
+    while on.size:  # some places of each score at a time, until its first positive must have come
+        above = np.arange(start, start := start + 1 + _CELLS // on.size)
+        chance = number[on, None] / np.maximum(size[on, None] - above, number[on, None])
+        is_none = left[on] * np.cumprod(1 - chance, axis=1)
+        weights = np.hstack((left[on], is_none[:, :-1])) * chance
+        values[query[on]] += (weights * value(first[on, None] + above)).sum(axis=1)
+        left[on] = is_none[:, -1:]
+        on = on[is_none[:, -1] > 0]
     return values

@@ -100,8 +100,9 @@ def test_ranks_in_rows_are_places_in_the_sorted_row(
     rows, columns = rng.integers(0, 40, n_cells), rng.integers(0, n_columns, n_cells)
     cells = list(zip(rows, columns, strict=True))
     in_order = [np.lexsort([-codes, -scores[row]]).tolist() for row in range(40)]
-    rank, n_equal = ranks_in_rows(scores, rows, columns, codes)
+    rank, first, n_equal = ranks_in_rows(scores, rows, columns, codes)
     assert [in_order[row].index(column) + 1 for row, column in cells] == list(rank)
+    assert [1 + (scores[row] > scores[row, column]).sum() for row, column in cells] == list(first)
     assert [(scores[row] == scores[row, column]).sum() for row, column in cells] == list(n_equal)
 
 

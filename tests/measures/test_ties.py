@@ -255,6 +255,16 @@ def test_tied_docs_stand_in_each_order_as_often(docs: str, relevant: str, expect
     assert list(found) == pytest.approx(list(expected.values()))
 
 
+def test_the_first_of_two_positives_among_many_tied_docs() -> None:
+    n, above = 70_000, np.arange(69_999)
+    chance = 2 * (n - 1 - above) / (n * (n - 1))  # that it has so many docs above it, and none is the other
+    run = make_run({"p": dict.fromkeys(map(str, range(n)), 1.0), "q": {"0": 3.0, "1": 2.0}})
+    qrels = make_qrels({query: {"0": 1, "7": 1} for query in "pq"})
+    found = score_runs(run, qrels, ["C@10", "RR"], ties="expected")
+    expected = [(1 + chance[:10].sum()) / 2, (1 + (chance / (1 + above)).sum()) / 2]
+    assert list(found.scores["value"]) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.slow
 @given(
     st.dictionaries(st.sampled_from([f"d{n}" for n in range(5)]), st.integers(0, 1), min_size=1),

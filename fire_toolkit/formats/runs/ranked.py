@@ -181,7 +181,7 @@ def _ranked_block(
     top = np.repeat(np.arange(n_rows), lengths), columns[is_real], rows_of_lists(1, lengths), best[is_real]
     real = np.flatnonzero(scores[cells.query, cells.doc] > cut[cells.query])
     row, column = cells.query[real], cells.doc[real]
-    rank, n_equal = ranks_in_rows(scores, row, column, codes)
+    rank, _, n_equal = ranks_in_rows(scores, row, column, codes)
     anomalies.tied_positives += int(np.sum((n_equal > 1) & (cells.kind[real] & POSITIVE > 0)))
     below = np.flatnonzero(rank > depth)
     below = below[np.lexsort((rank[below], row[below]))]
