@@ -67,7 +67,7 @@ def read_tops(
         [block.score for _, block in parts],
     ]
     parts.clear()
-    query, doc, run_code, rank, score = (np.concatenate(column) for column in columns)
+    query, doc, run_code, rank, score = (np.concatenate(columns.pop(0)) for _ in range(5))  # one at a time
     order: Ints = np.argsort(packed_codes([query, doc, run_code]), kind="stable")
     order = order if is_wanted.all() else order[is_wanted[query[order]]]
     codes = query[order], doc[order], run_code[order], rank[order]
