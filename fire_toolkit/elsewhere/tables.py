@@ -14,6 +14,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.coded import Coded, same
 from fire_toolkit.campaign.ledger import pairs_of
+from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.columns import GUESSED, guessed_columns, line_of, pair_column
@@ -206,10 +207,11 @@ def how_to_read(path: Path, error: str, labels: Collection[str] = ()) -> str:
     except FormatError:
         return ""
     tool, names = tool_of(table.columns), names_of(table)
+    contents = table["data"] if tool.each else table.filter([PAIR_ID]).to_dict("records")
+    if (tool.each or "annotation_id" in table) and any(pairs_of(contents)):
+        return ""  # of tasks that were made here: why it was refused is all that is to be said
     if tool.each:
         names = [name for name in names if name.startswith("data.")]
-        if any(pairs_of(table["data"])):
-            return ""
     asked = (
         "a project that was not made here (its tasks name no pair_id)"
         if tool.each

@@ -10,6 +10,7 @@ from answer_files import table, votes
 from command import run as fire
 
 from examples import some
+from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.elsewhere.answers import read_elsewhere
 from fire_toolkit.elsewhere.tables import how_to_read
 from fire_toolkit.errors import FireError
@@ -60,6 +61,18 @@ def test_without_the_options_it_is_refused_and_says_what_to_type() -> None:
     wrong = fire("import", file, *PAIR, "--label", "Yes=relevant", code=1).stderr
     assert "expected CONTROL:VALUE=LABEL, with one of match, quality" in wrong
     assert "controls: match, quality" in fire("import", file, *PAIR, code=1).stderr
+
+
+@pytest.mark.parametrize("name", ["tasks.A01.csv", "tasks.A01.json"])
+def test_a_short_export_of_tasks_made_here_is_asked_for_as_json(name: str) -> None:
+    """Its columns named, the answers would be a second vote of the same person under a pseudonym."""
+    row = {"annotation_id": 1, "annotator": "3", "caption": "a dog", "created_at": "2026-11-20T12:02:46Z"}
+    row |= {"lead_time": 7.1, "pair_id": pair_id("NA", "v1"), "relevance": "relevant", "id": 2}
+    table_of_one = ",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n"
+    Path(name).write_text(table_of_one if name.endswith("csv") else json.dumps([row]))
+    error = fire("import", name, code=1).stderr
+    assert "JSON" in error
+    assert "--columns" not in error
 
 
 def test_every_answer_is_a_vote_or_has_its_reason() -> None:
