@@ -215,7 +215,7 @@ class Accounts:
     def refresh(self, wanted: Sequence[tuple[str, str]] = ()) -> list[Annotator]:
         """Return the register after bringing it up to what the server lists, with rows for all wanted."""
         with self._api() as api:
-            own, users = self._me(api)[0], api.read("api/users/")
+            own, users = self._me(api)[0], api.users()
         accounts = []
         for user in users:
             email = "" if user.get("email") in (None, _HIDDEN) else str(user["email"])

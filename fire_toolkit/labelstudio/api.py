@@ -250,6 +250,20 @@ class Api:
                 self.pause(0.5 * 2**attempt)
         return call()
 
+    def _entries(self, what: str, answer: Json, key: str = "") -> list[dict[str, Any]]:
+        """Return the objects that an answer lists, of an object under `key`, each with its number."""
+        found = answer if not key else answer.get(key) if isinstance(answer, dict) else None
+        if not isinstance(found, list) or not all(
+            isinstance(entry, dict) and type(entry.get("id")) is int for entry in found
+        ):
+            where = f"{self.connection.url}/api/{what}/"
+            raise ServerError(f"{where}: the answer has no list of {what}; see `fire-toolkit doctor`")
+        return found
+
+    def users(self) -> list[dict[str, Any]]:
+        """Return the accounts that are to be seen."""
+        return self._entries("users", self.read("api/users/"))
+
     def identity(self) -> str:
         """Return what tells this server from others, wherever it is reached: its organisation's birth."""
         found = self.read("api/organizations/")
@@ -270,8 +284,8 @@ class Api:
                 if page == 1 or error.status != 404:  # 404: past the end, since projects went meanwhile
                     raise
                 break
-            results = answer.get("results") or [] if isinstance(answer, dict) else []
-            found |= {int(project["id"]): project for project in results}
+            results = self._entries("projects", answer, "results")
+            found |= {project["id"]: project for project in results}
             if not results or not answer.get("next"):
                 break
         return [found[number] for number in sorted(found)]
@@ -306,11 +320,7 @@ class Api:
 
         def ask() -> Json:
             answer = self.write("GET", "api/tasks/", params=params)
-            tasks = answer.get("tasks") if isinstance(answer, dict) else None
-            if not isinstance(tasks, list) or not all(
-                isinstance(task, dict) and type(task.get("id")) is int for task in tasks
-            ):
-                raise ServerError(f"{where}: the answer has no list of tasks; see `fire-toolkit doctor`")
+            tasks = self._entries("tasks", answer, "tasks")
             if any(task.get("project", project) != project for task in tasks):
                 words = (
                     f"{where}: asked for project {project}, got tasks of another; a proxy mixes up answers"

@@ -219,6 +219,17 @@ def test_a_broken_connection_names_call_and_remedy(error: httpx.TransportError, 
         asked(answer)
 
 
+@pytest.mark.parametrize(
+    "body", ["null", "[null]", '[{"id": "7"}]', '{"results": [null]}', '{"results": {}}']
+)
+def test_a_list_of_another_shape_is_said(body: str) -> None:
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, text=body))
+    with Api(Connection(URL, TOKEN, transport=transport), attempts=1) as api:
+        for what, ask in {"projects": api.projects, "users": api.users}.items():
+            with pytest.raises(ServerError, match=f"^{URL}/api/{what}/: the answer has no list of {what}"):
+                ask()
+
+
 def test_a_page_in_place_of_a_refreshed_token_is_not_label_studio() -> None:
     with pytest.raises(ServerError, match=r"^POST .*/api/token/refresh/: .*not Label Studio"):
         asked(lambda request: httpx.Response(200, text=HTML), refresh_jwt())
