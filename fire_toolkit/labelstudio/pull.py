@@ -1,7 +1,7 @@
 """Answers from the server to the record: what is new, what changed, and what is gone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -27,6 +27,7 @@ from fire_toolkit.labelstudio.places import (
     read_places,
 )
 from fire_toolkit.resolution.judgments import utc_time
+from fire_toolkit.words import n_of
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120
@@ -70,6 +71,7 @@ def pull_answers(
     source, projects = on_server.source, _checked(on_server.own, campaign)
     places = {place.key: place for place in read_places(store) if place.source == source}
     whole: set[tuple[int, str]] = set()
+    fewer = [*_fewer(places, projects)]
 
     def read(at: Place, project: Project, *, is_whole: bool) -> None:
         before, n_tasks = places.get(at.key, at), project.get("task_number")
@@ -110,7 +112,7 @@ def pull_answers(
         whole_at, gone = now if key in whole else place.whole_at, place.lost == DROPPED
         places[key] = replace(place, whole_at=whole_at, lost=DROPPED if gone else "", n_lost=0)
     keep_places(store, (places | {place.key: place for place in dropped or lost}).values())
-    notes = [] if accepts_loss or not lost else [lost_words(lost)]
+    notes = fewer + ([] if accepts_loss or not lost else [lost_words(lost)])
     notes += [f"{words}; {fix}" for words, fix in find_doubled(on_server.listed, campaign)]
     return Fetched(store.counts, (*notes, *store.notes))
 
@@ -120,6 +122,17 @@ def _dropped(store: Store, place: Place, until: str) -> Place:
     rows = store.missing(place.source, str(place.project), seen=(), since=place.born, until=until)
     store.add_deleted([row for row in rows if queue_named(row["queue"])], store.now())
     return replace(place, lost=DROPPED)
+
+
+def _fewer(before: Mapping[tuple[int, str], Place], own: Iterable[tuple[Place, Project]]) -> Iterator[str]:
+    """Yield which projects have lost tasks since they were last read."""
+    for at, project in own:
+        n_now, n_before = project.get("task_number"), before.get(at.key, at).n_tasks or 0
+        if n_now is not None and n_now < n_before:
+            words = (
+                f"project {at.project} ({at.queue}) has {n_of(n_before - n_now, 'task')} fewer than before"
+            )
+            yield f"{words}; `fire-toolkit push` adds those again that wait for an answer"
 
 
 def _checked(own: list[tuple[Place, Project]], campaign: Campaign) -> list[tuple[Place, Project]]:

@@ -171,6 +171,21 @@ def test_answers_to_tasks_of_old_times_are_found_by_counts(long_ago: FakeServer,
     assert asked(long_ago) == OF_ONE
 
 
+def test_tasks_that_somebody_deleted_are_named_with_what_brings_them_back(
+    begun: FakeServer, site: Site
+) -> None:
+    for place in (3, 4):
+        begun.delete_task(task_for(begun, "ann", place))
+    notes = [site.pull(begun).notes for _ in range(2)]
+    assert notes == [
+        (
+            "project 1 (1/ann) has 2 tasks fewer than before; `fire-toolkit push` adds those again that wait "
+            "for an answer",
+        ),
+        (),
+    ]
+
+
 def test_an_edit_without_a_date_is_found_by_a_full_pull_only(long_ago: FakeServer, site: Site) -> None:
     long_ago.edit(FIRST, 2, "irrelevant")
     long_ago.lose_time(task_for(long_ago, "ann"))
