@@ -12,9 +12,9 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints, ranges_of
 from fire_toolkit.engines.cluster import SharedFile, shared_file
-from fire_toolkit.formats.arrays.matrix import Stored
 from fire_toolkit.formats.runs.ingest import rank_vectors
 from fire_toolkit.formats.runs.matrices import MatrixRun
+from fire_toolkit.formats.runs.named_arrays import Matrix
 from fire_toolkit.formats.runs.native import NativeRunFile
 from fire_toolkit.formats.runs.ranked import Ranked, joined
 from fire_toolkit.matching.blocks import RunBlock
@@ -86,22 +86,22 @@ def _top(run: _File, depth: int) -> list[RunBlock]:
 
 
 def rank_shared_vectors(
-    spread: Spread, files: Sequence[Path], left: Stored, right: Stored, *kind: Any, **settings: Any
+    spread: Spread, files: Sequence[Path], left: Matrix, right: Matrix, *kind: Any, **settings: Any
 ) -> Ranked:
     """Return what `ingest.rank_vectors` does, to the last bit; files: those with the vectors."""
 
     def cut(n: int) -> list[Any]:
-        cuts = ranges_of(settings["n_rows"], n) if left.is_in_file and right.is_in_file else []
+        cuts = ranges_of(settings["n_rows"], n) if left.is_mapped and right.is_mapped else []
         return [(*rows, settings, left, right, *kind) for rows in cuts]
 
     found = spread(_rank_vectors, cut, [shared_file(file) for file in files])
     return joined(found) if found else rank_vectors(left, right, *kind, **settings)
 
 
-def _rank_vectors(a: int, b: int, settings: dict[str, Any], left: Stored, *others: Any) -> Ranked:
+def _rank_vectors(a: int, b: int, settings: dict[str, Any], left: Matrix, *others: Any) -> Ranked:
     """Return some of the rows ranked; cells of other rows find none."""
-    rows, (queries, docs), cells = left.matrix()[a:b], settings["axes"], settings["cells"]
+    rows, (queries, docs), cells = left.values[a:b], settings["axes"], settings["cells"]
     own = settings | {"n_rows": len(rows), "axes": (queries[a:b], docs)}
     own["cells"] = replace(cells, query=cells.query - a)
-    found = rank_vectors(replace(left, shape=rows.shape, source=lambda: rows), *others, **own)
+    found = rank_vectors(replace(left, held=rows), *others, **own)
     return replace(found, query=found.query + a)

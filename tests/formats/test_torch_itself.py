@@ -32,7 +32,7 @@ def test_a_saved_tensor_reads_equal(dtype: str, form: str, is_zip: bool, tmp_pat
     torch.save(held, tmp_path / "m.pt", _use_new_zipfile_serialization=is_zip)
     matrix = read_torch(tmp_path / "m.pt").matrices["result/sims"]
     expected = tensor.detach().to(torch.float64).numpy()
-    assert np.array_equal(expected, as_floats(matrix.matrix(), "m"))
+    assert np.array_equal(expected, as_floats(matrix.values, "m"))
 
 
 def test_a_negative_view_is_refused_not_read_without_its_sign(tmp_path: Path) -> None:

@@ -17,11 +17,11 @@ from pyarrow import parquet
 
 from examples import examples
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.arrays.matrix import Array, Stored, as_floats, chunks_of, held
+from fire_toolkit.formats.arrays.matrix import Array, as_floats, chunks_of
 from fire_toolkit.formats.runs import embeddings
 from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, pair_scores, products, vectors_of
 from fire_toolkit.formats.runs.ingest import Request, ingest
-from fire_toolkit.formats.runs.named_arrays import vector_names
+from fire_toolkit.formats.runs.named_arrays import Matrix, vector_names
 from fire_toolkit.formats.runs.ranked import POSITIVE, Cells, Ranked, rank_rows
 from fire_toolkit.formats.runs.reader import read_vectors
 
@@ -43,7 +43,7 @@ def about(dtype: str, shape: list[int], first: int, last: int) -> dict[str, Any]
 
 def rows_of(path: Path) -> np.ndarray[Any, Any]:
     (matrix,) = read_vectors(path).matrices.values()
-    return as_floats(matrix.matrix(), "m")
+    return as_floats(matrix.values, "m")
 
 
 @pytest.mark.parametrize(("dtype", "kind"), [("F32", "<f4"), ("F16", "<f2"), ("F64", "<f8"), ("BF16", "")])
@@ -71,8 +71,8 @@ LACKS = "lacks dtype, shape or data_offsets"
         ({"v": about("F32", [2, 2], 0, 16)}, b"", 1 << 39, "a header of 549,755,813,888 bytes in a file of"),
         ({"v": about("F8_E4M3", [2, 2], 0, 4)}, b"xxxx", None, "v (F8_E4M3 of shape [2, 2]); expected"),
         ({"v": {"dtype": "F32"}}, b"", None, LACKS),
-        ({"v": about("F32", [2, -2], 0, 16)}, b"x" * 16, None, LACKS),
-        ({"v": about("F32", [2**59] * 100_000, 0, 16)}, b"x" * 16, None, LACKS),
+        ({"v": about("F32", [2, -2], 0, 16)}, b"x" * 16, None, "negative dimensions"),
+        ({"v": about("F32", [2**59] * 100_000, 0, 16)}, b"x" * 16, None, "maximum supported dimension"),
         (b'{"v": ', b"", None, "the header is not JSON"),
         (b"{" + b'"a":{' * 90_000, b"", None, "the header is not JSON"),
     ],
@@ -197,8 +197,8 @@ def ranked(blocks: Iterable[Array], n_queries: int, asked: Asked) -> Ranked:
     return rank_rows(blocks, where="m", n_rows=n_queries, axes=axes, depth=depth, cells=cells)
 
 
-def stored(values: Array) -> Stored:
-    return held(values, "s")
+def stored(values: Array) -> Matrix:
+    return Matrix(Path("s"), "", values)
 
 
 def by_pairs(queries: Array, docs: Array, similarity: str, asked: Asked) -> Ranked:

@@ -1,23 +1,23 @@
 """Pickles read as data: Python's own reader, with plain containers and numpy arrays and nothing else.
 
 A pickle is a program that names functions and calls them. Here each name is looked up in a table of functions
-of our own, and a name that is not in the table ends the reading: nothing is imported. Content, shape and
-dtype of an array are checked before numpy gets them; no attribute of anything is set.
+of our own, and a name that is not in the table ends the reading: nothing is imported. Content and dtype of an
+array are checked before numpy gets them; no attribute of anything is set.
 """
 
 import io
-import math
 import pickle
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FireError, FormatError
 
+MOST_BYTES = 512 << 20  # of a pickle; its value in memory may take some sixty times as much
 _MAX_DEPTH = 64
-_MOST_AXES, _MOST_SIZES = 32, 64  # of an array; the product of very many would take for ever
 _MAX_SHARING = 16  # how many values a value of the file may stand for on average, through references
 _DTYPE = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f(?:2|4|8)|c(?:8|16)|[SU]\d{1,6}|O8?)")
 _ENCODINGS = ("latin1", "latin-1", "utf-8", "utf8", "ascii")
@@ -32,10 +32,35 @@ class Name(str):
     """A name that a pickle may refer to and not call, such as `numpy.ndarray`."""
 
 
+@contextmanager
+def told(where: str, damage: str) -> Iterator[None]:
+    """Make one FormatError of whatever goes wrong in reading: a refusal's reason, else what is damaged."""
+    try:
+        yield
+    except FireError:
+        raise
+    except Refused as refused:
+        raise FormatError(f"{where}: {refused}") from None
+    except Exception as error:  # damaged bytes make readers fail in any way
+        reason = str(error) or type(error).__name__
+        raise FormatError(f"{where}: {damage} ({reason}); copy it again from its source") from None
+
+
+def array_in(raw: Any, dtype: Any, shape: Any, order: Any = "C", offset: int = 0, strides: Any = None) -> Any:
+    """Return the array of a shape and type in some bytes; it is refused where numpy finds none in them."""
+    try:
+        if not dtype.itemsize:
+            raise ValueError("values of no byte")
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        return np.ndarray(shape, dtype, raw, offset, strides, order)
+    except Exception as error:  # of another type for each reason
+        found = f"{len(raw):,} bytes for an array of shape {str(shape)[:60]} and type {dtype} ({error})"
+        raise Refused(f"damaged or truncated: {found}; copy it again from its source") from None
+
+
 def load_plain(
-    stream: BinaryIO,
-    *,
-    max_bytes: int,
+    raw: Any,
     where: str = "pickle",
     known: Mapping[str, Any] | None = None,
     persistent: Callable[[Any], Any] | None = None,
@@ -43,8 +68,7 @@ def load_plain(
     """Return the plain value that a pickle of protocol 0 to 5 holds, without running anything in it.
 
     Args:
-        stream: an open binary file, read to its end.
-        max_bytes: refuse more than this many; the value in memory may take some sixty times as much.
+        raw: its bytes; more than `MOST_BYTES` are refused.
         where: the file's name for errors.
         known: more names, `module.name` → a function of our own that is given the plain arguments, or a
             value.
@@ -60,29 +84,22 @@ def load_plain(
             value that contains itself; few bytes that stand for very many values.
 
     Examples:
-        >>> load_plain(io.BytesIO(b"cos\\nsystem\\n(Vls\\ntR."), max_bytes=1000)
+        >>> load_plain(b"cos\\nsystem\\n(Vls\\ntR.")
         Traceback (most recent call last):
         ...
         fire_toolkit.errors.FormatError: pickle: refers to 'os.system', expected plain data: ...
     """
-    raw = stream.read(max_bytes + 1)
-    if len(raw) > max_bytes:
-        raise FormatError(f"{where}: a pickle of more than {max_bytes:,} bytes is not read")
     weights: dict[int, tuple[int, int, int]] = {}
-    try:
+    with told(where, "damaged or truncated pickle"):
+        if len(raw) > MOST_BYTES:
+            raise Refused(f"a pickle of more than {MOST_BYTES:,} bytes is not read")
         reader = _PlainUnpickler(io.BytesIO(raw))
-        reader.n_bytes, reader.known, reader.persistent = len(raw), _KNOWN | {**(known or {})}, persistent
+        reader.n_bytes, reader.known = len(raw), _KNOWN | {**(known or {})}
+        reader.persistent_load = persistent or reader.persistent_load
         value = reader.load()
         n_values, _ = _weigh(value, weights, 0)
-    except Refused as refused:
-        raise FormatError(f"{where}: {refused}") from None
-    except Exception as error:  # damaged bytes make the reader fail in any way
-        words = str(error) or type(error).__name__
-        raise FormatError(f"{where}: damaged or truncated pickle ({words}); copy it again") from None
-    if n_values > 1000 + _MAX_SHARING * sum(n_parts for _, _, n_parts in weights.values()):
-        raise FormatError(
-            f"{where}: stands for {n_values:,} values through references, expected a few for each"
-        )
+        if n_values > 1000 + _MAX_SHARING * sum(n_parts for _, _, n_parts in weights.values()):
+            raise Refused(f"stands for {n_values:,} values through references, expected a few for each")
     return value
 
 
@@ -133,11 +150,6 @@ class _PlainUnpickler(_PYTHONS):  # type: ignore[misc]
             raise _unknown(f"{module}.{name}")
         return self.known[f"{module}.{name}"]
 
-    def persistent_load(self, pid: object) -> object:
-        if self.persistent is None:
-            raise Refused("refers to something outside the file (a persistent id), expected plain data")
-        return self.persistent(pid)
-
     def _decode_string(self, value: bytes) -> str | bytes:
         try:
             return value.decode("utf-8")
@@ -180,12 +192,6 @@ class _PlainUnpickler(_PYTHONS):  # type: ignore[misc]
     }
 
 
-def are_sizes(values: Any) -> bool:
-    """Return whether values are sizes as arrays have them: few whole numbers of 0 or more."""
-    is_short = isinstance(values, list | tuple) and len(values) <= _MOST_SIZES
-    return is_short and all(type(value) is int and 0 <= value < 2**60 for value in values)
-
-
 def _keys(values: Any = ()) -> Any:
     """Return values that may be keys: scalars and tuples of scalars, whose hash takes no time."""
     for value in values:
@@ -206,21 +212,17 @@ def _dtype(spec: Any, *_: object) -> np.dtype[Any]:
 
 def _array(content: Any, dtype: Any, shape: Any, order: Any = "C") -> Any:
     """Return the array of exactly these values; the content must fill the shape."""
-    if not isinstance(dtype, np.dtype) or not are_sizes(shape) or len(shape) > _MOST_AXES:
-        raise Refused(f"an array of shape {str(shape)[:60]}, expected a few sizes of 0 or more, and a type")
     if dtype.hasobject:
-        if not isinstance(content, list) or len(content) != math.prod(shape):
-            raise Refused(f"an array of shape {shape} without its {math.prod(shape):,} objects")
-        return np.fromiter(content, dtype=object).reshape(shape, order=order)
+        return np.fromiter(content, dtype=object, count=len(content)).reshape(shape, order=order)
     raw, dtype = _bytes(content), np.dtype(dtype.str)  # which nothing in the file can change
-    if not dtype.itemsize or len(raw) != math.prod(shape) * dtype.itemsize:
+    values = array_in(raw, dtype, shape, order)
+    if values.nbytes != len(raw):
         raise Refused(f"an array of shape {shape} and type {dtype} with {len(raw):,} bytes")
-    values: Any = np.ndarray(len(raw) // dtype.itemsize, dtype, raw)
     if dtype.kind == "b" and raw and max(raw) > 1:
         raise Refused("an array of booleans with bytes other than 0 and 1")
     if dtype.kind == "U" and raw and values.view(f"{dtype.byteorder}u4").max() > 0x10FFFF:
         raise Refused("an array of text with an invalid character")
-    return values.reshape(shape, order=order)
+    return values
 
 
 def _bytes(content: Any = b"", encoding: str = "utf-8") -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +21,6 @@ from fire_toolkit.syntax import parse_json
 
 Records = list[dict[str, Any]]
 
-_MAX_PICKLE = 1 << 28
 PICKLES = (b"\x80", b"(dp", b"}q")
 
 
@@ -151,7 +149,7 @@ class Source:
         """Return the plain value of a pickle; None for other files."""
         if not self.raw.startswith(PICKLES):
             return None
-        return load_plain(io.BytesIO(self.raw), max_bytes=_MAX_PICKLE, where=str(self.path))
+        return load_plain(self.raw, str(self.path))
 
 
 _ABSENT = object()

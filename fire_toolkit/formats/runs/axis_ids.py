@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.collections.parts import part_ids
 from fire_toolkit.errors import FormatError, StaleError, UsageError
 from fire_toolkit.files import STDIN, read_text
 from fire_toolkit.formats.arrays.containers import tree_of
-from fire_toolkit.formats.arrays.matrix import Stored
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import FILE_NAME, column_of, ids_of_lines
@@ -100,7 +100,8 @@ def _values(path: Path, column: str) -> Any:
     start = start_of(path)[0] if path.is_file() else b""
     if (tree := tree_of(start, path)) is not None:
         only = next(iter(tree.values())) if isinstance(tree, dict) and len(tree) == 1 else tree
-        tree = only.values() if isinstance(only, Stored) else tree  # an array alone, whatever it is called
+        if callable(only) or isinstance(only, np.ndarray):  # alone, whatever it is called
+            tree = only() if callable(only) else only
         return _under_a_name(tree, Source(path), column)
     if start.startswith(PARQUET_MAGIC):
         return _in_a_collection(Source(path), column)

@@ -12,11 +12,11 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints, rows_of_lists, starts_of_lists
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, Stored, as_floats
+from fire_toolkit.formats.arrays.matrix import Array, as_floats
 from fire_toolkit.formats.columns import find_name, pair_column
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.named_arrays import Arrays, described
+from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix, described
 from fire_toolkit.formats.runs.parquet_files import is_list, whole_table
 from fire_toolkit.formats.runs.reader import recognise
 from fire_toolkit.tables.columns import PAIR
@@ -53,7 +53,7 @@ def read_candidates(path: Path, kind: str) -> tuple[Listed, tuple[Ids, Ids], int
     else:
         arrays = reader.read_arrays(path)
         places, values = _chosen(arrays, path)
-        ids, numbers = _whole(places.matrix(), places.where), as_floats(values.matrix(), values.where)
+        ids, numbers = _whole(places.values, places.where), as_floats(values.values, values.where)
         ids[(ids == 0) & np.isnan(numbers)] = PADDING  # as usearch pads
         place, value, own = ids.ravel(), numbers.ravel(), (arrays.query_ids, arrays.doc_ids)
         lengths = np.full(len(ids), ids.shape[1])
@@ -105,11 +105,12 @@ def gaps_of(listed: Listed, length: int, depth: int) -> tuple[list[str], dict[st
     return notes, {"cells_of_padding": n_padding, "short_lists": n_short, "open_ties": n_open}
 
 
-def _chosen(found: Arrays, path: Path) -> tuple[Stored, Stored]:
+def _chosen(found: Arrays, path: Path) -> tuple[Matrix, Matrix]:
     """Return the array with the places and the one with the values, by their names, else by their types."""
     stems = {name: name.rpartition("/")[2].lower() for name in found.matrices}
     words = {name: re.split("[-_. ]", stem)[-1] for name, stem in stems.items()}
-    kinds = {name: "ids" if own.dtype.kind in "iu" else "scores" for name, own in found.matrices.items()}
+    types = {name: own.values.dtype.kind for name, own in found.matrices.items()}
+    kinds = {name: "ids" if kind in "iu" else "scores" for name, kind in types.items()}
     for called in (stems, words, kinds):
         places, values = (
             [found.matrices[name] for name, word in called.items() if word in known]
@@ -119,7 +120,7 @@ def _chosen(found: Arrays, path: Path) -> tuple[Stored, Stored]:
             break
     else:
         raise FormatError(f"{path}: {described(found) or 'no array'}; expected {_EXPECTED}")
-    shapes = places[0].shape, values[0].shape
+    shapes = places[0].values.shape, values[0].values.shape
     if len(shapes[0]) != 2 or shapes[0] != shapes[1] or 0 in shapes[0]:
         raise FormatError(
             f"{path}: ids of shape {shapes[0]} and scores of shape {shapes[1]}, expected one shape, "

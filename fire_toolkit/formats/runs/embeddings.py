@@ -11,7 +11,8 @@ import numpy as np
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.arrays.matrix import CHUNK_CELLS, TURNED_CELLS, Array, Stored, as_floats, chunks_of
+from fire_toolkit.formats.arrays.matrix import CHUNK_CELLS, TURNED_CELLS, Array, as_floats, chunks_of
+from fire_toolkit.formats.runs.named_arrays import Matrix
 
 DECIMALS = 9
 _UNIT = 1e-3
@@ -22,7 +23,7 @@ DOT, COSINE, L2 = "dot", "cosine", "l2"
 SIMILARITY_NAMES = (DOT, COSINE, L2)
 
 
-def products(queries: Stored, docs: Stored, similarity: str | None) -> Iterator[Array]:
+def products(queries: Matrix, docs: Matrix, similarity: str | None) -> Iterator[Array]:
     """Yield the similarities of queries × docs, some queries at a time; each side may be larger than memory.
 
     Args:
@@ -35,17 +36,15 @@ def products(queries: Stored, docs: Stored, similarity: str | None) -> Iterator[
             zero where the cosine is asked for.
         UsageError: the lengths differ from 1 and `similarity` is None.
     """
-    where = f"{queries.where} × {docs.where}"
-    if len(queries.shape) != 2 or len(docs.shape) != 2 or queries.shape[1] != docs.shape[1]:
+    where, rows, columns = f"{queries.where} × {docs.where}", queries.values, docs.values
+    if (rows.ndim, columns.ndim) != (2, 2) or rows.shape[1] != columns.shape[1]:
         raise FormatError(
-            f"{where}: vectors of shape {queries.shape} and {docs.shape}, expected two matrices "
+            f"{where}: vectors of shape {rows.shape} and {columns.shape}, expected two matrices "
             "of equal width, one vector a row"
         )
-    if not queries.shape[1]:
+    if not rows.shape[1]:
         raise FormatError(f"{where}: vectors of no number, expected at least one")
-    few, columns = max(1, CHUNK_CELLS // queries.shape[1]), docs.matrix()
-    most = max(1, (TURNED_CELLS << 1) // max(1, len(columns)))
-    rows = queries.matrix()
+    few, most = max(1, CHUNK_CELLS // rows.shape[1]), max(1, (TURNED_CELLS << 1) // max(1, len(columns)))
     for start in range(0, len(rows), most):
         own = rows[start : start + most]
         part = np.empty((len(own), len(columns)))

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.formats.arrays.matrix import Array, Stored, blocks_of
+from fire_toolkit.formats.arrays.matrix import Array, blocks_of
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.axis_ids import Ids, axes_of, with_ids
 from fire_toolkit.formats.runs.candidates import gaps_of, read_candidates
 from fire_toolkit.formats.runs.embeddings import COSINE, products
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrices import readings_of
-from fire_toolkit.formats.runs.named_arrays import Arrays, arrays_in, choose_matrix, vector_names
+from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix, arrays_in, choose_matrix, vector_names
 from fire_toolkit.formats.runs.ranked import (
     MEMBER,
     OWN,
@@ -47,7 +47,7 @@ from fire_toolkit.words import n_of
 _R1 = Expectation("R@1", FIRST, 0.0, 0.05, is_percent=True)
 
 
-def rank_vectors(left: Stored, right: Stored, similarity: str | None, **settings: Any) -> Ranked:
+def rank_vectors(left: Matrix, right: Matrix, similarity: str | None, **settings: Any) -> Ranked:
     """Return each query's docs by their `products`, ranked by `rank_rows`, whose settings these are."""
     return rank_rows(products(left, right, similarity), **settings)
 
@@ -219,9 +219,10 @@ def _of_vectors(
     own = arrays[0].query_ids, arrays[1].doc_ids
     axes = axes_of(path, own, (request.query_ids, request.doc_ids))
     queries, docs = (own.matrices[name] for own, name in zip(arrays, names, strict=True))
-    if (queries.shape[0], docs.shape[0]) != (len(axes[0]), len(axes[1])):
+    shapes = queries.values.shape, docs.values.shape
+    if (shapes[0][0], shapes[1][0]) != (len(axes[0]), len(axes[1])):
         raise FormatError(
-            f"{path}: vectors of shape {queries.shape} and {docs.shape}, but {len(axes[0])} query ids and "
+            f"{path}: vectors of shape {shapes[0]} and {shapes[1]}, but {len(axes[0])} query ids and "
             f"{len(axes[1])} doc ids; expected query vectors, then doc vectors, one for each id"
         )
     rank = partial(request.rank_vectors, queries, docs, request.similarity, n_rows=len(axes[0]))
@@ -239,7 +240,7 @@ def _of_arrays(arrays: Arrays, path: Path, request: Request, about: dict[str, An
     mask = arrays.mask if request.mask is None else request.mask
     wanted = request.orientation or arrays.orientation
     name, fits = readings_of(arrays, path, axes, key=request.key, mask=mask, wanted=wanted)
-    about = {**about, "array": name, "shape": list(arrays.matrices[name].shape)}
+    about = {**about, "array": name, "shape": list(arrays.matrices[name].values.shape)}
     said = "the shape" if wanted is None else "given" if request.orientation else "said by the file"
     said = said if len(fits) == 1 else "the logged score"
     readings = {

@@ -13,9 +13,9 @@ import pandas as pd
 
 from fire_toolkit.arrays import ranges_of
 from fire_toolkit.errors import FileNote, FormatError
-from fire_toolkit.formats.arrays.matrix import Array, Stored, blocks_of, by_rows
+from fire_toolkit.formats.arrays.matrix import Array, blocks_of, by_rows
 from fire_toolkit.formats.runs.axis_ids import Ids, axes_of
-from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix
+from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix, choose_matrix
 from fire_toolkit.formats.runs.ranked import (
     MEMBER,
     QUERIES_COLUMNS,
@@ -64,7 +64,7 @@ def readings_of(
     """
     n_queries, n_docs = lengths = len(axes[0]), len(axes[1])
     name = choose_matrix(arrays, str(path), key=key, shapes={lengths, lengths[::-1]})
-    values = arrays.matrices[name].matrix()
+    values = arrays.matrices[name].values
     rows, fits = by_rows(values), dict[str, Array]()
     if rows.shape[1] == n_docs and (len(rows) == n_queries or (may_be_padded and len(rows) > n_queries)):
         fits[QUERIES_ROWS] = rows
@@ -104,7 +104,7 @@ class MatrixRun(Shown):
     doc_ids: Sequence[str]
     own_items: OwnItems | None = None
     tell: Tell | None = None
-    stored: Stored | None = None
+    stored: Matrix | None = None
     is_turned: bool = False
     may_be_turned: bool = False
     rows: tuple[int | None, int | None] = (None, None)
@@ -146,7 +146,7 @@ class MatrixRun(Shown):
 
     def parts(self, most: int) -> list[tuple[MatrixRun, list[str]]]:
         """Return at most so many parts that others can map, with their queries; none of held arrays."""
-        if self.stored is None or not self.stored.is_in_file:
+        if self.stored is None or not self.stored.is_mapped:
             return []
         cuts, queries = ranges_of(len(self.query_ids), most), list(self.query_ids)
         own = replace(self, values=np.empty((0, 0)), tell=None)
@@ -154,7 +154,7 @@ class MatrixRun(Shown):
 
     def mapped(self) -> MatrixRun:
         """Return a part with its values."""
-        values = self.stored.matrix() if self.stored else self.values
+        values = self.stored.values if self.stored else self.values
         return replace(self, values=(values.T if self.is_turned else by_rows(values))[slice(*self.rows)])
 
     def top(self, depth: int | None) -> Run:

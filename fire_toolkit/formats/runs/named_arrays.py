@@ -4,16 +4,19 @@ Other names are ignored.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, Stored, held
+from fire_toolkit.formats.arrays.containers import tree_of
+from fire_toolkit.formats.arrays.matrix import Array, is_numbers
 from fire_toolkit.formats.arrays.pickles import Name
 from fire_toolkit.formats.ids import id_texts
+from fire_toolkit.formats.recognised import start_of
 
 NAMES: dict[str, tuple[str, ...]] = {
     "query_ids": (*("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids"),),
@@ -58,7 +61,40 @@ def found_as(role: str, leaves: Mapping[str, Any]) -> Any:
     """Return what a file has in a role, by the first of its names that is there; None without one."""
     last = {name.rpartition("/")[2].lower(): name for name in reversed([*leaves])}
     leaf = next((leaves[last[name]] for name in NAMES[role] if name in last), None)
-    return leaf.values() if isinstance(leaf, Stored) else leaf
+    return leaf() if callable(leaf) else leaf
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """An array of numbers in a file; who gets it pickled reads it there, once it is used.
+
+    name: its path of keys, empty where the file is the array. held: its values, where they are read.
+    """
+
+    path: Path
+    name: str
+    held: Array | None = None
+
+    @cached_property
+    def values(self) -> Array:
+        """Return the array."""
+        if self.held is not None:
+            return self.held
+        return arrays_in(tree_of(start_of(self.path)[0], self.path), self.path).matrices[self.name].values
+
+    @property
+    def where(self) -> str:
+        """Return what it is called in errors."""
+        return f"{self.path}: {self.name}" if self.name else str(self.path)
+
+    @property
+    def is_mapped(self) -> bool:
+        """Return whether it lies in the file as it is, so that reading takes no time."""
+        return isinstance(self.values.base, np.memmap)
+
+    def __reduce__(self) -> Any:
+        """Return its place."""
+        return Matrix, (self.path.absolute(), self.name)
 
 
 @dataclass(frozen=True)
@@ -70,7 +106,7 @@ class Arrays:
     a pickle has in the place of arrays, {query: {doc: score}} or {query: [doc, ...]}.
     """
 
-    matrices: dict[str, Stored]
+    matrices: dict[str, Matrix]
     query_ids: list[str] | None = None
     doc_ids: list[str] | None = None
     mask: Array | None = None
@@ -84,24 +120,22 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
     Raises:
         FormatError: there is no matrix, or one is damaged, or an id is invalid.
     """
-    if isinstance(tree, Stored) and tree.dtype.hasobject and tree.shape == ():
-        tree = tree.values().item()
     leaves = dict(leaves_of(tree))
-    arrays = {name: held(own, name) if isinstance(own, np.ndarray) else own for name, own in leaves.items()}
-    arrays = {name: own for name, own in arrays.items() if isinstance(own, Stored | Name)}
+    arrays = {name: own for name, own in leaves.items() if isinstance(own, np.ndarray | Name | partial)}
     if isinstance(tree, dict) and not arrays and all(isinstance(docs, dict | list) for docs in tree.values()):
         return Arrays({}, lists=tree)
     matrices = {
-        name: replace(own, where=f"{path}: {name}" if name else str(path))
+        name: Matrix(path, name, own)
         for name, own in arrays.items()
-        if isinstance(own, Stored) and len(own.shape) in (2, 3) and own.is_numbers and role_of(name) != "mask"
+        if isinstance(own, np.ndarray) and own.ndim in (2, 3) and is_numbers(own) and role_of(name) != "mask"
     }
     queries, docs, mask, declared = (found_as(role, leaves) for role in _BESIDE)
     if not matrices and mask is None:
-        shown = [
-            f"{name[:60]} ({own if isinstance(own, Name) else f'{own.dtype} of shape {own.shape}'})".strip()
+        kinds = {
+            name[:60]: f"{own.dtype} of shape {own.shape}" if isinstance(own, np.ndarray) else own
             for name, own in [*arrays.items()][:_SHOWN]
-        ]
+        }
+        shown = [f"{name} ({'objects' if callable(kind) else kind})".strip() for name, kind in kinds.items()]
         raise FormatError(
             f"{path}: no array of numbers with two or three axes{': ' * bool(shown)}{'; '.join(shown)}; "
             "expected sims (queries × docs), query_ids and doc_ids"
@@ -123,8 +157,6 @@ def leaves_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list | tuple) and role_of(name) not in _BESIDE:
         for place, inner in enumerate(value if len(value) <= _MOST_IN_LIST else ()):
             yield from leaves_of(inner, f"{name}/{place}" if name else str(place))
-    elif isinstance(value, Stored) and value.dtype.hasobject and not name:
-        yield from leaves_of(value.values(), name)
     else:
         yield name, value
 
@@ -161,12 +193,12 @@ def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tu
     if len(names) == 1:
         return names[0]
     by_name = [name for name in names if role_of(name) == "similarities"]
-    by_shape = [name for name in by_name or names if tuple(arrays.matrices[name].shape) in shapes]
+    by_shape = [name for name in by_name or names if arrays.matrices[name].values.shape in shapes]
     for candidates in (by_name, by_shape):
         if len(candidates) == 1:
-            shape = tuple(arrays.matrices[candidates[0]].shape)
+            shape = arrays.matrices[candidates[0]].values.shape
             rivals = [name for name in names if not role_of(name).endswith("_vectors")]
-            if sum(tuple(arrays.matrices[name].shape) in (shape, shape[::-1]) for name in rivals) == 1:
+            if sum(arrays.matrices[name].values.shape in (shape, shape[::-1]) for name in rivals) == 1:
                 return candidates[0]
     if not names:
         raise FormatError(f"{where}: a mask but no matrix, expected sims (queries × docs)")
@@ -187,5 +219,5 @@ def vector_names(arrays: Arrays) -> tuple[str, str] | None:
 
 def described(arrays: Arrays) -> str:
     """Return names and shapes of the matrices, for messages."""
-    shown = [f"{name} ({' × '.join(map(str, m.shape))})" for name, m in arrays.matrices.items()]
+    shown = [f"{name} ({' × '.join(map(str, m.values.shape))})" for name, m in arrays.matrices.items()]
     return ", ".join(shown[:_SHOWN]) + (f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else "")

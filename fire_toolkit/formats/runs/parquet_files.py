@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, Stored, held
+from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.columns import find_name, pair_column
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed, listed_table
-from fire_toolkit.formats.runs.named_arrays import Arrays
+from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix
 
 PARQUET_MAGIC = b"PAR1"
 _IDS = ("id", "ids", "query", "topic", "topic_id")
@@ -73,12 +73,12 @@ def read_parquet_vectors(path: Path) -> Arrays:
     """
     import pyarrow as pa
 
-    table, matrices = whole_table(path), dict[str, Stored]()
+    table, matrices = whole_table(path), dict[str, Matrix]()
     for field in table.schema:
         kind = field.type.value_type if is_list(field.type) else None
         if kind is not None and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-            where = f"{path}: column {field.name}"
-            matrices[field.name] = held(_vectors(table[field.name], where), where)
+            values = _vectors(table[field.name], f"{path}: column {field.name}")
+            matrices[field.name] = Matrix(path, field.name, values)
     if not matrices:
         shown = ", ".join(f"{column.name} ({column.type})" for column in list(table.schema)[:8])
         raise FormatError(

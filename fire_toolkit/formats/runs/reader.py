@@ -6,6 +6,7 @@ recognises a file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from pandas.api.types import is_numeric_dtype
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import BOM
 from fire_toolkit.formats.arrays.containers import FORMATS, tree_of
-from fire_toolkit.formats.arrays.matrix import Array, Stored
+from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.columns import is_number, pair_columns
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs import json_runs, native, trec
@@ -35,11 +36,13 @@ _MARKS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 _SHOWN = 8
 # How files begin that are something else than data, and what to do.
 _OTHERS = {
-    b"version https://git-lfs": "a pointer of Git LFS, not the file itself; fetch it with git lfs pull",
-    **dict.fromkeys((b"<!doctype html", b"<html"), "a web page, not the file itself; download it again"),
-    b"\x89hdf\r\n\x1a\n": "an HDF5 file, which is not read; save what it holds as .npy: "
+    rb"version https://git-lfs": "a pointer of Git LFS, not the file itself; fetch it with git lfs pull",
+    rb"<!doctype html|<html": "a web page, not the file itself; download it again",
+    rb"\x89hdf\r\n\x1a\n": "an HDF5 file, which is not read; save what it holds as .npy: "
     "numpy.save('sims.npy', h5py.File('sims.h5')['sims'])",
-    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "text in UTF-16; save it as UTF-8"),
+    rb"\xff\xfe|\xfe\xff": "text in UTF-16; save it as UTF-8",
+    rb".{0,20}\x8a\nl\xfc\x9cf\xf9 j\xa8p\x19\.": "a file of torch before 1.6; save it again with a newer "
+    "torch: torch.save(torch.load(path), path)",
 }
 
 
@@ -129,7 +132,7 @@ def not_the_file(start: bytes) -> str | None:
         'a pointer of Git LFS, not the file itself; fetch it with git lfs pull'
     """
     begins = start.lstrip().lower()
-    return next((words for own, words in _OTHERS.items() if begins.startswith(own)), None)
+    return next((words for own, words in _OTHERS.items() if re.match(own, begins, re.DOTALL)), None)
 
 
 def not_a_run(start: bytes, known: Iterable[str]) -> str | None:
@@ -210,8 +213,8 @@ def read_mask(path: Path) -> Array:
     found = tree_of(start_of(path)[0], path)
     if not isinstance(found, list):
         leaves = dict(leaves_of(found))
-        arrays = [leaf for leaf in leaves.values() if isinstance(leaf, Stored | np.ndarray)]
+        arrays = [leaf for leaf in leaves.values() if isinstance(leaf, np.ndarray)]
         if (named := found_as("mask", leaves)) is None and len(arrays) != 1:
             raise FormatError(f"{path}: {reader.what} without a mask, expected one array of 0 and 1")
         found = arrays[0] if named is None else named
-    return as_mask(found.values() if isinstance(found, Stored) else found, str(path))
+    return as_mask(found, str(path))
