@@ -284,7 +284,9 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame) -> Votes:
 
 
 def _have_second(pairs: pd.DataFrame, name: str) -> pd.Series[bool]:
-    return (pairs["design_class"] == name) & (pairs["design_votes"].str.len() > 1)
+    """Return which pairs of a class have a second vote by it: of those to verify positives alone."""
+    votes = pairs["design_votes"]
+    return (pairs["design_class"] == name) & votes.str.match("1." if name == VERIFY else "..")
 
 
 def _counted(pairs: pd.DataFrame, name: str) -> Floats:

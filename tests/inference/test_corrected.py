@@ -435,6 +435,12 @@ def test_a_rate_that_chance_put_below_0_is_used_and_one_far_below_refused() -> N
     assert found["estimate"] == pytest.approx(first_query(design, lambda t, f: (1 - f) / (t - f)))
 
 
+def test_a_vote_beyond_the_design_makes_no_positive_with_a_second_vote() -> None:
+    votes = ["11"] * 100 + ["101"] * 10 + ["100"] * 8 + ["01"] * 30 + ["0"] * 852
+    found = votes_by_design(doubled().assign(design_class="verify", design_votes=votes), ORIGINAL)
+    assert found.in_words.endswith("(118 positives with a second vote, 18 disagreements)")
+
+
 def test_a_dispute_that_was_settled_counts_once() -> None:
     labels = doubled().assign(relevance=labels_by_design)
     disputes = labels[labels["design_votes"].str.len() == 3].drop(columns="relevance")
