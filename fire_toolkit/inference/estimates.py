@@ -128,7 +128,7 @@ def estimator(
     if design.queries is not None:
         notes = [f"{n_open}: estimates take them for not relevant"] if is_open.any() else []
         return _by_queries(joined, (after.reverted(before, ~is_shallow), labels), design.queries, notes)
-    whole_to, deepest = _depths(design.pairs["stratum"])
+    deepest = _deepest(design.pairs["stratum"])
     is_asked = is_labelled | is_open | (probability == 1)
     place = np.flatnonzero(is_asked | is_of_design)
     chance, query = probability[place], joined.query[place]
@@ -145,7 +145,7 @@ def estimator(
     basis = f"of the depth-{deepest} union; {n:,} judged pairs drawn by chance"
     words = f"{n_open}: estimates take them for not relevant, and upper limits for relevant"
     told = HORVITZ, n, basis, [words] if is_open.any() else []
-    return _by_pairs(joined, told, at, place, deepest, *of, whole_to=whole_to)
+    return _by_pairs(joined, told, at, place, deepest, *of)
 
 
 def _by_judge(
@@ -207,7 +207,6 @@ def _by_pairs(
     could_be: Bools,
     is_judged: Bools,
     *,
-    whole_to: int = 0,
     drawn: Ints | None = None,
     refused: str = "",
 ) -> Estimator:
@@ -215,9 +214,8 @@ def _by_pairs(
 
     told: method, n, basis and notes; at: the pairs, by the level from which a grade is positive; place: where
     in the join they stand; deepest: rank of the runs that could be drawn; could_be, is_judged: which pairs of
-    the join could be drawn, or are known without a draw, and which have a label by the design; whole_to: down
-    to which rank of the runs every pair was judged; drawn: see `sampled_precision`; refused: why there is no
-    estimate.
+    the join could be drawn, or are known without a draw, and which have a label by the design; drawn: see
+    `sampled_precision`; refused: why there is no estimate.
     """
 
     def top(run_id: str, k: int) -> Bools:
@@ -235,7 +233,8 @@ def _by_pairs(
         if definition.key in ESTIMATES:
             return "it is an estimate itself, from qrels that have strata (`score --qrels`)"
         left_out = max(share_left_out(joined.places[run_id], k, is_judged) for run_id in run_ids)
-        if _reads_whole(measure, whole_to) and left_out <= MOST_UNJUDGED:
+        is_top = _reads_whole(measure, k) and left_out <= MOST_UNJUDGED
+        if is_top and not any(at(measure.level).n_to_draw(top(run_id, k))[0] for run_id in run_ids):
             return AS_LABELLED
         if definition.key in ESTIMATED_BY_PAIRS and not measure.condensed:
             if k > deepest:
@@ -356,9 +355,7 @@ def _why_unlike(views: list[JudgedRanking], sample: Ints, shallow: int, deep: in
     )
 
 
-def _depths(strata: pd.Series) -> tuple[int, int]:
-    """Return down to which rank strata `from:to:rate` were judged whole, and where they end; 0 without."""
+def _deepest(strata: pd.Series) -> int:
+    """Return where strata of ranks `from:to:rate` end; 0 without."""
     parts = [name.split(":") for name in strata.fillna("").astype(str).unique() if name.count(":") == 2]
-    ranked = [(int(first), int(last), float(rate)) for first, last, rate in parts if first.isdigit()]
-    deepest = max((last for _, last, _ in ranked), default=0)
-    return min((first - 1 for first, _, rate in ranked if rate < 1), default=deepest), deepest
+    return max((int(last) for first, last, _ in parts if first.isdigit()), default=0)
