@@ -28,7 +28,8 @@ def test_what_is_known_is_said() -> None:
         study={"pay": "14 EUR an hour", "consent": "They agreed in writing."},
         dropped={"skipped": 3, "no_label": 1200},
         n_later=7,
-        labels_by={"rule": "fire", "labels": 1500, "disputes": 20, "against_majority": against},
+        labels_by={"rule": "fire", "labels": 1500, "disputes": 20, "against_majority": against}
+        | {"shared_judgments": 788},
         augmented=COUNTS | {"policy": "override", "queries_without_positive": ["q"], "label_errors": errors},
         asked={"overlap": 5},
         policy="until-confirmed",
@@ -38,6 +39,8 @@ def test_what_is_known_is_said() -> None:
     assert text["Exclusions"].startswith("Of the answers 1,203 are not votes: 3 skipped, 1,200 no label. 7 ")
     assert "rule fire: 1,500 pairs have a label, 20 are in dispute. 15 pairs come out" in text["Labels"]
     assert "under policy override, 9 pairs are new positives, 8 original positives" in text["Labels"]
+    said = "788 of the votes that labels rest on were given to another caption of the same text."
+    assert said in text["Labels"]
     assert "1 queries lost their only positive" in text["Labels"]
     assert "Of the new positives an expected 1.4% [0.9, 1.9] are wrong, and of the relevant" in text["Labels"]
     assert "by the policy until-confirmed." in text["Procedure"]
