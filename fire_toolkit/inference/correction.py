@@ -73,10 +73,7 @@ def join_with_votes(
 
 
 def is_by_design(labels: Labels | None, background: Background) -> bool:
-    """Return whether labels hold a design by which votes were doubled, or experts have audited them.
-
-    No where a machine's labels count beside them, of which neither tells how often they err.
-    """
+    """Return whether votes by design, or experts, tell how often labels err, of which none is a machine's."""
     if labels is None or background.counts.get("include_machine"):
         return False
     return background.audit is not None or bool((labels.get(DESIGN[0], pd.Series()).fillna("") != "").any())

@@ -288,7 +288,9 @@ def _by_queries(
         definition = measure.definition
         if definition.skips_unjudged or measure.condensed:
             return "it passes over unjudged docs"
-        if _reads_whole(measure, shallow):
+        known, k = sides[0].relevance >= 0, measure.depth or 0
+        left_out = max(share_left_out(joined.places[run_id], k, known) for run_id in run_ids)
+        if _reads_whole(measure, shallow) and left_out <= MOST_UNJUDGED:
             return AS_LABELLED
         if definition.key not in ESTIMATED_BY_QUERIES:
             return _why_unsound(measure) or NOT_SOUND

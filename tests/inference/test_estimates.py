@@ -109,6 +109,9 @@ def test_a_run_of_which_too_little_was_judged_as_designed_is_refused() -> None:
     assert np.isnan(deep["estimate"])
     shallow = honest(["AP"], n_unasked=6).scores.iloc[0]
     assert "92% of its top 1 is judged for all queries, and 100% for those" in shallow["estimate_method"]
+    few, many = (honest(["C@1"], n_unasked=n).scores.iloc[0]["estimate_method"] for n in (3, 6))
+    assert few == "as labelled"
+    assert "bounds only" in many  # as of a run that came later, whose top was not judged whole
 
 
 def test_new_positives_of_deep_queries_with_one_vote_are_counted() -> None:
