@@ -119,7 +119,7 @@ class _Gallery:
             links = task_links(read_ledger(record), server.page_url)
         own_id = decoded_id if given.encoded_ids == BLANKS else str
         beside = Beside(self.media.seen, self._item_texts, links, *self._starts, own_id)
-        title = self.workspace.root.resolve().name
+        title = self.workspace.name
         alone = ["people's labels alone are shown"] if machine_labels_in(given.corrected_file) else []
         subtitle = f"top {self.depth} of {n_of(len(shown.runs), 'run')}; {given.basis(*alone)}"
         tables = (shown, votes, beside)

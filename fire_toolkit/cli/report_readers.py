@@ -121,7 +121,7 @@ def told(given: Given) -> Told:
     root = workspace.root
     files = sorted({*root.glob("*manifest.json"), *root.glob("[!.]*/*manifest.json")})
     return Told(
-        name=root.name,
+        name=workspace.name,
         basis=given.basis(),
         warning=given.age,
         facts=facts,

@@ -89,7 +89,7 @@ def _side_of_workspace(workspace: Workspace, use: Use, read: Read) -> dict[str, 
     path = root / "scores/scores.csv"  # which count where they are of the augmented qrels as these are now
     is_kept = path.is_file() and writer_of(path).inputs.get(_QRELS) == sha256_of(corrected)
     return dict(
-        name=root.resolve().name,
+        name=workspace.name,
         tool=writer_of(corrected).tool_version,
         original=read_qrels(use(places["qrels"])),
         corrected=read_qrels(use(corrected)),

@@ -39,6 +39,11 @@ class Workspace:
     settings: Mapping[str, Mapping[str, Any]]
     runs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """The name of its folder, in characters that can be written."""
+        return self.root.resolve().name.encode(errors="replace").decode()
+
     def setting(self, section: str, key: str) -> Any:
         """Return one setting."""
         return self.settings[section][key]

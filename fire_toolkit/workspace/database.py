@@ -49,6 +49,9 @@ class Database:
         remedy: what to do where the file is damaged, with `{}` for its path.
         views: the statements that make temporary views, each made when a query first names one of them.
 
+    Attributes:
+        is_made: whether there is a file.
+
     Raises:
         FormatError: it cannot be read, is no SQLite file, is damaged, or was written in another schema.
         FireError: its disk does not keep a write-ahead log, as a network disk; or Python's SQLite is too old.
@@ -58,7 +61,7 @@ class Database:
         self.path, self.remedy = path, remedy.format(shlex.quote(str(path)))
         self._version, self._has_written = version, False
         self._views, self._names = views, _VIEW.findall(views)
-        self._has_views = False
+        self._has_views = self.is_made = False
         if sqlite3.sqlite_version_info < _OLDEST:
             found, oldest = sqlite3.sqlite_version, ".".join(map(str, _OLDEST))
             raise FireError(f"this Python has SQLite {found}, expected {oldest} or newer: use another Python")
@@ -67,11 +70,6 @@ class Database:
             return
         self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._db.executescript(f"{schema};\npragma user_version = {version};")
-
-    @property
-    def is_made(self) -> bool:
-        """Whether there is a file."""
-        return bool(self._db.execute("pragma database_list").fetchone()[2])
 
     def _open(self) -> None:
         _refuse_unreadable(self.path)
@@ -83,6 +81,7 @@ class Database:
             self._db = sqlite3.connect(
                 place, uri=True, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
             )
+        self.is_made = True
         try:
             self._set_up(is_ours=is_ours)
         except BaseException:

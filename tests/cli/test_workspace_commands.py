@@ -31,6 +31,23 @@ def test_the_loop_needs_no_arguments(fire: Fire, workspace: Path) -> None:
     assert fire("status").stderr == words
 
 
+def test_a_folder_may_have_a_name_that_is_no_utf_8(
+    fire: Fire, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = workspace.with_name(os.fsdecode(b"n\xe4me"))
+    try:
+        workspace.rename(place)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    monkeypatch.chdir(place)
+    fire("pool")
+    fire("tasks", "--annotator", "A,B")
+    export(place / "tasks/tasks.A.json", place / "exports/tasks.A.json", lambda *_: "relevant")
+    for command in ("import", "resolve", "augment", "score", "report html", "gallery"):
+        fire(*command.split())
+    assert "<title>Corrected labels: n?me</title>" in (place / "report.html").read_text()
+
+
 @pytest.mark.parametrize("name", some(["own-v1", "graded-relevance-v1"], 1))
 def test_what_tasks_were_made_by_is_judged_by_everywhere(fire: Fire, workspace: Path, name: str) -> None:
     """Nobody has to write it into fire.toml, which names another guideline, also for one in the workspace."""
