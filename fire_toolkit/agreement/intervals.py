@@ -10,9 +10,9 @@ import numpy as np
 
 from fire_toolkit.agreement.cohen import mean_of_two
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.statistic import Statistic
+from fire_toolkit.agreement.statistic import Statistic, Sums
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.inference.distributions import t_of
 from fire_toolkit.inference.limits import share_interval
 from fire_toolkit.inference.resampling import draw_weights
@@ -168,7 +168,10 @@ def _summed(votes: Votes, definition: Statistic) -> _Summed:
     weights = np.ones(int(kept.sum())) if is_even else votes.weights[kept]
     patterns, place = count_patterns(votes.by_label[kept])
     imagined, weight = _imagined(votes)
-    sums, n = definition.sums(np.concatenate([patterns, imagined]), votes), len(patterns)
+    counts, n = np.concatenate([patterns, imagined]), len(patterns)
+    sums = definition.sums(counts, votes)
+    if not isinstance(sums, Sums) or len(sums.columns) != len(counts):
+        raise PluginError(f"a statistic gave no Sums with a row for each of {len(counts)} patterns of votes")
     cluster = None if votes.cluster is None else votes.cluster[kept]
     return _Summed(sums.columns[:n], sums.value, place, weights, cluster, sums.columns[n:] * weight[:, None])
 

@@ -17,7 +17,7 @@ from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.here import needed_workspace, relative_path, workspace_lock
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
-from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.errors import FireError, PluginError, UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.labelstudio.accounts import pseudonyms, read_register
@@ -85,7 +85,9 @@ def carrier_of(name: str, root: Path, *, accepts_loss: bool = False) -> Carrier:
         from fire_toolkit.labelstudio.carrier import LabelStudio  # with the HTTP library, which takes .2 s
 
         return LabelStudio(used_connection(), root, accepts_loss=accepts_loss)
-    return CARRIERS.named(name)(root)
+    if not hasattr(carrier := CARRIERS.named(name)(root), "fetch"):
+        raise PluginError(f"carrier {name!r} is a {type(carrier).__name__}, expected a Carrier")
+    return carrier
 
 
 def read_files(root: Path, paths: Sequence[Path], *, source: str | None = None) -> Fetched:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from command import run
 
+from fire_toolkit.cli.pull import carrier_of
 from fire_toolkit.errors import FileNote, PluginError, UsageError
+from fire_toolkit.formats.collections import registry
 from fire_toolkit.measures import list_measures, parse_measure
 from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.plugins import failed_plugin
@@ -131,6 +133,8 @@ def test_a_plug_in_that_fails_at_work_is_one_line(
             ["score", "runs/fused.run", "-m", "Own"],
             "measure Own gave 2 values of type <U1, expec",
         ),
+        ("statistics", ["agree", "judgments.csv", "-m", "own"], "a statistic gave no Sums with a row for"),
+        ("collections", ["add-collection", "qrels.txt"], "own returned a NoneType, expected a Part"),
     ],
 )
 def test_what_a_plug_in_returns_in_the_place_of_a_result_is_one_line(
@@ -140,12 +144,24 @@ def test_what_a_plug_in_returns_in_the_place_of_a_result_is_one_line(
     module = (
         "from fire_toolkit.measures import Definition\nfrom fire_toolkit.pooling.candidates import Strategy\n"
     )
+    module += "from fire_toolkit.agreement.statistic import Statistic, no_pair\n"
+    module += "from fire_toolkit.formats.collections.registry import Reader\n"
+    module += "statistics = Statistic(no_pair, lambda *given: None)\n"
+    module += "collections = Reader('own', lambda source: 'asked', lambda *given: None)\n"
     module += f"def rules(votes): return None\npooling = Strategy(lambda *given: None)\nmeasures = {measure}"
     install("extra", module, **{group: f"{'Own' if group == 'measures' else 'own'} = extra:{group}"})
     monkeypatch.chdir(ROOT / "pools" / "sample")
-    given = ["--qrels", "qrels.txt"] if group != "rules" else []
+    given = ["--qrels", "qrels.txt"] if group in ("pooling", "measures") else []
+    if group == "collections":  # which built-in formats would come before
+        monkeypatch.setattr(registry.READERS, "built_in", {})
     out = [] if group == "measures" else ["--out", tmp_path / "out"]
     assert said in run(*words, *given, *out, code=1).stderr.splitlines()[-1]
+
+
+def test_a_carrier_that_is_none_is_one_line(install: Install, tmp_path: Path) -> None:
+    install("extra", "def carrier(root): return None", carriers="post = extra:carrier")
+    with pytest.raises(PluginError, match="carrier 'post' is a NoneType, expected a Carrier"):
+        carrier_of("post", tmp_path)
 
 
 def test_an_error_of_our_own_is_no_plug_ins_and_an_unknown_name_lists_what_is_there(install: Install) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fire_toolkit.collections.assembly import Collection, assemble
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.errors import FormatError, PluginError, UsageError
 from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import qrels, tables
 from fire_toolkit.formats.collections.layouts import LAYOUTS, SPECS
@@ -190,7 +190,9 @@ def read_collection(
                 continue
             if Path(path).is_dir() and not _has_data(file) and reader is READERS["items"]:
                 continue  # a licence or a version of one word
-            parts.append(reader.read(source, split))
+            parts.append(part := reader.read(source, split))
+            if not isinstance(part, Part):
+                raise PluginError(f"{reader.name} returned a {type(part).__name__}, expected a Part")
             has_column = reader.name == "table" and tables.SPLIT in source.columns
             name = str(file.relative_to(path))  # nothing of a file that was named itself
             words = {*re.split(r"[^\w]+|_", name), *map(short_split, SPLITS.findall(name.lower()))}
