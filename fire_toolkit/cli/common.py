@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import math
 import os
 import shlex
@@ -62,7 +63,12 @@ class FireGroup(click.Group):
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a FireError, a failure of the system or of a plug-in becomes one line."""
+        """Run the command; a FireError, a failure of the system or of a plug-in becomes one line.
+
+        What is printed into a file or a pipe is UTF-8, as all files are, whatever the locale is.
+        """
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8", errors="replace")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", FileNote)

@@ -1,6 +1,8 @@
 """A file is a path on a disk: pipes, devices and addresses are refused, since they would be read twice."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,10 @@ def test_standard_input_is_read_as_the_file_would_be(words: tuple[str, ...], nam
     assert piped.stdout == by_name.stdout
     if (folder / "new.txt").is_file():
         assert "q0 0 d2 1\n" in (folder / "new.txt").read_text()
+
+
+def test_what_is_printed_into_a_file_is_utf_8_whatever_the_locale_is(folder: Path) -> None:
+    code = "from fire_toolkit.cli import main; main(['measures', 'RBP'])"
+    environ = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environ, check=True)
+    assert "(1 \N{MINUS SIGN} p) \N{GREEK CAPITAL LETTER SIGMA} p^(rank" in done.stdout.decode()
