@@ -141,7 +141,8 @@ def test_the_number_of_doubled_pairs_is_rounded_half_up(overlap: float, n_pairs:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"overlap": -0.1}, {"overlap": 1.01}, {"overlap": float("nan")}, {"seed": -1}]
+    "wrong",
+    [{"overlap": -0.1}, {"overlap": 1.01}, {"overlap": float("nan")}, {"seed": -1}, {"n_captions": 0}],
 )
 def test_values_out_of_range_are_usage_errors(wrong: dict[str, float]) -> None:
     refused("", tasks_of, 1, 2, **wrong, by=UsageError)

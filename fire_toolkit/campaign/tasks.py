@@ -90,6 +90,8 @@ def make_tasks(
         2  a dog runs      2         1
     """
     rng = _generator(overlap, seed)
+    if n_captions < 1:
+        raise UsageError(f"captions on a page are {n_captions}, expected 1 or more")
     pairs = ordered(pool[["query_id", "doc_id", "round"]], PAIR)
     text, media_url = _sides(pairs, queries, items, guideline)
     pairs = pairs.assign(

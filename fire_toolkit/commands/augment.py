@@ -18,7 +18,7 @@ from fire_toolkit.evidence.qrels import (
     words_of_shared,
 )
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.inference.background import DROP, Unusable
+from fire_toolkit.inference.background import DROP, FLAG, KEEP, Unusable
 from fire_toolkit.inference.votes import Votes, votes_of_labels, words_of_errors
 from fire_toolkit.machines.scores import labels_of_answers
 from fire_toolkit.results import Found, Next
@@ -197,6 +197,8 @@ def _unusable_among(qrels: Qrels, validity: QueryLabels, policy: str) -> Unusabl
     Raises:
         UsageError: labels of other queries; no query would be left.
     """
+    if policy not in (FLAG, KEEP, DROP):  # which fire.toml may say
+        raise UsageError(f"unusable {policy!r} is unknown; expected {FLAG}, {KEEP} or {DROP}")
     queries = qrels["query_id"].unique()
     own = validity[validity["query_id"].isin(queries)]
     if len(validity) and not len(own):

@@ -131,12 +131,11 @@ def _argument(value: Any, takes: str, where: str) -> Any:
         _refuse(value, "grades by label", "a guideline's are read_guideline(...).grades", where)
     if takes.startswith("pd.DataFrame") and not isinstance(value, pd.DataFrame):
         _refuse(value, "a table", "", where)
-    is_text = takes.startswith(("Sequence[str", "str"))
-    is_several = takes.startswith("str") and isinstance(value, list | tuple | np.ndarray)
-    if is_several or (is_text and isinstance(value, pd.DataFrame | Mapping | int | float)):
-        _refuse(value, "a list" if takes.startswith("Seq") else "a text or path", "", where)
-    if takes.startswith("Sequence[str]") and isinstance(value, str | Path):
+    other: Any = pd.DataFrame | Mapping | int | float
+    if takes.startswith("Sequence[str") and isinstance(value, other | str | Path):
         _refuse(value, "a list of text", "", where)
+    if takes.startswith("str") and isinstance(value, other | list | tuple | np.ndarray):
+        _refuse(value, "a text or path", "", where)
     return value
 
 

@@ -137,6 +137,9 @@ def test_unusable_queries_are_flagged_kept_or_dropped(judged: Path) -> None:
     assert c1() == pytest.approx({("all", qrels): value for (_, qrels), value in usable.items()})
     assert words in run("score", "-m", "C@1", "--honest").stderr
     assert "q9" not in Path("augmented/qrels.txt").read_text()
+    config = Path("fire.toml")
+    config.write_text(config.read_text().replace('unusable = "flag"', 'unusable = "Drop"'))
+    assert "unusable 'Drop' is unknown; expected flag, keep or drop" in run("augment", code=1).stderr
 
 
 @pytest.mark.slow
