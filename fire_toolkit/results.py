@@ -134,9 +134,10 @@ class Found(Result):
 
     def __getattr__(self, name: str) -> pd.DataFrame:
         """Return a table by its name."""
-        if name.startswith("_") or name == "tables" or name not in self.tables:
-            raise AttributeError(f"a result has no {name!r}; it has {', '.join(self.tables) or 'no tables'}")
-        return self.tables[name]
+        tables: Mapping[str, pd.DataFrame] = vars(self).get("tables", {})  # none yet in what is being copied
+        if name.startswith("_") or name not in tables:
+            raise AttributeError(f"a result has no {name!r}; it has {', '.join(tables) or 'no tables'}")
+        return tables[name]
 
     def _drawn(self, form: str, digits: int = 4) -> str:
         if self.draw is None or (self.is_long and form == "html"):

@@ -1,5 +1,6 @@
 """Public functions tell what they were given in the place of what they take."""
 
+import copy
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -106,6 +107,26 @@ def test_values_of_numpy_and_pandas_are_taken_as_those_of_python() -> None:
     pd.testing.assert_frame_equal(found.table, expected.table)
     pooled = fire.pool(RUN, QRELS, depth=np.int64(1))  # type: ignore[arg-type]
     pd.testing.assert_frame_equal(pooled.pool, fire.pool(RUN, QRELS, depth=1).pool)
+
+
+def test_rows_that_were_joined_of_checked_tables_are_checked_again() -> None:
+    """Two of one pair halved AP, and each answer counted twice."""
+    for call, twice in (
+        (lambda table: fire.score(RUN, table, measures=["AP"]), QRELS),
+        (lambda table: fire.score(table, QRELS, measures=["AP"]), RUN),
+        (fire.resolve, JUDGMENTS),
+        (lambda table: fire.augment_qrels(QRELS, table), LABELS),
+    ):
+        refused("given twice (", call, pd.concat([twice, twice]).sort_index(ignore_index=True), by=TableError)
+    refused(
+        "score is not finite (1 of 4", fire.score, RUN.assign(score=[1, 1, 1, np.nan]), QRELS, by=TableError
+    )
+
+
+def test_a_result_can_be_copied_and_kept() -> None:
+    result = fire.score(RUN, QRELS, measures=["AP"])
+    for same in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        pd.testing.assert_frame_equal(same.scores, result.scores)
 
 
 def test_tables_as_a_csv_is_read_with_all_as_text_are_those_that_they_spell() -> None:

@@ -24,9 +24,7 @@ from fire_toolkit.public.shown import made_in_words, show_basis
 from fire_toolkit.resolution.judgments import typed_judgments
 from fire_toolkit.results import Found, Result
 from fire_toolkit.tables.checks import check_table
-from fire_toolkit.tables.columns import codes_in_order, packed_codes
 from fire_toolkit.tables.specs import SPECS as TABLES
-from fire_toolkit.tables.specs import TableSpec
 
 MADE_BY = {
     "Queries": "read_queries reads one",
@@ -44,7 +42,6 @@ MADE_BY = {
     "Scores": "score makes one",
 }
 SPECS = {name: TABLES[re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()] for name in MADE_BY}
-_DTYPES = {"coded_id": "category", "int": "i", "float": "f", "probability": "f", "bool": "b"}
 
 
 def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -140,16 +137,14 @@ def _argument(value: Any, takes: str, where: str) -> Any:
 
 
 def _table(value: Any, kind: str, where: str, is_stored: bool = False) -> Any:
-    """Return one table; a frame that is not yet as its contract says is checked."""
+    """Return one table, checked: what was joined of tables that were can have a key twice."""
     if is_stored and hasattr(value, "run_id") and not isinstance(value, pd.DataFrame):
         return value
     if not _is_kind(value, kind):
         parts = value.tables if isinstance(value, Found) else getattr(value, "_fields", ())
         part = next((each for each in parts if _is_kind(getattr(value, each), kind)), "")
         _refuse(value, f"a {kind} table", f"give its .{part}" if part else MADE_BY[kind], where)
-    if not value.index.equals(pd.RangeIndex(len(value))):  # rows of a larger table: numbered anew
-        value = value.reset_index(drop=True)
-    table = value if _is_typed(SPECS[kind], value) else check_table(SPECS[kind], value, where=where)
+    table = check_table(SPECS[kind], value, where=where)
     return typed_judgments(table, where=where) if kind == "Judgments" else table
 
 
@@ -170,28 +165,6 @@ def kinds_of(table: pd.DataFrame) -> list[str]:
     return [*kinds, "Pool"] if "Pool" in fits and columns & {"best_rank", "n_runs", "is_original"} else kinds
 
 
-def _is_typed(spec: TableSpec, table: pd.DataFrame) -> bool:
-    """Return whether every column has its contract's dtype, and the rows have their order."""
-    for column in spec.columns:
-        if column.name not in table.columns:
-            if column.rare:
-                continue
-            return False
-        dtype = table[column.name].dtype
-        if column.kind in ("id", "text"):
-            is_right = isinstance(dtype, pd.StringDtype)
-        else:
-            is_right = _DTYPES[column.kind] in (dtype.name, dtype.kind)
-        if not is_right:
-            return False
-    coded = [column.name for column in spec.columns if column.kind == "coded_id"]
-    if not all(table[name].cat.categories.is_monotonic_increasing for name in coded):
-        return False
-    order = () if spec.as_given else spec.order or spec.key
-    keys = packed_codes([codes_in_order(table[name]) for name in order])
-    return not (keys[1:] < keys[:-1]).any()
-
-
 def _refuse(value: Any, expected: str, made_by: str, where: str) -> None:
     hint = f"; {made_by}" if made_by else ""
     raise UsageError(f"{where} is {described(value)}, expected {expected}{hint}")
@@ -207,16 +180,11 @@ def described(value: Any) -> str:
     if isinstance(value, pd.DataFrame):
         kinds = [kind for kind in kinds_of(value) if kind != "Pool"] or kinds_of(value)
         columns = ", ".join(map(str, list(value.columns)[:6]))
-        if not kinds:
-            return f"a table with the columns {columns or 'none'}"
-        return f"{_a(kinds[0])} table"
-    names: dict[type, str] = {Path: f"the path {str(value)!r}", str: f"the text {value!r}"}
-    names[np.ndarray] = "a numpy array"
-    for kind, words in names.items():
-        if isinstance(value, kind):
-            return words
-    if value is None:
-        return "None"
+        return f"{_a(kinds[0])} table" if kinds else f"a table with the columns {columns or 'none'}"
+    if isinstance(value, str | Path):
+        return f"the {'path' if isinstance(value, Path) else 'text'} {str(value)!r}"
+    if isinstance(value, np.ndarray) or value is None:
+        return "None" if value is None else "a numpy array"
     if isinstance(value, Sequence) and not len(value):
         return f"an empty {type(value).__name__}"
     return _a(type(value).__name__)
