@@ -18,7 +18,7 @@ _MAX_N = 5
 _MAX_WEIGHED = 100_000
 _DIGITS = 12  # of cosines, so that they do not depend on the blocks
 _N_LEFT = 128  # texts compared with all others at a time
-_N_RIGHT = 1 << 15
+_N_RIGHT = 1 << 12
 _CACHED = 512  # lists summed at a time
 _AT_ONCE = 1 << 11  # texts whose n-grams are counted at a time
 
@@ -133,7 +133,7 @@ def _counts(texts: _Lists, words: _Lists, rows: Ints) -> tuple[Ints, Ints, Ints]
 def _cosines(index: TextIndex, left: Ints, first: int) -> Iterator[tuple[int, Floats]]:
     """Yield, block by block of the texts from `first` on, where it begins, and its cosines with `left`.
 
-    Cosines are texts × left, in [0, 1], 0 where a text has no words.
+    Cosines are texts × left, 0 where a text has no words; see `_rounded`.
     """
     row, ngram, count = _counts(index.texts, index.words, left)
     vectors = np.zeros((len(index.idf), len(left)))
@@ -142,8 +142,12 @@ def _cosines(index: TextIndex, left: Ints, first: int) -> Iterator[tuple[int, Fl
     for begin in range(first, len(index), _N_RIGHT):
         starts = index.texts.starts[begin : begin + _N_RIGHT + 1]
         sums = _Lists(starts - starts[0], index.texts.values[starts[0] : starts[-1]]).sums(by_word)
-        cosines = sums / index.norms[begin : begin + len(sums), None]
-        yield begin, np.minimum(np.round(cosines, _DIGITS), 1.0)
+        yield begin, sums / index.norms[begin : begin + len(sums), None]
+
+
+def _rounded(cosines: Floats) -> Floats:
+    """Return cosines in [0, 1], without the digits that depend on how texts stand together."""
+    return np.minimum(np.round(cosines, _DIGITS), 1.0)
 
 
 def similar_pairs(index: TextIndex, *, min_similarity: float) -> Iterator[tuple[Ints, Ints, Floats]]:
@@ -151,6 +155,7 @@ def similar_pairs(index: TextIndex, *, min_similarity: float) -> Iterator[tuple[
     for start in range(0, len(index), _N_LEFT):
         rows = np.arange(start, min(start + _N_LEFT, len(index)))
         for begin, cosines in _cosines(index, rows, start):
+            cosines = _rounded(cosines)
             right, left = np.nonzero(cosines >= min_similarity)
             is_later = right + begin > rows[left]
             right, left = right[is_later], left[is_later]
@@ -174,5 +179,5 @@ def nearest_mean(texts: Sequence[str], others: Sequence[str], *, n_nearest: int)
             together = np.concatenate([best, cosines])
             kept = min(n_nearest, len(together))
             best = np.partition(together, len(together) - kept, axis=0)[len(together) - kept :]
-        means[rows] = np.sort(best, axis=0).mean(axis=0)
+        means[rows] = np.sort(_rounded(best), axis=0).mean(axis=0)
     return means
