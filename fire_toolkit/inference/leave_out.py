@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, join_runs
 from fire_toolkit.inference.orders import kendall_tau, places, tau_ap
@@ -183,14 +183,16 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Foun
     is_by = np.zeros((len(pairs), len(run_ids)), dtype=bool)
     is_by[pair_rows(sources, pairs), run] = True
     is_own = is_by & (is_by.sum(axis=1, keepdims=True) == 1)
-    by_run, own = _counted(is_by, kind), _counted(is_own, kind)
+    of_kind = np.eye(len(KINDS), dtype=np.int64)[kind]
+    by_run, own = (_counted(is_in.T.astype(np.int64) @ of_kind) for is_in in (is_by, is_own))
     runs = pd.DataFrame({"run_id": run_ids, "n_pooled": is_by.sum(axis=0)}).join(by_run)
     runs["n_own"], runs["own_positive"], runs["own_new"] = is_own.sum(axis=0), own["n_positive"], own["new"]
     runs["own_share"] = own["new"] / by_run["new"].where(by_run["new"] > 0)
     members, set_of = np.unique(is_by, axis=0, return_inverse=True)
-    is_in = set_of.reshape(-1, 1) == np.arange(len(members))
+    counts = np.zeros((len(members), len(KINDS)), dtype=np.int64)
+    np.add.at(counts, (set_of.ravel(), kind), 1)
     sets = pd.DataFrame({"runs": [" & ".join(run_ids[each]) for each in members]})
-    sets = sets.assign(n_runs=members.sum(axis=1), n_pairs=is_in.sum(axis=0)).join(_counted(is_in, kind))
+    sets = sets.assign(n_runs=members.sum(axis=1), n_pairs=counts.sum(axis=1)).join(_counted(counts))
     sets = sets.sort_values(["n_pairs", "runs"], ascending=[False, True], kind="stable", ignore_index=True)
     return Found({"runs": runs, "sets": sets})
 
@@ -204,9 +206,8 @@ def _kinds(pairs: pd.DataFrame, labels: Labels, original: Qrels) -> Ints:
     return np.where(label < 0, KINDS.index("not_judged"), kinds).astype(np.int64)
 
 
-def _counted(is_in: Bools, kind: Ints) -> pd.DataFrame:
-    """Return for each column of pairs × groups how many of its pairs are positive, and of each kind."""
-    counts = is_in.T.astype(np.int64) @ np.eye(len(KINDS), dtype=np.int64)[kind]
+def _counted(counts: Ints) -> pd.DataFrame:
+    """Return how many pairs of each group are positive, and of each kind; counts: groups × kinds."""
     found = pd.DataFrame(counts, columns=list(KINDS))
     found.insert(0, "n_positive", found["confirmed"] + found["new"])
     return found

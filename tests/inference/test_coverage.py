@@ -1,5 +1,6 @@
 """What pairs that nobody judged leave open, who found what, and what is left without a run's own labels."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,20 @@ def test_sets_of_runs_split_the_pool() -> None:
     assert table["n_pairs"].tolist() == [2, 2, 2]
     assert table["n_positive"].tolist() == [1, 2, 0]
     assert table[["confirmed", "new"]].to_numpy().tolist() == [[0, 1], [1, 1], [0, 0]]
+
+
+def test_thousands_of_sets_are_counted_in_little_memory() -> None:
+    pairs = [("q", f"d{n:04}") for n in range(4096)]
+    brought = [(*pair, f"r{run:02}", 1) for n, pair in enumerate(pairs) for run in range(12) if n >> run & 1]
+    sources = made(check_pool_sources, "query_id doc_id run_id rank", *brought)
+    labels = made(check_labels, "query_id doc_id label relevance", *((*pair, "x", 1) for pair in pairs[1:]))
+    tracemalloc.start()
+    try:
+        sets = contributions(sources, labels, ORIGINAL).sets
+        assert tracemalloc.get_traced_memory()[1] < 40e6  # pairs × sets would be 134 MB
+    finally:
+        tracemalloc.stop()
+    assert (len(sets), {*sets["n_pairs"]}, sets["new"].sum()) == (4095, {1}, 4095)
 
 
 def test_the_counts_over_sets_are_those_of_the_changes() -> None:
