@@ -113,9 +113,11 @@ def assemble(parts: Sequence[Part]) -> Collection:
         >>> list(made.queries["text"]), list(made.items["doc_id"]), made.notes[0]
         (['a dog'], ['d1'], '1 text changed: tabs, line ends and invalid characters')
     """
-    notes = [note for part in parts for note in part.notes]
+    notes: list[str] = []
     parts, encoded = _with_encoded_ids(parts, notes)
-    parts = with_places(_tell_apart(parts), notes)
+    parts = _tell_apart(parts)
+    notes[:0] = [note for part in parts for note in part.notes]
+    parts = with_places(parts, notes)
     _refuse_overlaps(parts)
     _refuse_two_readings(parts)
     queries = _joined([part.queries for part in parts], ["query_id", "text"])
@@ -236,7 +238,12 @@ def _as_its_ids(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Par
     as_docs = int(are_in(texts["id"], positives["doc_id"]).sum())
     name = "/".join(part.name.lower().split("/")[-2:])
     if part.queries is not None and as_docs <= as_queries:
-        return replace(part, texts=None)
+        topics = "1" + part.queries["query_id"]  # as ad-hoc video search has them in its qrels
+        if as_queries or not are_in(topics, positives["query_id"]).any():
+            return replace(part, texts=None)
+        queries, own = part.queries.assign(query_id=topics), topics.iloc[0]
+        note = f"query ids are 1 and the topic's number, as in the qrels: {own[1:]} is {own}"
+        return replace(part, texts=None, queries=queries, notes=(*part.notes, note))
     is_corpus = as_docs > as_queries or (as_docs == as_queries and "corpus" in name)
     if as_docs == as_queries and not any(word in name for word in ("corpus", "queries")):
         raise FormatError(

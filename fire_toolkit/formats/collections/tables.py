@@ -29,7 +29,7 @@ OF_ITEMS = (*PLACES, "source_url", "source_start_s", "source_end_s")
 OF_PAIRS = ("relevance", "stratum")
 ALL, SPLIT = "all", "split"
 SPLITS = re.compile(
-    r"(?<![a-z])(?:train(?:ing)?|test|val(?:id(?:ation)?)?|dev(?:elopment)?|eval(?:uation)?)(?![a-z])"
+    r"(?<![a-z])(?:train(?:ing)?|test|val(?:id(?:at(?:e|ion))?)?|dev(?:elopment)?|eval(?:uation)?)(?![a-z])"
 )
 ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)

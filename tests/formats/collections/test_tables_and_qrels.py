@@ -175,11 +175,11 @@ def test_a_table_with_a_column_of_splits_is_read_by_split() -> None:
 
 
 def test_a_split_may_have_any_of_its_usual_names_and_none_is_said() -> None:
-    table = {"t.csv": "video_id,caption,split\nv1,a,validation\nv2,b,Test\nv3,c,\n"}
+    table = {"t.csv": "video_id,caption,split\nv1,a,validate\nv2,b,Test\nv3,c,\n"}
     found = {split: read(table, split=split) for split in (None, "test", "Test", "val")}
     assert [each.queries["query_id"].tolist() for each in found.values()] == [["v2#0"]] * 3 + [["v1#0"]]
-    assert found["val"].notes[0] == "split validation read; the file also has (empty), Test"
-    refused("no split 'dev'; found (empty), Test, validation", read, table, split="dev", by=UsageError)
+    assert found["val"].notes[0] == "split validate read; the file also has (empty), Test"
+    refused("no split 'dev'; found (empty), Test, validate", read, table, split="dev", by=UsageError)
     two = {"t.csv": "video_id,caption,split\nv1,a,valid\nv2,b,validation\n"}
     refused("no split 'val'; found valid, validation", read, two, split="val", by=UsageError)
 
@@ -279,6 +279,34 @@ def test_the_whole_folder_of_a_benchmark_of_sounds_is_read() -> None:
     ]
     both = ["d/clotho_captions_evaluation.csv", "d/clotho_metadata_evaluation.csv"]
     refused("_evaluation.csv:2: byte 0xf6 is not UTF-8", read_collection, both)
+
+
+def test_topics_of_video_search_are_read_with_the_numbers_of_their_qrels() -> None:
+    qrels = {"qrels": "1501 0 shot1_1 1 1\n1502 0 shot1_2 1 -1\n", "shots.txt": "shot1_1\nshot1_2\n"}
+    for text in ("501 Find shots of 2 dogs\n502  Find shots of a cat\n", "501\tsnow\n502\train\n"):
+        found = read({"tv16.avs.topics.txt": text, **qrels})
+        assert found.queries["query_id"].tolist() == ["1501", "1502"]
+        assert "query ids are 1 and the topic's number, as in the qrels: 501 is 1501" in found.notes
+        assert read({"t": text.replace("50", "150"), **qrels}).queries.equals(found.queries)
+    for text in ("501 Q0 shot1_1 1 .5 tag", "501 0.5 shot1_1", "501 label"):
+        refused("which is not a known collection format", read, {"t": f"{text}\n", **qrels})
+
+
+def test_numbered_captions_may_stand_behind_a_blank() -> None:
+    for mark in "\t ":
+        found = read({"c.txt": f"v1#0{mark}a dog  runs\nv1#1{mark}it\nv2#enc#0{mark}a cat\n"})
+        assert found.items["doc_id"].tolist() == ["v1", "v2"]
+        queries = [["v1#0", "a dog  runs"], ["v1#1", "it"], ["v2#enc#0", "a cat"]]
+        assert found.queries[["query_id", "text"]].values.tolist() == queries
+    pairs = read({"q.csv": "query_id,text\nv1#0,a dog\n", "p.txt": "v1#0 0 v1 1\n"}).qrels  # and no captions
+    assert pairs["doc_id"].tolist() == ["v1"]
+
+
+def test_queries_that_are_ids_alone_say_what_to_name_in_their_place() -> None:
+    texts = [[{"_id": f"{kind}1", **more}] for kind, more in (("q", {}), ("d", {"text": "a dog"}))]
+    found = read({"queries.json": texts[0], "corpus.json": texts[1], "qrels": "q1 0 d1 1\n"})
+    assert found.notes[0].startswith("the queries are ids alone, without captions: ")
+    assert len(found.notes) == 1
 
 
 def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection() -> None:
