@@ -302,7 +302,8 @@ def _beside_one_another(parts: Sequence[Part], listed: pd.DataFrame) -> pd.DataF
 def _gallery_items(
     parts: Sequence[Part], listed: pd.DataFrame, positives: pd.DataFrame, notes: list[str]
 ) -> pd.DataFrame:
-    gallery = _joined([part.items for part in parts if part.is_gallery], ["doc_id"])
+    lists = [part for part in parts if part.is_gallery]
+    gallery = _beside_one_another(lists, _joined([part.items for part in lists], ["doc_id"]))
     known = pd.concat([listed["doc_id"], positives["doc_id"]]).drop_duplicates()
     is_known = are_in(gallery["doc_id"], known)
     if len(known) and not is_known.any():

@@ -23,7 +23,7 @@ def test_a_collection_is_written_with_what_it_was_made_from(tmp_path: Path) -> N
     source = GOLDEN / "cirr" / "input"
     result = run("add-collection", source, "--out", tmp_path / "c")
     assert result.stdout == ""
-    assert "cap.json: cirr (JSON entries with pairid, reference and img_set)" in result.stderr
+    assert "cap.json: cirr (JSON entries with pairid, reference, caption and img_set)" in result.stderr
     assert "note: 1 soft target" in result.stderr
     assert "1 query, 4 items, 1 pair in the qrels; 3 rows of groups" in result.stderr
     for name in ("queries.tsv", "items.tsv", "qrels.txt", "groups.tsv"):

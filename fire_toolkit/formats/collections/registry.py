@@ -208,7 +208,7 @@ def read_collection(
         found, line = _columns_of(recognised, named)
         if line:
             raise FormatError(f"no queries: found {found}; add the file with the captions, or{line[1:]}")
-    _refuse_two_forms([Path(path) for path in paths if Path(path).is_dir()], parts, recognised)
+    _refuse_two_forms([Path(path) for path in paths if Path(path).is_dir()], parts, recognised, split)
     if split not in (None, tables.ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
     collection = assemble(parts)
@@ -239,20 +239,23 @@ def _lines_with_docs(parts: Sequence[Part], recognised: Sequence[Recognised], na
 
 
 def _refuse_two_forms(
-    folders: Sequence[Path], parts: Sequence[Part], recognised: Sequence[Recognised]
+    folders: Sequence[Path], parts: Sequence[Part], recognised: Sequence[Recognised], split: str | None
 ) -> None:
-    """Raise FormatError where a folder has captions with their items in two forms: one benchmark, twice."""
+    """Raise FormatError where a folder has captions with their items in two forms, or of a split and none."""
+    are_all = split == tables.ALL
     of_form = {
-        each.reader: each.path
+        (each.reader, are_all or SPLITS.search(str(each.path.relative_to(own)).lower()) is None): each
         for part, each in zip(parts, recognised, strict=True)
         if part.queries is not None and part.positives is not None
-        if any(folder in each.path.parents for folder in folders)
+        for own in folders
+        if own in each.path.parents
     }
     if len(of_form) > 1:
-        (one, path), (other, another), *_ = of_form.items()
+        one, other, *_ = of_form.values()
+        why = "in two forms" if one.reader != other.reader else "in a file of a split and one of none"
         raise FormatError(
-            f"{path} ({one}) and {another} ({other}): captions with their items in two forms; name the files "
-            "of the one to read in the place of their folder"
+            f"{one.path} ({one.reader}) and {other.path} ({other.reader}): captions with their items {why}; "
+            "name the files of the one to read in the place of their folder"
         )
 
 

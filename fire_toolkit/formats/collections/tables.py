@@ -110,7 +110,7 @@ def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) 
     named = ", ".join(role if role == roles[role] else f"{roles[role]} as {role}" for role in shown)
     ids = "; query_id is made of doc_id" if kind == "captions" and "query_id" not in roles else ""
     used = {SPLIT}.union(*(columns_of(columns, name) for name in roles.values()))
-    left = [name for name in columns if name not in used] if kind in ("captions", "pairs") else []
+    left = [name for name in columns if name and name not in used] if kind in ("captions", "pairs") else []
     others = f"; not read: {', '.join(left[:_SHOWN])}{', …' if len(left) > _SHOWN else ''}" if left else ""
     return f"columns {named}{ids}{others}" + (f": {kind}" if kind in ("items", "pairs") else "")
 
@@ -185,12 +185,7 @@ def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[
 
 
 def names_of_split(found: Sequence[str], wanted: str | None) -> list[str]:
-    """Return which names mean the split wanted; where none is, a test's, else an evaluation's.
-
-    Examples:
-        >>> names_of_split(["dev", "eval", "train"], None), names_of_split(["Validation", "x"], "val")
-        (['eval'], ['Validation'])
-    """
+    """Return which names mean the split wanted; where none is, a test's, else an evaluation's."""
     split = wanted or ("test" if "tes" in map(short_split, found) else "eval")
     return [each for each in found if short_split(each) == short_split(split)]
 

@@ -11,7 +11,7 @@ from brought import put, refused
 from command import run
 
 import fire_toolkit as fire
-from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import read_ids
@@ -307,6 +307,27 @@ def test_queries_that_are_ids_alone_say_what_to_name_in_their_place() -> None:
     found = read({"queries.json": texts[0], "corpus.json": texts[1], "qrels": "q1 0 d1 1\n"})
     assert found.notes[0].startswith("the queries are ids alone, without captions: ")
     assert len(found.notes) == 1
+
+
+def test_captions_of_a_split_are_not_mixed_with_those_of_a_file_of_none() -> None:
+    for n, name in enumerate(("annos_training", "annos_val", "challenge_publictect")):
+        put(f"d/LSMDC16_{name}.csv", f"{n}_clip\t1\t2\t3\t4\tSOMEONE runs.\n")
+    said = "d/LSMDC16_annos_val.csv (lsmdc) and d/LSMDC16_challenge_publictect.csv (lsmdc): captions "
+    refused(f"{said} ... a file of a split and one of none", read_collection, [Path("d")], split="val")
+    assert len(read_collection([Path("d")], split="all").collection.queries) == 3
+
+
+def test_several_lists_of_items_say_what_they_know_of_each_once() -> None:
+    """As of COCO, whose folder holds the images with captions, with objects and with persons."""
+    images = [{"id": n, "file_name": f"{n}.jpg"} for n in (5, 3)]
+    captions = [{"id": 10 + n, "image_id": n, "caption": "a dog"} for n in (5, 3)]
+    put("a/captions_val2017.json", {"images": images, "annotations": captions})
+    for name, some in (("instances", images), ("person_keypoints", images[:1])):
+        put(f"a/{name}_val2017.json", {"images": some, "annotations": [{"category_id": 1}]})
+    assert read_collection([Path("a")]).collection.items["doc_id"].tolist() == ["5", "3"]
+    put("twice.txt", "5\n3\n5\n")
+    twice = [Path("a/captions_val2017.json"), Path("twice.txt")]
+    refused("doc_id given twice (1 rows; 5)", read_collection, twice, by=TableError)
 
 
 def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection() -> None:
