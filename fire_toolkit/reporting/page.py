@@ -26,6 +26,7 @@ from fire_toolkit.words import table_in, text_in
 
 WIDTHS = (85, 180)  # millimetres of a column, and of a page, for which figures are made
 _SETS = 12  # sets of runs that are shown, those that found most first
+_BINS = 12  # of lengths of captions
 
 
 class Figure(NamedTuple):
@@ -82,7 +83,7 @@ def _lengths(study: Study) -> Plot:
     measures = study.compared if study.measures else (FIRST,)
     tables = (study.joined, study.original, study.augmented, study.queries)
     place = {run_id: at for at, run_id in enumerate(study.best_first)}
-    table = by_length(*tables, measures[:1])
+    table = by_length(*tables, measures[:1], most=_BINS)
     return plots.plot_lengths(table.sort_values("run_id", key=lambda ids: ids.map(place), kind="stable"))
 
 

@@ -193,13 +193,20 @@ def _is_won(values: Floats) -> Bools:
 
 
 def by_length(
-    runs: Runs, original: Qrels, augmented: Qrels, queries: Queries, measures: Sequence[str | Measure]
+    runs: Runs,
+    original: Qrels,
+    augmented: Qrels,
+    queries: Queries,
+    measures: Sequence[str | Measure],
+    *,
+    most: int | None = None,
 ) -> pd.DataFrame:
     """Return positives per caption, and each run's scores and gains, by length of the caption.
 
     Args:
         runs, original, augmented, measures: as in `all_and_new`.
         queries: their texts; lengths are in characters.
+        most: bins are doubled in width until so many at most hold a query; None leaves them as they are.
 
     Returns:
         Columns from_chars, to_chars, n_queries, run_id, measure, original, augmented, delta, low, high
@@ -216,7 +223,10 @@ def by_length(
         missing = texts.index[texts.isna()]
         raise JoinError(f"queries: {len(missing):,} of the qrels' {len(texts):,} have no text "
                         f"({', '.join(missing[:3])}); are they of another collection?")  # fmt: skip
-    bins = texts.str.len().to_numpy(dtype=np.int64) // WIDTH
+    lengths, width = texts.str.len().to_numpy(dtype=np.int64), WIDTH
+    while most is not None and len(np.unique(lengths // width)) > most:
+        width *= 2
+    bins = lengths // width
     counts = [joined.label(qrels).ideal.n_positives.astype(np.float64) for qrels in (original, augmented)]
     values = _values_of(joined, original, augmented, measures)
     of_runs = [(run_id, measure, values[run_id, measure]) for run_id in joined.places
@@ -224,7 +234,7 @@ def by_length(
     rows = []
     for number in np.unique(bins):
         own = bins == number
-        place = {"from_chars": number * WIDTH, "to_chars": (number + 1) * WIDTH, "n_queries": int(own.sum())}
+        place = {"from_chars": number * width, "to_chars": (number + 1) * width, "n_queries": int(own.sum())}
         early, late = (each[own] for each in counts)
         row = _gain(early.mean(), late.mean(), mean_interval(late - early))
         rows.append(place | {"run_id": "", "measure": POSITIVES} | row)

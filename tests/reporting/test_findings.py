@@ -99,6 +99,9 @@ def test_gains_by_length_are_means_over_each_bin() -> None:
     table = by_length(world.runs, world.original, augmented, queries, ["C@3"])
     bins = table.drop_duplicates("from_chars")[["from_chars", "to_chars", "n_queries"]]
     assert bins.to_numpy().tolist() == [[0, 10, 3], [10, 20, 2], [20, 30, 1]]
+    wider = by_length(world.runs, world.original, augmented, queries, ["C@3"], most=2)
+    bins = wider.drop_duplicates("from_chars")[["from_chars", "to_chars", "n_queries"]]
+    assert bins.to_numpy().tolist() == [[0, 20, 5], [20, 40, 1]]
     scores = score_runs(world.runs, world.original, ["C@3"], augmented=augmented, per_query=True).scores
     first = scores[scores["query_id"].isin(["q00", "q01", "q04"])]
     means = first.groupby(["run_id", "qrels"])["value"].mean()

@@ -112,6 +112,22 @@ def test_a_figure_fits_a_paper_with_a_name_of_40_characters(name: str, width: in
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("width", "bin_", "gain"), [(85, "120", "+"), (180, "120–129", "+12.0")])
+def test_a_grid_of_many_lengths_shows_what_it_has_room_for(
+    width: int, bin_: str, gain: str, tmp_path: Path
+) -> None:
+    """Its last two bins have a gain of 12 points and one of none, which has no sign."""
+    pytest.importorskip("vl_convert")
+    rows = LENGTHS[LENGTHS["run_id"] == "clip"].iloc[[0] * 10].assign(from_chars=range(40, 140, 10))
+    gains = [0.12] * 9 + [0.0]
+    table = rows.assign(to_chars=rows["from_chars"] + 10, delta=gains, low=0.01)
+    save_plot(plots.plot_lengths(table), tmp_path / "plot.svg", width=width)
+    texts = re.findall(r">([^<]+)<", (tmp_path / "plot.svg").read_text())
+    assert bin_ in texts
+    assert texts.count(gain) == 9
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [85, 180])
 def test_an_axis_of_shares_ends_at_0_and_100_percent(width: int, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
