@@ -36,8 +36,9 @@ from fire_toolkit.inference.trust import (
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
 from fire_toolkit.tables import Labels, PoolSources, Qrels
+from fire_toolkit.tables.columns import pair_rows
 
-_COUNTS = ("n_queries", "confirmed", "rejected", "never_judged", "new")
+_COUNTS = ("n_queries", "confirmed", "rejected", "disputed", "never_judged", "new")
 _OF_DESIGN = ESTIMATE_COLUMNS | {"estimate_n": "int64"} | MISSING_COLUMNS
 HONEST_COLUMNS = {
     **dict.fromkeys(("policy", "run_id", "pooled", "measure"), "str"),
@@ -109,8 +110,8 @@ def scores_with_uncertainty(
         - judged: the share of those docs that is judged, mean over queries;
         - without_own, own_change: the augmented score without the judgments that only this run
           contributed (originals stay), and what that changes; FIRE's Table 4 calls it New;
-        - n_queries; and of the original positives how many were confirmed, rejected and never_judged;
-          new: pairs that became positive. Confirmations are not among the new;
+        - n_queries; and of the original positives how many were confirmed, rejected, disputed and
+          never_judged; new: pairs that became positive. Confirmations are not among the new;
         - with a design alone: estimate, estimate_low, estimate_high, estimate_method, estimate_n, and for
           measures that divide by |G| missing, missing_low, missing_high: the share of positives that was
           never judged; estimates are also corrected scores, see `with_estimates`.
@@ -165,11 +166,14 @@ def _rows(
     before, pools = joined.label(lifted), None if sources is None else PooledPairs.of(joined, sources)
     labellings, rows, of_design = [before], list[dict[str, Any]](), dict[str, None]()
     gains, estimates = list[tuple[Measure, Estimate]](), list[pd.DataFrame]()
+    positives = original[original["relevance"] >= 1]
+    n_disputed = 0 if known.disputes is None else int((pair_rows(known.disputes, positives) >= 0).sum())
     n_rows, basis = len(set(policies)) * len(joined.places) * len(measures), ""
     for policy in dict.fromkeys(policies):
         augmented, changes = augment_qrels(lifted, labels, policy=policy, original_grade=grade)
         counts = change_counts(changes)
-        of_policy = counts | {"policy": policy, "n_queries": n_queries, "never_judged": counts["original"]}
+        of_policy = counts | {"policy": policy, "n_queries": n_queries, "disputed": n_disputed}
+        of_policy["never_judged"] = counts["original"] - n_disputed
         labellings.append(after := joined.label(augmented))
         if design is not None:
             by = estimator(joined, before, after, design, clusters=codes)

@@ -28,9 +28,10 @@ _VALUES = ["original", "augmented", "delta", "low", "high", "delta_low", "delta_
 def show_honest(rows: HonestRows, *, place: str = "") -> Found:
     """Return the honest rows as a command shows them, with all that is said of them; place: see `Found`."""
     counted = [
-        f"policy {row.policy}: of the original positives {row.confirmed:,} confirmed, "
-        f"{row.rejected:,} rejected, {row.never_judged:,} never judged; {row.new:,} new positives"
-        for row in rows.scores.drop_duplicates("policy").itertuples()
+        f"policy {row['policy']}: of the original positives {row['confirmed']:,} confirmed, "
+        f"{row['rejected']:,} rejected, {row['disputed']:,} in dispute, "
+        f"{row['never_judged']:,} never judged; {row['new']:,} new positives".replace(" 0 in dispute,", "")
+        for row in rows.scores.drop_duplicates("policy").to_dict("records")
     ]
     notes = [*rows.notes, *rows.trusted, *counted, *rows.correction.notes]
     if (rows.scores["pooled"] == "").all():

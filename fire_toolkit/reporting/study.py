@@ -161,7 +161,7 @@ class Study:
     @cached_property
     def outcome(self) -> dict[str, Any]:
         """How many pairs there are, and what became of the original positives."""
-        names = ("n_queries", "confirmed", "rejected", "never_judged", "new", "policy")
+        names = ("n_queries", "confirmed", "rejected", "disputed", "never_judged", "new", "policy")
         found = {name: self.honest.scores[name].iloc[0] for name in names}
         found["is_graded"] = self.labels["relevance"].max() > 1
         for name, qrels in (("original", self.original), ("augmented", self.augmented)):

@@ -10,6 +10,7 @@ from small_world import World, made, qrels_of, run_in_order
 from examples import seeds, some
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
+from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import join_runs
@@ -95,8 +96,10 @@ def test_originals_are_counted_beside_each_score() -> None:
     rows = [("1", "a", "l", 1), ("2", "b", "l", 0), ("2", "x", "l", 1)]
     labels = made(check_labels, "query_id doc_id label relevance", *rows)
     run = run_in_order("m", {"1": "a", "2": "x", "3": "c"})
-    row = scores_with_uncertainty(run, original, labels, ["C@1"]).scores.iloc[0]
-    assert (row["confirmed"], row["rejected"], row["never_judged"], row["new"]) == (1, 1, 2, 1)
+    known = Background(disputes=pd.DataFrame({"query_id": ["3", "3"], "doc_id": ["c", "x"]}))
+    row = scores_with_uncertainty(run, original, labels, ["C@1"], known).scores.iloc[0]
+    counted = ("confirmed", "rejected", "disputed", "never_judged", "new")
+    assert [row[name] for name in counted] == [1, 1, 1, 1, 1]
     assert row["n_queries"] == 4
     assert (row["original"], row["augmented"], row["pooled"]) == (0.5, 0.75, "")
     assert np.isnan(row["without_own"])
