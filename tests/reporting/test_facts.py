@@ -130,7 +130,7 @@ def test_three_sentences_say_what_was_found() -> None:
         "No answer that counted as wrong was found to be right.",
         "C@1 was understated by 1.0 points.",
     ]
-    assert _said([0.0])[1] == "C@1 was right to the point."
+    assert _said([0.0])[1] == "C@1 did not change."
     assert _said([0, 0], ("C@1", True))[2] == "By C@1 1 pair of models changes places; this holds."
     two = "By C@1 2 pairs of models change places; "
     assert _said([0, 0], ("C@1", True), ("C@1", False))[2] == two + "1 of these changes holds."
