@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.annotators import annotator_profiles
+from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import FIRST, judged_at
 from fire_toolkit.reporting import plots
 from fire_toolkit.reporting.methods import methods_paragraphs
@@ -167,14 +168,15 @@ def headline(
 ) -> list[str]:
     """Return three sentences: right answers that counted as wrong, how far scores were off, who swaps.
 
-    Points are those of the first measure that is a share; what is to be bold stands between asterisks.
+    Points are those of the first score that is a share; what is to be bold stands between asterisks.
 
     Args:
         outcome: new, n_queries, and is_graded where labels have more grades than 0 and 1.
         scores: honest rows as `first_of` returns them.
         changes: of places, as `swaps` returns them.
     """
-    shares = [name for name in dict.fromkeys(scores["measure"]) if points(name) == 100]
+    names = [name for name in dict.fromkeys(scores["measure"]) if parse_measure(name).definition.is_score]
+    shares = [name for name in names if points(name) == 100]
     facts: dict[str, Any] = {"outcome": outcome, "measure": "", "runs": scores["run_id"].nunique()}
     if shares:
         gains = 100 * scores.loc[scores["measure"] == shares[0], "delta"]

@@ -103,7 +103,9 @@ def test_misses_and_false_alarms_are_shares_of_others_votes() -> None:
 def _said(gains: list[float], *changes: tuple[str, bool], new: int = 2) -> list[str]:
     """Return the headline of models a, b, … with these gains in C@1, and changes of places of a and b."""
     runs = [chr(97 + n) for n in range(len(gains))]
-    rows = [(run, "MedR", 3.0) for run in runs] + list(zip(runs, ["C@1"] * len(runs), gains, strict=True))
+    rows = [(run, name, 3.0) for name in ("MedR", "Judged@10") for run in runs] + list(
+        zip(runs, ["C@1"] * len(runs), gains, strict=True)
+    )
     changed = [{"measure": name, "run_a": "a", "run_b": "b", "holds": holds} for name, holds in changes]
     scores = pd.DataFrame(rows, columns=["run_id", "measure", "delta"])
     return [text.replace("*", "") for text in headline({"new": new, "n_queries": 4}, scores, changed)]
