@@ -191,14 +191,7 @@ class Database:
         try:
             yield
         except sqlite3.OperationalError as error:
-            words = str(error)
-            if "locked" in words:
-                raise FireError(f"{self.path}: another command has been writing for a minute; wait") from None
-            if "full" in words or shutil.disk_usage(self.path.resolve().parent).free < _LEAST_FREE:
-                words = "No space left on device; free some space"
-            if not any(fault in words for fault in _OF_THE_DISK):
-                raise self.damaged(words) from None
-            raise FireError(f"{self.path}: cannot be read or written: {words}") from None
+            raise _of_the_disk(self.path, str(error)) or self.damaged(str(error)) from None
         except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError) as error:
             words = "not an SQLite file" if "not a database" in str(error) else str(error)
             raise self.damaged(words) from None
@@ -206,6 +199,16 @@ class Database:
     def damaged(self, what: str) -> FormatError:
         """Return the error of a damaged file."""
         return FormatError(f"{self.path}: damaged: {what}; {self.remedy}")
+
+
+def _of_the_disk(path: Path, words: str) -> FireError | None:
+    """Return the error of what SQLite says where the file is not to blame."""
+    if "locked" in words:
+        return FireError(f"{path}: another command has been writing for a minute; wait")
+    if "full" in words or shutil.disk_usage(path.resolve().parent).free < _LEAST_FREE:
+        words = "No space left on device; free some space"
+    is_its_own = not any(fault in words for fault in _OF_THE_DISK)
+    return None if is_its_own else FireError(f"{path}: cannot be read or written: {words}")
 
 
 def _refuse_unreadable(path: Path) -> None:
@@ -233,8 +236,10 @@ def rows_in(path: Path, query: str) -> list[Any]:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_WAIT_S)) as db:
             found = db.execute(query).fetchall()
     except sqlite3.Error as error:
-        state = "written by another version of fire-toolkit" if "no such" in str(error) else "damaged"
-        raise FormatError(f"{path}: {state}: {error}") from None
+        is_other = "no such" in str(error) and path.stat().st_size >= _LEAST_BYTES
+        state = "written by another version of fire-toolkit" if is_other else "damaged"
+        found_bad = FormatError(f"{path}: {state}: {error}; `fire-toolkit doctor` says what to do")
+        raise _of_the_disk(path, str(error)) or found_bad from None
     return found
 
 

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from brought import refused
@@ -78,6 +79,16 @@ def test_a_link_to_a_disk_that_is_not_there_is_named(begun: Path, command: str) 
     (begun / "campaign.sqlite").symlink_to("/mnt/nowhere/record")
     told = run(command, code=1).stderr
     assert "campaign.sqlite: cannot be read: it leads to /mnt/nowhere/record, which is not there" in told
+
+
+def test_status_says_of_a_record_what_doctor_does(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(STORE).write_bytes(b"")
+    told = run("status", code=1).stderr
+    assert "sqlite: damaged: no such table: rounds; `fire-toolkit doctor` says what to do" in told
+    assert "sqlite: damaged: an empty file; restore it from a copy" in run("doctor", code=1).stderr
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    words = "sqlite: cannot be read or written: No space left on device; free some space"
+    assert words in run("status", code=1).stderr
 
 
 @pytest.mark.parametrize(("state", "n_judgments"), [(ANSWERED, 1), (DELETED, 0)])
