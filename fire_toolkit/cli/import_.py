@@ -25,7 +25,13 @@ from fire_toolkit.cli.here import (
     say_next,
     workspace_lock,
 )
-from fire_toolkit.cli.pull import derive_judgments, not_read_yet, read_files, take_earlier_exports
+from fire_toolkit.cli.pull import (
+    derive_judgments,
+    not_read_yet,
+    read_files,
+    refuse_lost_record,
+    take_earlier_exports,
+)
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.answers import ROLES, read_elsewhere
@@ -128,6 +134,8 @@ def import_(
         if begun_here() is None and all(is_table) and all(has_columns(path, *_OF_TABLE) for path in paths):
             elsewhere = replace(elsewhere, columns=("label=label",))
     is_usual = out is None
+    if is_usual and (workspace := current_workspace()) and not any(map(is_record, paths)):
+        refuse_lost_record(workspace.root)
     with without_collection():
         if elsewhere != Elsewhere():
             _from_elsewhere(given, paths, elsewhere)

@@ -154,6 +154,7 @@ def take_earlier_exports(root: Path) -> None:
     with Store(root / STORE) as store:
         if not judgments.is_file() or store.has_answers():
             return
+    refuse_lost_record(root)
     inputs = manifest_of(judgments, is_folder=False).inputs
     if STORE in inputs:
         return
@@ -164,6 +165,13 @@ def take_earlier_exports(root: Path) -> None:
     files = Given()
     added = read_files(root, [files.use(relative_path(path)) for path in paths])
     derive_judgments(root, added, stage="import", exports=files, as_json=False)
+
+
+def refuse_lost_record(root: Path) -> None:
+    """Raise `UsageError` where the judgments were made from a record that is not there any more."""
+    if STORE in _inputs_before(root) and not (root / STORE).exists():
+        todo = "restore it from a copy, or import another site's; to begin anew, move judgments/ away"
+        raise UsageError(f"{STORE}: is gone, with its answers and who was asked; {todo}")
 
 
 def not_read_yet(root: Path, paths: Sequence[Path]) -> list[Path]:

@@ -743,6 +743,18 @@ def test_a_damaged_record_is_mended_by_what_its_refusal_says(
     assert [[row[name] for name in columns] for row in rows(table)] == before
 
 
+def test_where_the_record_is_gone_no_judgments_are_made_of_the_rest(judged: Path, tmp_path: Path) -> None:
+    table, record = Path("judgments/judgments.csv"), Path("campaign.sqlite")
+    before, copy = table.read_bytes(), record.rename(tmp_path / "copy.sqlite")
+    elsewhere = ("import", "tasks/tasks.A02.csv", "--columns", "annotator=video", "--label", "x=relevant")
+    for command in (("import",), ("tasks", "--annotator", "A02,A03"), elsewhere):
+        told = run(*command, code=1).stderr
+        assert "error: campaign.sqlite: is gone, with its answers and who was asked; restore it" in told
+    assert not record.exists()
+    run("import", copy)
+    assert table.read_bytes() == before
+
+
 def test_an_answer_from_a_clock_that_was_ahead_is_named_where_it_hides_a_later_one(hand: Path) -> None:
     path = export(hand, "A02", "tasks.A02.json")
     path.write_text(path.read_text().replace("2026-11-01T10", "2126-11-01T10"))
