@@ -104,12 +104,16 @@ def has_answers(root: Path) -> bool:
 
 
 def alter(root: Path, statement: str, *values: object) -> None:
-    """Change the record of a workspace as no command does; `answers` alone: forget all answers."""
+    """Change the record of a workspace as no command does, and as if it had always been so.
+
+    `answers` alone: forget all answers.
+    """
     with contextlib.closing(sqlite3.connect(root / "campaign.sqlite")) as db, db:
         if statement == "answers":
             db.executescript("delete from versions; delete from batches")
         else:
             db.execute(statement, values)
+            db.execute("drop table if exists sealed")
 
 
 def begin_workspace(root: Path, n_pairs: int, *, n_known: int | None = None) -> Path:
