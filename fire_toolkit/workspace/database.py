@@ -25,6 +25,7 @@ _WAIT_S = 60.0
 _AT_ONCE = 2_000  # rows of a query: more of them leave the processor's cache before they are used
 _OF_THE_DISK = ("space", "I/O", "open", "readonly")  # all else that SQLite says is wrong with the file
 _VIEW = re.compile(r"create temp \w+ (\w+)")
+_AS_IT_LIES = "?mode=ro&immutable=1"  # else SQLite wants to make a file beside it
 _LEAST_BYTES = 512  # of an SQLite file
 _OLDEST = (3, 35)  # which knows all that the queries use
 _LEAST_FREE = 1 << 16  # bytes, below which SQLite says no more than "disk I/O error"
@@ -75,8 +76,8 @@ class Database:
         _refuse_unreadable(self.path)
         if (n_bytes := self.path.stat().st_size) < _LEAST_BYTES:  # SQLite takes these for new files
             raise self.damaged("not an SQLite file" if n_bytes else "an empty file")
-        is_ours = all(os.access(place, os.W_OK) for place in (self.path, self.path.parent))
-        place = self.path.resolve().as_uri() + ("" if is_ours else "?mode=ro&immutable=1")
+        is_ours = _is_ours(self.path)
+        place = self.path.resolve().as_uri() + ("" if is_ours else _AS_IT_LIES)
         with self.named():
             self._db = sqlite3.connect(
                 place, uri=True, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
@@ -227,13 +228,19 @@ def _refuse_unreadable(path: Path) -> None:
         raise FormatError(f"{path}: cannot be read: {os.strerror(reason)}")
 
 
+def _is_ours(path: Path) -> bool:
+    effective = os.access in os.supports_effective_ids
+    return all(os.access(place, os.W_OK, effective_ids=effective) for place in (path, path.parent))
+
+
 def rows_in(path: Path, query: str) -> list[Any]:
     """Return what a query finds in an SQLite file; nothing where there is no such file."""
     if not path.exists() and not path.is_symlink():
         return []
     _refuse_unreadable(path)
+    place = path.resolve().as_uri() + ("?mode=ro" if _is_ours(path) else _AS_IT_LIES)
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_WAIT_S)) as db:
+        with closing(sqlite3.connect(place, uri=True, timeout=_WAIT_S)) as db:
             found = db.execute(query).fetchall()
     except sqlite3.Error as error:
         is_other = "no such" in str(error) and path.stat().st_size >= _LEAST_BYTES

@@ -34,10 +34,10 @@ def begun(stand_in: StandIn) -> Path:
 
 
 @contextmanager
-def without_rights(path: Path) -> Iterator[None]:
-    """Take everybody's rights on a folder, and from root its power over them."""
+def without_rights(path: Path, left: int = 0) -> Iterator[None]:
+    """Take everybody's rights on a folder but those left, and from root its power over them."""
     is_root = os.geteuid() == 0
-    path.chmod(0)
+    path.chmod(left)
     try:
         if is_root:
             os.seteuid(_NOBODY)
@@ -71,6 +71,13 @@ def test_a_record_that_nobody_may_read_is_named(shared: Path, command: str) -> N
         told = run(command, code=1).stderr
     assert "campaign.sqlite" in told
     assert "Permission denied" in told
+
+
+def test_a_workspace_in_which_nobody_may_write_is_read(shared: Path) -> None:
+    """As on a disk that is mounted for reading alone: SQLite would make files beside the record."""
+    with without_rights(shared, 0o555):
+        assert "round 1" in run("status").stderr
+        assert as_json("progress")
 
 
 @commands
