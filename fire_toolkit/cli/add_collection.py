@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fire_toolkit.cli.common import as_files, n_of, say, say_notes
@@ -99,8 +100,9 @@ def add_collection(
     words += f"; {n_of(n['groups'], 'row')} of groups" if n["groups"] else ""
     words += f"; split {split}" if split else ""
     inputs.write(folder, tables, "add-collection", parameters, n, words)
-    qrels = f" --qrels {folder / 'qrels.txt'}" if len(collection.qrels) else ""
-    say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")
+    queries, pairs, out = (quote(str(folder / name)) for name in ("queries.tsv", "qrels.txt", "audit"))
+    qrels = f" --qrels {pairs}" if len(collection.qrels) else ""
+    say_next("audit", f"--queries {queries}{qrels} --out {out}")
 
 
 def _refuse_while_out(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:

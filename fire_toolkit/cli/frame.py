@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from shlex import quote
 from typing import Any, get_type_hints
 
 import click
@@ -177,9 +178,9 @@ def _say_next(following: Next | str, given: Given, out: Path, stage: str) -> Non
     known = {
         **{file: named(file, values.get(file.lower()), beside=given.hashes) for file in ("QUERIES", "QRELS")},
         **{"RUNS": "" if here else runs, "SAME_RUNS": runs if values.get("runs") else ""},
-        **{"JUDGMENTS": values.get("judgments") or "", "given": out if values["out"] else ""},
-        **{"out": out, "stem": str(out).removesuffix(out.suffix)},
+        "JUDGMENTS": quote(values["judgments"]) if values.get("judgments") else "",
+        **{"given": quote(str(out)) if values["out"] else "", "out": quote(str(out))},
+        "stem": quote(str(out).removesuffix(out.suffix)),
     }
-    words = [following.command, "" if here else following.outside]
-    words += [following.elsewhere] if values["out"] else []
+    words = [following.command, following.outside * (not here), following.elsewhere * bool(values["out"])]
     say_next(" ".join(filter(None, (word.format(**known) for word in " ".join(words).split()))))

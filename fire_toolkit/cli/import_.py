@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import click
@@ -146,7 +147,7 @@ def import_(
     if is_usual and not elsewhere.dry_run:
         say_following("agree")
     elif not elsewhere.dry_run:
-        say_next(f"agree {file}")
+        say_next(f"agree {quote(str(file))}")
 
 
 def _ledger_here(paths: Sequence[Path]) -> Path | None:
@@ -294,4 +295,5 @@ def _from_fire_release(given: Given, path: Path) -> None:
     called = {"outside": "entries outside"}
     words = ", ".join(f"{n:,} {called.get(name, name)}" for name, n in counts.items())
     given.write(folder, contents, "import", {"notes": release.notes}, counts, words)
-    say_next(f"augment --labels {folder / 'labels.csv'} --out {folder / 'augmented.txt'}")
+    labels, out = (quote(str(folder / name)) for name in ("labels.csv", "augmented.txt"))
+    say_next(f"augment --labels {labels} --out {out}")

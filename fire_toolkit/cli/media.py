@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -145,10 +146,10 @@ def check(items: ItemsFile = None, *, output_format: str) -> int:
     parts = [f"{counts[state]:,} {words}" for state, words in _WORDS.items() if counts.get(state)]
     say(f"{n_of(len(found), 'item')}: {', '.join(parts) or 'none'}")
     if (found["fix"] == TRANSCODE).any():
-        say_next(f"media transcode {items} --out transcoded" if items else "media transcode")
+        say_next(f"media transcode {quote(items)} --out transcoded" if items else "media transcode")
     elif any(file_at(url, folder) for url in urls):
         say("note: browsers cannot open local paths; `media serve` gives them URLs")
-        say_next("media serve", f"{items} --write-items items.served.tsv")
+        say_next("media serve", f"{quote(items or '')} --write-items items.served.tsv")
     return 1 if NO in counts else 0
 
 
@@ -189,7 +190,7 @@ def transcode(
     words = ", ".join(f"{n:,} {state}" for state, n in counts.items()) or "nothing to do"
     say(f"{words}; {relative_path(file)} names what is to be shown")
     say_items(file, seen.name)
-    say_next(f"media check {file}")
+    say_next(f"media check {quote(str(file))}")
     return 1 if counts[FAILED] else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import click
@@ -163,7 +164,7 @@ def _ask_planned(
         say("nothing was written")
         return
     queries = named("QUERIES", given.values.get("queries"), beside=given.hashes)
-    known = f"--queries {queries} --out {place / 'tasks.json'}"
+    known = f"--queries {queries} --out {quote(str(place / 'tasks.json'))}"
     _say_next(again, known, is_empty=not len(planned.pool))
 
 
@@ -234,7 +235,7 @@ def _say_next(again: Again, known: str = "", *, is_empty: bool = False) -> None:
     The files of rounds by hand that are not there are written before, whether or not this one is empty.
     """
     deliver_files()
-    handing_out = "" if again.campaign or is_empty else f"tasks {again.place} --overlap 0"
+    handing_out = "" if again.campaign or is_empty else f"tasks {quote(str(again.place))} --overlap 0"
     if handing_out and again.given.values.get("out"):  # of which `status` does not know
         say_next(handing_out, known)
     else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 import click
@@ -336,4 +337,4 @@ def _write_fire_release(workspace: Workspace, tables: Path | None, out: Path) ->
     counts = {name: len(written[name]) for name in ("annotations", "disagreements")}
     given.write(out, {out.name: content}, "release", {"format": "fire", "licence": licence}, counts)
     say(" and ".join(f"{n:,} {name}" for name, n in counts.items()) + f" written to {out}")
-    say_next(f"import {out} --out {out.with_suffix('')}-read")
+    say_next(f"import {quote(str(out))} --out {quote(str(out.with_suffix('')) + '-read')}")

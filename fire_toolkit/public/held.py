@@ -78,11 +78,10 @@ def run(
     names, is_path = _names_of(x, "run"), isinstance(x, str | Path)
     is_table, is_listed = are_pairs(names), isinstance(x, Mapping) or _is_of(x, "ranx")
     is_matrix = not is_path and not is_table and (query_ids is not None or not is_listed)
-    if not is_matrix and (allow or (qrels is not None and depth)):
-        raise UsageError("run: qrels and allow are for a matrix, and of a path for np.load(path), say")
+    are_lists = is_path and not all(isinstance(each, Given) for each in (query_ids, doc_ids))
+    if not is_matrix and (are_lists or allow or (qrels is not None and depth)):
+        raise UsageError("run: lists of ids, qrels and allow are for a matrix; of a path give np.load(path)")
     if is_path:
-        if not all(isinstance(each, Given) for each in (query_ids, doc_ids)):
-            raise UsageError("run: the ids of a path are files; give np.load(path), say, for lists of ids")
         return read_run(x, run_id=name, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
     if _is_of(x, "ranx"):
         x, name = x.to_dict(), name or x.name

@@ -78,7 +78,7 @@ def test_the_next_command_names_qrels_only_where_there_are_some(tmp_path: Path) 
     (tmp_path / "q.tsv").write_text("query_id\ttext\nq\ta\n")
     out = tmp_path / "c"
     result = run("add-collection", tmp_path / "q.tsv", "--out", out)
-    assert f"next: fire-toolkit audit --queries {out}/queries.tsv\n" in result.stderr
+    assert f"next: fire-toolkit audit --queries {out}/queries.tsv --out {out}/audit\n" in result.stderr
 
 
 SOUNDS = (

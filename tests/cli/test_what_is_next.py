@@ -1,5 +1,6 @@
 """What comes next is one table: `status` and the commands of a campaign say the same in each state."""
 
+import shlex
 from pathlib import Path
 
 import exports
@@ -9,6 +10,7 @@ from command import begin_workspace, given, named, run, write_run
 from fire_toolkit.campaign.store import Store
 
 N_PAIRS = 6
+SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +30,21 @@ def follows(*words: object) -> str:
 def fill_in(sheet: str, label: str, n: int | None = None) -> None:
     """Answer the first n rows of a sheet with one label, and send it back."""
     exports.fill_in(Path("tasks", sheet), Path("exports", Path(sheet).name), lambda *pair: label, n)
+
+
+def test_what_is_named_outside_a_workspace_runs_as_it_stands_also_in_folders_with_blanks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, qrels, queries = SAMPLE / "runs/fused.run", SAMPLE / "qrels.txt", SAMPLE / "queries.tsv"
+    (folder := tmp_path.parent / f"{tmp_path.name} made elsewhere").mkdir()
+    monkeypatch.chdir(folder)
+    for first in (
+        ["pool", runs, "--qrels", qrels, "--queries", queries, "--out", "my pool"],
+        ["resolve", SAMPLE / "judgments.csv", "--qrels", qrels, "--out", "my labels"],
+        ["add-collection", queries, qrels, "--out", "my collection"],
+    ):
+        (line,) = [each for each in run(*first).stderr.splitlines() if each.startswith("next: ")]
+        run(*shlex.split(line)[2:])
 
 
 def test_a_walk_by_hand_names_what_each_state_asks_for() -> None:

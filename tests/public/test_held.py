@@ -181,9 +181,12 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
         (matrix(np.eye(2), "78", "ab", depth=0), "depth is 0"),
         (matrix(np.ma.masked_less(np.eye(3), 1)[:2]), "scores are masked; give sims.filled(np.nan) with"),
         (lambda: fire.run({"q": {"a", "b"}}, "m"), "run: no ranked lists; expected {query: {doc: score}}"),  # type: ignore[arg-type]
-        (lambda: fire.run("a.npy", "m", query_ids=["1"]), "run: the ids of a path are files"),
-        (lambda: fire.run("a.npy", "m", allow="nan"), "run: qrels and allow are for a matrix"),
-        (lambda: fire.run(SCORES, "m", depth=1, qrels=fire.qrels(GRADES)), "qrels and allow are for a"),
+        (lambda: fire.run("a.npy", "m", query_ids=["1"]), "run: lists of ids, qrels and allow are for"),
+        (lambda: fire.run("a.npy", "m", allow="nan"), "lists of ids, qrels and allow are for a matrix"),
+        (
+            lambda: fire.run(SCORES, "m", depth=1, qrels=fire.qrels(GRADES)),
+            "qrels and allow are for a matrix",
+        ),
         (lambda: fire.open_run("a.npy", doc_ids=["1"]), "doc_ids is a list, expected a text or path"),  # type: ignore[arg-type]
         (lambda: fire.qrels({"q": "video7"}), "query 'q': 'video7', expected [doc, ...] or {doc: grade}"),
         (lambda: fire.qrels({"q": pd.Series({"a": 1})}), "expected [doc, ...] or {doc: grade}"),
