@@ -13,6 +13,7 @@ from fire_toolkit.commands.types import (
     BackgroundOf,
     ClusteredQueries,
     Clusters,
+    DisputesOf,
     KnownLabels,
     Option,
     Original,
@@ -218,6 +219,7 @@ def difference(
     pool_sources: Annotated[PoolSources | None, Table("sources_if_any", is_told=True)] = None,
     *,
     background: BackgroundOf = None,
+    disputes: DisputesOf = None,
     queries: ClusteredQueries = None,
     own_item: OwnItem = None,
     clusters: Clusters = None,
@@ -239,6 +241,7 @@ def difference(
         labels: The labels of judged pairs.
         pool_sources: Which run pooled which pair: pool_sources.csv, or its folder.
         background: What else is known of the labels.
+        disputes: Of `resolve`; where votes were asked by design, they say how often these differ.
         queries: The queries, with their own items.
         own_item: Drop or keep each query's own item. [default: the collection's protocol]
         clusters: Intervals over whole clusters of queries, named by this column of the queries.
@@ -255,7 +258,7 @@ def difference(
           run_a run_b  difference   test
         0  clip   ssb         1.0  score
     """
-    known = background or Background()
+    known = background or Background(disputes=disputes)
     design = (
         None if augmented is None or known.design is None or known.design.sample is not None else known.design
     )

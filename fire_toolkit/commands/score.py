@@ -11,6 +11,7 @@ from fire_toolkit.commands.types import (
     AugmentedIfAny,
     BackgroundOf,
     Clusters,
+    DisputesOf,
     FedRuns,
     KnownLabels,
     Option,
@@ -53,6 +54,7 @@ def score(
     groups: Annotated[pd.DataFrame | None, Table("groups")] = None,
     *,
     background: BackgroundOf = None,
+    disputes: DisputesOf = None,
     fed: FedRuns = None,
     doc_order: Annotated[Sequence[str] | None, Table("doc_order", is_told=True)] = None,
     queries: Annotated[Queries | None, Table("named_queries")] = None,
@@ -101,6 +103,7 @@ def score(
         back: Items and their texts, where these are not the qrels the other way round (ECCV Caption).
         groups: Rank the docs of each query's group alone, without the query's reference: groups.tsv.
         background: What else is known of the labels.
+        disputes: Of `resolve`; where votes were asked by design, they say how often these differ.
         fed: The runs that fed the pool.
         doc_order: The collection's docs in their order.
         queries: The queries, with own items and the columns that other options name.
@@ -130,12 +133,11 @@ def score(
         0   clip  original      all     C@1    0.0
         1   clip  original      all      RR    0.5
     """
-    known = background or Background()
+    known = background or Background(disputes=disputes)
     if direction:
         table, notes = score_both_ways(runs, qrels, augmented, back=back, folds=folds, docs=doc_order)
         return Found({"scores": table}, notes, draw=drawn_directions)
-    by_votes: dict[str, Any] = {"sources": pool_sources, "clusters": clusters}
-    by_votes["policies"] = policies if honest and policies else [known.policy]
+    by_votes: Any = {"sources": pool_sources, "clusters": clusters, "policies": policies or [known.policy]}
     if honest:
         rows = scores_with_uncertainty(runs, qrels, labels, measures, known, **by_votes, tell=tell)
         return show_honest(rows, place="" if policies else "scores/honest.csv")

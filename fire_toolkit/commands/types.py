@@ -99,6 +99,8 @@ Original = Annotated[Qrels, Table("original")]
 Augmented = Annotated[Qrels, Table("augmented")]
 AugmentedIfAny = Annotated[Qrels | None, Table("settled_if_any")]
 KnownLabels = Annotated[Labels | None, Table("known_labels", is_told=True)]
+# Read from the evidence where that is a file's; with labels of Python they are given.
+DisputesOf = Annotated[Disputes | None, Table("", is_told=True)]
 BackgroundOf = Annotated[Background | None, Table("known", is_told=True)]
 PoolOf = Annotated[PoolSources, Table("sources")]
 FedRuns = Annotated[Collection[str] | None, Table("fed", is_told=True)]

@@ -28,6 +28,7 @@ NOT_UNION = (
     "the qrels follow policy {}, where original positives count by their labels, and the correction takes "
     "originals as right (policy union)"
 )
+NO_DISPUTES = "pairs in dispute tell how often votes differ; give `disputes` as `resolve` returns them"
 UNCHECKED = (
     "as labelled comes first: {}, and pairs that are hard for everybody would leave the correction off by "
     "several points"
@@ -111,7 +112,7 @@ def correct_for_errors(
     if rates is None:
         tables: dict[str, Any] = {"disputes": background.disputes, "sources": sources}
         rates = votes = votes_of_labels(labels, original, **tables, is_settled=background.is_settled)
-        reason = votes.reason or reason
+        reason = votes.reason or (NO_DISPUTES if background.disputes is None else reason)
     if reason:
         named = ", ".join(measure.name for measure in parsed)
         return Correction(notes=[f"{named}: not corrected for errors of votes: {reason}"])

@@ -20,6 +20,7 @@ from fire_toolkit.commands.command import marked
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.inference.background import Background
 from fire_toolkit.public.shown import made_in_words, show_basis
 from fire_toolkit.resolution.judgments import typed_judgments
 from fire_toolkit.results import Found, Result
@@ -42,6 +43,15 @@ MADE_BY = {
     "Scores": "score makes one",
 }
 SPECS = {name: TABLES[re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()] for name in MADE_BY}
+
+
+# What is no table of the data model: how its annotation begins, its type, and what to say of another.
+_OTHERS: dict[str, tuple[type, str, str]] = {
+    "Guideline": (Guideline, "a Guideline", "read_guideline reads one"),
+    "Grades": (Mapping, "grades by label", "a guideline's are read_guideline(...).grades"),
+    "Background": (Background, "a Background", "labels and disputes have parameters of their own"),
+    "pd.DataFrame": (pd.DataFrame, "a table", ""),
+}
 
 
 def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -122,12 +132,9 @@ def _argument(value: Any, takes: str, where: str) -> Any:
         if "Sequence[" in takes and isinstance(value, list | tuple) and not hasattr(value, "_fields"):
             return [_table(each, kind, f"{where}[{n}]", is_stored) for n, each in enumerate(value)]
         return _table(value, kind, where, is_stored)
-    if takes.startswith("Guideline") and not isinstance(value, Guideline):
-        _refuse(value, "a Guideline", "read_guideline reads one", where)
-    if takes.startswith("Grades") and not isinstance(value, Mapping):
-        _refuse(value, "grades by label", "a guideline's are read_guideline(...).grades", where)
-    if takes.startswith("pd.DataFrame") and not isinstance(value, pd.DataFrame):
-        _refuse(value, "a table", "", where)
+    for start, (made, expected, made_by) in _OTHERS.items():
+        if takes.startswith(start) and not isinstance(value, made):
+            _refuse(value, expected, made_by, where)
     other: Any = pd.DataFrame | Mapping | int | float
     if takes.startswith("Sequence[str") and isinstance(value, other | str | Path):
         _refuse(value, "a list of text", "", where)

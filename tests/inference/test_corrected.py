@@ -3,12 +3,14 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from small_world import qrels_of
 
+import fire_toolkit as fire
 from fire_toolkit.commands.score import score
 from fire_toolkit.evidence.facts import Evidence, Facts, check_evidence
 from fire_toolkit.inference.background import Background, known_of
@@ -20,7 +22,7 @@ from fire_toolkit.inference.label_errors import moment_rates
 from fire_toolkit.inference.votes import votes_by_design, votes_of_labels
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
-from fire_toolkit.tables import Qrels, Run, check_pool_sources
+from fire_toolkit.tables import Qrels, Run, check_disputes, check_labels, check_pool_sources
 from fire_toolkit.tables.design import labels_by_design
 
 DESIGN = ["query_id", "doc_id", "design_class", "design_votes"]
@@ -394,8 +396,28 @@ def test_an_interval_stays_between_0_and_1() -> None:
     assert corrected(design, "a")["low"] == 0
     assert corrected(design, "a")["estimate"] < 0  # not cut off, or the mean would be biased
     labels = design.assign(relevance=(design["design_votes"].str.count("1") > 1).astype(int))
-    found = correct_for_errors(run_of("a"), ORIGINAL, labels, ["C@3"], Background())
+    known = Background(disputes=labels[:0])
+    found = correct_for_errors(run_of("a"), ORIGINAL, labels, ["C@3"], known)
     assert any(note.startswith("C@3 of r: corrected beyond 0 to 100") for note in found.notes)
+
+
+def test_labels_without_the_disputes_beside_them_correct_nothing() -> None:
+    """In Python: pairs whose two votes differ, and wait for a third, are not among the labels."""
+    named = {"relevance": 0, "label": "no", "method": "fire", "n_judgments": 2, "n_agree": 2}
+    open_pairs = single(x="10").assign(design_class="doubled", reason="no_majority")
+    told: dict[str, Any] = {"labels": check_labels(doubled().assign(**named)), "measures": ["C@3"]}
+
+    def scored(**beside: Any) -> tuple[set[str], str]:
+        found = fire.score(run_of("o"), ORIGINAL, ORIGINAL, **told, **beside)
+        return set(found.table["qrels"]) - {"original", "augmented", "delta"}, " ".join(found.notes)
+
+    by_labels, words = scored()
+    assert not by_labels
+    assert "give `disputes` as `resolve` returns them" in words
+    by_both, words = scored(disputes=check_disputes(open_pairs))
+    assert not by_both
+    assert "1 of 81 disagreements among 1,001 doubled pairs have no third vote" in words
+    assert "corrected_if_independent" in scored(disputes=check_disputes(open_pairs[:0]))[0]
 
 
 def ranked(t: tuple[float, float], f: tuple[float, float], n: int = 4000) -> tuple[pd.DataFrame, Qrels]:
