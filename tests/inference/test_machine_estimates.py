@@ -35,7 +35,8 @@ def labels_of(pairs: pd.DataFrame, truth: np.ndarray = POSITIVE) -> pd.DataFrame
 
 
 def honest(design: Design, labels: pd.DataFrame, measures: list[str]) -> HonestRows:
-    return scores_with_uncertainty(RUNS, ORIGINAL, check_labels(labels), measures, Background(design=design))
+    known = Background(design=design, disputes=labels[:0])
+    return scores_with_uncertainty(RUNS, ORIGINAL, check_labels(labels), measures, known)
 
 
 def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
