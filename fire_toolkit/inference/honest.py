@@ -24,7 +24,7 @@ from fire_toolkit.inference.intervals import (
     note_few,
     score_interval,
 )
-from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, Runs, Tell, silent, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, Tell, own_pairs, silent, values_of
 from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.inference.trust import (
     describe_missing,
@@ -163,7 +163,7 @@ def _rows(
     lifted, _ = originals_beside(original, labels, grade=grade)
     highest = max(known.highest_grade or 1, seen := max(1, top_grade(lifted), top_grade(labels)))
     n_queries, codes = len(joined.queries), code_clusters(joined.queries, clusters)
-    before, pools = joined.label(lifted), None if sources is None else PooledPairs.of(joined, sources)
+    before, pools = joined.label(lifted), None if sources is None else joined.pooled(sources)
     labellings, rows, of_design = [before], list[dict[str, Any]](), dict[str, None]()
     gains, estimates = list[tuple[Measure, Estimate]](), list[pd.DataFrame]()
     positives = original[original["relevance"] >= 1]
@@ -181,8 +181,8 @@ def _rows(
             estimates.append(found.assign(policy=policy))
             of_design, basis = of_design | dict.fromkeys(told), basis or by.basis
         for run_id in joined.places:
-            alone = [] if pools is None else [after.reverted(before, pools.own({run_id}))]
-            pooled = "" if pools is None else "yes" if run_id in pools.run_ids else "no"
+            alone = [] if pools is None else [after.reverted(before, own_pairs(pools, {run_id}))]
+            pooled = "" if pools is None else "yes" if run_id in pools else "no"
             views = [joined.ranking(run_id, labelling) for labelling in (before, after, *alone)]
             for measure in measures:
                 tell(f"bounds of {measure.name}: {run_id} ({len(rows) + 1} of {n_rows})")

@@ -85,6 +85,10 @@ class JudgedPairs(CodedQrels):
         ranking = self.ranking(run_id, labelling)
         return np.column_stack([values_of(ranking, measure) for measure in measures])
 
+    def pooled(self, sources: PoolSources) -> pd.DataFrame:
+        """Return which of the pairs each run of a pool pooled, see `pooled_by`."""
+        return pooled_by(sources, self.find_rows(sources), len(self.pairs))
+
     def note_depths(self, labellings: Iterable[CodedQrels], measures: Sequence[Measure]) -> tuple[str, ...]:
         """Return the note on measures that read deeper than the runs were ranked, if there is one."""
         known = list(labellings)
@@ -147,32 +151,21 @@ def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:
 Runs = AnyRun | Sequence[AnyRun] | JudgedPairs
 
 
-@dataclass(frozen=True, eq=False)
-class PooledPairs:
-    """Which runs pooled which pairs of a join: place of the pair and code of the run, row by row.
+def pooled_by(sources: PoolSources, place: Ints, n_pairs: int) -> pd.DataFrame:
+    """Return which pairs (rows) each run of a pool (columns, by id) pooled.
 
-    run_ids: the run of each code, whatever it pooled.
+    place: of each row of `sources` its pair, -1 where that is none of them.
     """
+    run, run_ids = pd.factorize(sources["run_id"].astype("str"), sort=True)
+    is_by = np.zeros((n_pairs, len(run_ids)), dtype=bool)
+    is_by[place[place >= 0], run[place >= 0]] = True
+    return pd.DataFrame(is_by, columns=run_ids)
 
-    place: Ints
-    run: Ints
-    run_ids: pd.Index[str]
-    n_pairs: int
 
-    @classmethod
-    def of(cls, joined: JudgedPairs, sources: PoolSources) -> PooledPairs:
-        """Return what the runs of a pool pooled of a join's pairs."""
-        place = joined.find_rows(sources)
-        run, run_ids = pd.factorize(sources["run_id"])
-        return cls(place[place >= 0], run[place >= 0], pd.Index(run_ids), len(joined.pairs))
+def own_pairs(pooled: pd.DataFrame, members: set[str]) -> Bools:
+    """Return which pairs of `pooled_by` were pooled by `members` alone.
 
-    def own(self, members: set[str]) -> Bools:
-        """Return which pairs were pooled by `members` alone.
-
-        Pairs that no run pooled (originals added to the pool, say) are nobody's own.
-        """
-        is_member = self.run_ids.isin(members)[self.run]
-        by_members, by_others = (
-            np.bincount(self.place[each], minlength=self.n_pairs) for each in (is_member, ~is_member)
-        )
-        return np.asarray((by_members > 0) & (by_others == 0))
+    Pairs that no run pooled (originals added to the pool, say) are nobody's own.
+    """
+    is_by, is_member = pooled.to_numpy(), pooled.columns.isin(members)
+    return np.asarray(is_by[:, is_member].any(axis=1) & ~is_by[:, ~is_member].any(axis=1))

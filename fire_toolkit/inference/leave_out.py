@@ -12,7 +12,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, join_runs
+from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, own_pairs, pooled_by
 from fire_toolkit.inference.orders import kendall_tau, places, tau_ap
 from fire_toolkit.matching.coded import ABSENT, CodedQrels
 from fire_toolkit.matching.stored_runs import AnyRun
@@ -69,8 +69,8 @@ def leave_out(
         groups.setdefault((families or {}).get(run_id, run_id), set()).add(run_id)
     joined = join_runs(runs, original, augmented)
     before, after = joined.label(original), joined.label(augmented)
-    pooled = PooledPairs.of(joined, sources)
-    owns = {name: pooled.own(members) for name, members in groups.items()}
+    pooled = joined.pooled(sources)
+    owns = {name: own_pairs(pooled, members) for name, members in groups.items()}
     others = {name: (after.reverted(before, own), int(own.sum())) for name, own in owns.items()}
     return _compared(joined, before, after, others, parsed, groups)
 
@@ -179,9 +179,8 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Foun
     if len(pairs) and (kind == KINDS.index("not_judged")).all():
         raise JoinError(f"labels: none is on a pair of the pool ({pairs.iloc[0]['query_id']} "
                         f"{pairs.iloc[0]['doc_id']}, ...); are they of another pool?")  # fmt: skip
-    run, run_ids = pd.factorize(sources["run_id"].astype("str"), sort=True)
-    is_by = np.zeros((len(pairs), len(run_ids)), dtype=bool)
-    is_by[pair_rows(sources, pairs), run] = True
+    pooled = pooled_by(sources, pair_rows(sources, pairs), len(pairs))
+    run_ids, is_by = pooled.columns, pooled.to_numpy()
     is_own = is_by & (is_by.sum(axis=1, keepdims=True) == 1)
     of_kind = np.eye(len(KINDS), dtype=np.int64)[kind]
     by_run, own = (_counted(is_in.T.astype(np.int64) @ of_kind) for is_in in (is_by, is_own))

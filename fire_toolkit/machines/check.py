@@ -17,6 +17,7 @@ from fire_toolkit.agreement.table import agreement
 from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.model import refuse_unknown_labels
+from fire_toolkit.inference.judged_pairs import pooled_by
 from fire_toolkit.inference.resampling import draw_units
 from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.tables import (
@@ -28,7 +29,7 @@ from fire_toolkit.tables import (
     asked_judgments,
     check_judgments,
 )
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 LEAST_LABELS = 100
 LEAST_EACH = 10  # labelled pairs of either kind
@@ -311,8 +312,8 @@ def _members(pairs: pd.DataFrame, sources: PoolSources | None) -> dict[tuple[str
     found: dict[tuple[str, str], Bools] = {("all", "all"): np.ones(len(pairs), dtype=bool)}
     if sources is not None:
         keys = pd.MultiIndex.from_frame(pairs[PAIR])
-        for run_id, rows in sources.groupby("run_id", sort=True):
-            found["run", str(run_id)] = keys.isin(pd.MultiIndex.from_frame(rows[PAIR]))
+        pooled = pooled_by(sources, pair_rows(sources, pairs), len(pairs))
+        found |= {("run", str(run_id)): own.to_numpy(dtype=bool) for run_id, own in pooled.items()}
         best = sources.groupby(PAIR)["rank"].min().reindex(keys).to_numpy(dtype=np.float64)
         found |= {("rank", name): (best >= low) & (best <= high) for name, (low, high) in BANDS.items()}
     return found

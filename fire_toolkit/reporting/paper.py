@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.table import agreement
-from fire_toolkit.arrays import Bools, Floats, are_among
+from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.intervals import change_interval, influences, mean_interval, welch_interval
-from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, Runs, join_runs, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs, own_pairs, pooled_by, values_of
 from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import FIRST
@@ -134,10 +134,8 @@ def _groups(
         for name in sorted(found.unique()):
             yield f"dataset {name}", (found == name).to_numpy(dtype=bool)
     if sources is not None:
-        place = pair_rows(sources, pairs)
-        codes, run_ids = pd.factorize(sources["run_id"], sort=True)
-        for code, run_id in enumerate(run_ids):
-            yield f"run {run_id}", are_among(place[(codes == code) & (place >= 0)], len(pairs))
+        for run_id, own in pooled_by(sources, pair_rows(sources, pairs), len(pairs)).items():
+            yield f"run {run_id}", own.to_numpy(dtype=bool)
 
 
 def all_and_new(
@@ -159,15 +157,15 @@ def all_and_new(
     parsed = parse_measures(measures)
     joined = join_runs(runs, original, augmented)
     before, after = joined.label(original), joined.label(augmented)
-    pooled = PooledPairs.of(joined, sources)
+    pooled = joined.pooled(sources)
     rows = []
     for run_id in joined.places:
-        own = pooled.own({run_id})
+        own = own_pairs(pooled, {run_id})
         gained = own & (after.relevance >= 1) & (before.relevance < 1)
         views = {"original": before, "all": after, "new": after.reverted(before, own)}
         rankings = {name: joined.ranking(run_id, each) for name, each in views.items()}
         for measure in parsed:
-            row: dict[str, Any] = {"run_id": run_id, "pooled": "yes" if run_id in pooled.run_ids else "no"}
+            row: dict[str, Any] = {"run_id": run_id, "pooled": "yes" if run_id in pooled else "no"}
             row["measure"] = measure.name
             row |= {name: measure.aggregate(values_of(each, measure)) for name, each in rankings.items()}
             row["change"] = row["new"] - row["all"]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.inference.judged_pairs import pooled_by
 from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -76,16 +77,14 @@ def sets_of_runs(flipped: pd.DataFrame, sources: PoolSources) -> pd.DataFrame:
     """Return by which runs the new positives were pooled: set, run_id, slot, is_in, n_pairs.
 
     Each new positive that any run pooled belongs to one set: all the runs that pooled it. Sets have numbers
-    from 1, those that found most first; runs stand by how many they found; a row for each set and run.
+    from 1, the largest first; runs stand by how many they found, then by id; a row for each set and run.
     """
     new = flipped[flipped["flip"] == next(iter(FLIPS))]
-    place = pair_rows(sources[PAIR], new[PAIR])
-    code, run_ids = pd.factorize(sources["run_id"][place >= 0])
-    most_first = np.argsort(-np.bincount(code), kind="stable")
-    runs = list(run_ids[most_first])
-    is_in = np.zeros((len(new), len(runs)), dtype=bool)
-    is_in[place[place >= 0], code] = True
-    sets, n_pairs = np.unique(is_in[is_in.any(axis=1)][:, most_first], axis=0, return_counts=True)
+    pooled = pooled_by(sources, pair_rows(sources, new), len(new))
+    n_found = pooled.sum().sort_values(ascending=False, kind="stable")
+    runs = list(n_found.index[n_found > 0])
+    found = pooled.loc[pooled.any(axis=1), runs].to_numpy()
+    sets, n_pairs = np.unique(found, axis=0, return_counts=True)
     order = np.argsort(-n_pairs, kind="stable") if runs else np.array([], dtype=np.int64)
     return pd.DataFrame(
         {

@@ -71,6 +71,13 @@ def test_every_new_positive_belongs_to_one_set_of_runs() -> None:
     assert found.drop_duplicates("set")["n_pairs"].is_monotonic_decreasing
 
 
+def test_runs_that_found_as_many_stand_by_their_ids() -> None:
+    found_by = {"query_id": ["p", "q"], "doc_id": "d", "run_id": ["b", "a"], "rank": 1}
+    flipped = pd.DataFrame({"query_id": ["p", "q"], "doc_id": "d", "flip": "new positive"})
+    sets = voted.sets_of_runs(flipped, check_pool_sources(pd.DataFrame(found_by)))
+    assert sets.loc[sets["set"] == 1, "run_id"].tolist() == ["a", "b"]
+
+
 def test_misses_and_false_alarms_are_shares_of_others_votes() -> None:
     rng = np.random.default_rng(1)
     rows = [
