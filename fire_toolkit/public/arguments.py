@@ -21,9 +21,11 @@ from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference.background import Background
+from fire_toolkit.matching.ranking import refuse_unranked
 from fire_toolkit.public.shown import made_in_words, show_basis
 from fire_toolkit.resolution.judgments import typed_judgments
 from fire_toolkit.results import Found, Result
+from fire_toolkit.tables import Run
 from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.specs import SPECS as TABLES
 
@@ -152,6 +154,8 @@ def _table(value: Any, kind: str, where: str, is_stored: bool = False) -> Any:
         part = next((each for each in parts if _is_kind(getattr(value, each), kind)), "")
         _refuse(value, f"a {kind} table", f"give its .{part}" if part else MADE_BY[kind], where)
     table = check_table(SPECS[kind], value, where=where)
+    if kind == "Run":
+        refuse_unranked(Run(table), where=where)
     return typed_judgments(table, where=where) if kind == "Judgments" else table
 
 

@@ -208,6 +208,22 @@ def test_what_is_no_such_table_is_refused_with_what_was_found(call: Any, words: 
     refused(words, call, by=FireError)
 
 
+def test_ranks_that_do_not_follow_from_the_scores_are_refused() -> None:
+    """RR is .25 by the scores of both frames, and was .5 by the ranks that each brought."""
+    upper, lower = (
+        {"q": {f"{name}{n}": start - n for n in range(2)}} for name, start in (("a", 9.0), ("b", 5.0))
+    )
+    both = pd.concat([fire.run(each, "m") for each in (upper, lower)])
+    qrels = fire.qrels({"q": ["b1"]})
+    said = (
+        "score: runs: 3 ranks do not follow from the scores (first: b0 at rank 1 of query q in m); fire.run"
+    )
+    refused(said, fire.score, both, qrels, by=FireError)
+    refused("first: a0 at rank 2", fire.score, fire.run(upper, "m").assign(rank=[2, 1]), qrels, by=FireError)
+    found = fire.score(fire.run(both, "m"), qrels, measures=["RR"]).table
+    assert found["value"].tolist() == [0.25]
+
+
 def test_a_command_refuses_a_plain_value_that_its_parameter_does_not_take() -> None:
     runs, originals = [fire.run(SCORES, "m")], fire.qrels(GRADES)
     for command, given, said in (
