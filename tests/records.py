@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from fire_toolkit.campaign.kept import keep_rows
-from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS
+from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, Version
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.workspace.database import STORE
@@ -68,7 +68,7 @@ def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) ->
     for entry in rounds:
         write_round(root, entry)
     store = Store(root / STORE)
-    values = [] if rows is None else rows[list(COLUMNS)].to_numpy().tolist()
+    values = [] if rows is None else [Version(*row) for row in rows[list(COLUMNS)].to_numpy()]
     with store.database.transaction() as db:
         keep_rows(db, values)
     store.close()

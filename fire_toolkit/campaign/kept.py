@@ -9,41 +9,35 @@ import sqlite3
 import zlib
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count, islice, pairwise
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from pyarrow import compute
 
-from fire_toolkit.arrays import Ints
 from fire_toolkit.campaign.coded import Coded, beside, coded, same
-from fire_toolkit.campaign.ledger import COLUMNS, STATES
-from fire_toolkit.campaign.said import Kept, Version, read_said, version_of, versions_of
+from fire_toolkit.campaign.ledger import STATES, Version
+from fire_toolkit.campaign.said import versions_of, with_said
 from fire_toolkit.campaign.schema import KEPT, LATE, NAMES, OWN, SHARED
 from fire_toolkit.errors import TableError
 from fire_toolkit.resolution.judgments import utc_time
-from fire_toolkit.workspace.database import Database
+from fire_toolkit.workspace.database import Database, row_sha256
 
 # Rows by columns: a sequence of each column of `KEPT` that rows have of their own, coded what they share.
 Columns = Mapping[str, Any]
-Numbers = dict[str, dict[Kept, int]]  # of a table of what rows share: of each value
-AsNew = Callable[[Kept, Sequence[Version]], Kept | None]
+Value = tuple[Any, ...]  # a row of a table of what versions share
+Numbers = dict[str, dict[Value, int]]  # of each such table: of each value
+AsNew = Callable[[Version, Sequence[Version]], Version | None]
 AT_ONCE = 20_000
-_ROWS_OF_A_STATEMENT = 100
-_ROW = f"({', '.join('?' * (2 + len(OWN) + len(SHARED)))})"
 _MARK = "\x1f"
 _LAST = "select number, sha256 from batches order by number desc limit 1"
 _SEEN_AT_OF_ORIGIN = NAMES["origins"].index("seen_at")
 _NO_SERVERS = ("file:", "page:")
-_PLACES = ("source", "annotation", "seen_at", "pair_id", "answer", "state")
-_SOURCE, _KEY, _SEEN_AT, _PAIR, _ANSWER, _STATE = map(COLUMNS.index, _PLACES)
-_key_of, _state_of = itemgetter(_KEY), itemgetter(_STATE)
+_key_of, _state_of, _order_of = map(attrgetter, ("annotation", "state", "order"))
 
 
-def add_rows(database: Database, rows: Iterable[Kept], as_new: AsNew) -> Counter[str]:
+def add_rows(database: Database, rows: Iterable[Version], as_new: AsNew) -> Counter[str]:
     """Add those of the rows that are new, all or none; return how many of each state there were.
 
     Args:
@@ -52,7 +46,7 @@ def add_rows(database: Database, rows: Iterable[Kept], as_new: AsNew) -> Counter
         as_new: gives the row to add of one that is there in versions, which it may be one of: then None.
     """
     rows = iter(rows)
-    counts, seen, numbers = Counter[str](), set[str](), count(1 << 40)
+    counts, seen = Counter[str](), set[str]()
     chunk = list(islice(rows, AT_ONCE))
     if not chunk:
         return counts
@@ -71,7 +65,7 @@ def add_rows(database: Database, rows: Iterable[Kept], as_new: AsNew) -> Counter
                 is_indexed_last = False
             known |= versions_of(database, again) if again else {}
             seen.update(names if was_empty else ())
-            new = _new(chunk, known, as_new, numbers)
+            new = _new(chunk, known, as_new)
             counts.update(map(_state_of, new))
             if unknown := sorted(counts.keys() - set(STATES)):
                 raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
@@ -93,43 +87,36 @@ def add_first(database: Database, columns: Columns) -> None:
             make_indexes(db)
 
 
-def _new(
-    rows: Iterable[Kept], known: Mapping[str, list[Version]], as_new: AsNew, numbers: Iterator[int]
-) -> list[Kept]:
+def _new(rows: Iterable[Version], known: Mapping[str, list[Version]], as_new: AsNew) -> list[Version]:
     """Return the rows that are new.
 
-    known: the versions of answers that are there or come twice, to which the new ones are added; numbers: of
-    new versions.
+    known: the versions of answers that are there or come twice, to which the new ones are added.
     """
     new = []
     for row in rows:
-        versions = known.get(row[_KEY])
+        versions = known.get(row.annotation)
         if (found := as_new(row, versions or ())) is not None:
             new.append(found)
             if versions is not None:
-                insort(versions, version_of(found, next(numbers)))
+                insort(versions, with_said([found])[0], key=_order_of)
     return new
 
 
-def keep_rows(db: sqlite3.Connection, rows: Sequence[Kept], known: Numbers | None = None) -> None:
+def keep_rows(db: sqlite3.Connection, rows: Sequence[Version], known: Numbers | None = None) -> None:
     """Add rows as `keep_columns` does, with what each says, which is read where a row has it not."""
-    if not rows:
-        return
-    unread = [row for row in rows if len(row) == len(COLUMNS)]
-    said = read_said([row[_PAIR] for row in unread], [row[_ANSWER] for row in unread])
-    kept = [(*row, *next(said)) if len(row) == len(COLUMNS) else row for row in rows] if unread else rows
-    keep_columns(db, columns_of(kept), known)
+    if rows:
+        keep_columns(db, columns_of(with_said(rows)), known)
 
 
-def columns_of(rows: Sequence[Kept]) -> Columns:
+def columns_of(rows: Sequence[Value]) -> Columns:
     """Return rows as columns."""
     columns = zip(KEPT, zip(*rows, strict=True), strict=True)
     return {name: column if name in OWN else coded(column) for name, column in columns}
 
 
-def rows_of(columns: Columns) -> list[Kept]:
+def rows_of(columns: Columns) -> list[Version]:
     """Return columns as rows."""
-    return list(zip(*(_listed(columns[name]) for name in KEPT), strict=True))
+    return list(map(Version._make, zip(*(_listed(columns[name]) for name in KEPT), strict=True)))
 
 
 def _listed(column: Sequence[Any] | Coded) -> Sequence[Any]:
@@ -143,36 +130,26 @@ def keep_columns(db: sqlite3.Connection, columns: Columns, known: Numbers | None
     """
     last, before = db.execute(_LAST).fetchone() or (0, b"")
     own, shared = _apart(columns)
-    texts = _texts(own, shared)
-    of_shared = zip(SHARED, shared, texts[len(own) :], strict=True)
+    spelled = _spelled(shared)
     places = [
-        np.array(_numbers(db, table, each.distinct, known, content.to_pylist()), dtype=np.int64)[
-            each.codes
-        ].tolist()
-        for table, each, (content, _) in of_shared
+        _listed(each._replace(distinct=_numbers(db, table, each.distinct, known, texts.distinct)))
+        for table, each, texts in zip(SHARED, shared, spelled, strict=True)
     ]
     values = {name: _listed(column) for name, column in own.items()}
+    hashes = _hashes([*values.values(), *spelled])
     for name in ("created_at", "changed_at"):  # mostly that of the version, and not written again
         both = zip(values[name], values["updated_at"], strict=True)
         values[name] = [None if moment == updated_at else moment for moment, updated_at in both]
-    for start in range(0, len(values["annotation"]), AT_ONCE):
+    insert = f"insert into versions values ({', '.join('?' * (2 + len(values) + len(places)))})"
+    for start in range(0, len(hashes), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        hashes = _hashes(texts, part)
-        numbers = range(last + 1, last + 1 + len(hashes))
-        rows = (each[part] for each in (*values.values(), *places))
-        _insert(db, [numbers, *rows, hashes])
+        numbers = range(last + 1, last + 1 + len(hashes[part]))
+        own_rows = (each[part] for each in (*values.values(), *places, hashes))
+        db.executemany(insert, zip(numbers, *own_rows, strict=True))
         origins = [shared[0].distinct[code] for code in np.unique(shared[0].codes[part]).tolist()]
         seen = _seen((row[_SEEN_AT_OF_ORIGIN], row[0]) for row in origins)
-        last, before = numbers[-1], batch_sha256(before, hashes)
+        last, before = numbers[-1], batch_sha256(before, hashes[part])
         db.execute("insert into batches values (?, ?, ?, ?)", [last, *seen, before])
-
-
-def _insert(db: sqlite3.Connection, columns: Sequence[Sequence[Any]]) -> None:
-    """Insert versions, many with each statement: it takes longer to begin one than to add a row."""
-    rows, most = zip(*columns, strict=True), db.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
-    while values := list(islice(rows, min(_ROWS_OF_A_STATEMENT, most // len(columns)))):
-        marks = ", ".join([_ROW] * len(values))
-        db.execute(f"insert into versions values {marks}", list(chain.from_iterable(values)))
 
 
 def drop_indexes(db: sqlite3.Connection) -> None:
@@ -205,53 +182,30 @@ def _apart(columns: Columns) -> tuple[dict[str, Any], list[Coded]]:
     return own, list(shared)
 
 
-_Texts = tuple[Any, Ints | None]  # what a column's rows are hashed as; with codes: each value once
+def _spelled(shared: Sequence[Coded]) -> list[Coded]:
+    """Return the texts that values which rows share are hashed as, and found by."""
+    return [each._replace(distinct=[_MARK.join(map(str, row)) for row in each.distinct]) for each in shared]
 
 
-def _texts(own: Mapping[str, Any], shared: Sequence[Coded]) -> list[_Texts]:
-    """Return the texts that rows are hashed as, column by column."""
-    found: list[_Texts] = []
-    for column in own.values():
-        is_coded = isinstance(column, Coded)
-        texts = list(map(str, column.distinct if is_coded else column))
-        found.append((_bytes_of(texts), column.codes if is_coded else None))
-    whole = ([_MARK.join(map(str, value)) for value in each.distinct] for each in shared)
-    return found + [(_bytes_of(texts), each.codes) for texts, each in zip(whole, shared, strict=True)]
+def _hashes(columns: Iterable[Sequence[Any] | Coded]) -> list[bytes]:
+    """Return the hash of each row: of the texts of all its values, one behind the other."""
+    return list(map(row_sha256, zip(*(map(str, _listed(each)) for each in columns), strict=True)))
 
 
-def _hashes(columns: Sequence[_Texts], part: slice) -> list[bytes]:
-    """Return the hash of each of some rows: of the texts of all its values, one behind the other."""
-    texts = (
-        values[part] if codes is None else values.take(pa.array(codes[part])) for values, codes in columns
-    )
-    whole = compute.binary_join_element_wise(*texts, pa.scalar(_MARK.encode(), pa.large_binary()))
-    _, offsets, content = whole.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int64)[: len(whole) + 1].tolist()
-    content = memoryview(content)
-    return [hashlib.sha256(content[start:end]).digest() for start, end in pairwise(ends)]
-
-
-def _bytes_of(texts: Sequence[str]) -> Any:
-    """Return texts in UTF-8; half a character, which that has not, stays one."""
-    try:
-        return pa.array(texts, pa.large_string()).cast(pa.large_binary())
-    except UnicodeEncodeError:
-        return pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.large_binary())
-
-
-def hashes_of(kept: Sequence[Kept]) -> list[bytes]:
+def hashes_of(kept: Sequence[Value]) -> list[bytes]:
     """Return the hash of each row of a record."""
-    return _hashes(_texts(*_apart(columns_of(kept))), slice(None))
+    own, shared = _apart(columns_of(kept))
+    return _hashes([*own.values(), *_spelled(shared)])
 
 
 def _numbers(
-    db: sqlite3.Connection, table: str, values: Sequence[Kept], whole: Numbers | None, texts: Iterable[bytes]
+    db: sqlite3.Connection, table: str, values: Sequence[Value], whole: Numbers | None, texts: Iterable[str]
 ) -> list[int]:
     """Return the number of each value in a table of what rows share; new ones are added to it.
 
     texts: of the values, by which they are found.
     """
-    crcs = list(map(zlib.crc32, texts))
+    crcs = [zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in texts]
     if whole is None:
         there = db.execute(
             f"select {', '.join(NAMES[table])}, number from json_each(?) as wanted cross join {table} "
@@ -293,12 +247,12 @@ def check_rows(database: Database) -> None:
     hashes: list[bytes] = []
     seen: list[tuple[str, str]] = []
     for rows in database.chunks("select * from answers order by number")[1]:
-        kept = [row[1:-1] for row in rows]
+        kept = [Version._make(row[1:-1]) for row in rows]
         for row, sha256 in zip(rows, hashes_of(kept), strict=True):
             if row[-1] != sha256:
                 raise database.damaged(f"answer {row[0]} is not the one that was kept")
             hashes.append(sha256)
-        seen += [(row[_SEEN_AT], row[_SOURCE]) for row in kept]
+        seen += [(row.seen_at, row.source) for row in kept]
     if len(hashes) != n_written:
         raise database.damaged(f"{len(hashes)} of {n_written} answers can be read")
     first, before = 0, b""

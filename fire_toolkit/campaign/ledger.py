@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,25 +24,61 @@ RESTORED = "restored"
 STATES = (ANSWERED, EDITED, DELETED, RESTORED)
 EVENTS = (DELETED, RESTORED)
 
-# source: the server (or file) it was read from; project: its number there; annotation: the key of the
-# answer (`annotation_key`); updated_at: the version, UTC; state: `answered` (first seen), `edited` (a later
-# version), `deleted` (this version is gone from the server), `restored` (it is there again); seen_at: when
-# it was read, UTC; pair_id: the pair, empty if the task named none; task: the task's number; queue: the
-# round and annotator that the project was made for, empty if unknown; annotator_id: the author, empty if the
-# account was gone; answer: the annotation as the server gave it, JSON.
-COLUMNS = (
-    "annotation",
-    "updated_at",
-    "task",
-    "source",
-    "project",
-    "state",
-    "seen_at",
-    "queue",
-    "annotator_id",
-    "pair_id",
-    "answer",
-)
+
+class Version(NamedTuple):
+    """A row of the record: a version of an answer, or the word that it is gone or there again.
+
+    annotation: the key of the answer (`annotation_key`); updated_at: the version, UTC; task: the task's
+    number; source: the server (or file) it was read from; project: its number there; state: `answered`
+    (first seen), `edited` (a later version), `deleted` (this version is gone from the server), `restored` (it
+    is there again); seen_at: when it was read, UTC; queue: the round and annotator that the project was made
+    for, empty if unknown; annotator_id: the author, empty if the account was gone; pair_id: the pair, empty
+    if the task named none; answer: the annotation as the server gave it, JSON.
+
+    All that follows is what it says (`said.py`); without a label (None) that was not read.
+    """
+
+    annotation: str
+    updated_at: str
+    task: str
+    source: str
+    project: str
+    state: str
+    seen_at: str
+    queue: str
+    annotator_id: str
+    pair_id: str
+    answer: str
+    label: str | None = None
+    no_vote: str = ""
+    flags: str = ""
+    comment: str = ""
+    origin: str = ""
+    controls: str = ""
+    page: str | None = None
+    page_position: str = ""
+    page_s: float | None = None
+    round_said: int = 1
+    is_elsewhere: int = 0
+    fault: str | None = None
+    id: int = 0
+    created_at: str = ""
+    changed_at: str = ""
+    duration_s: float | None = None
+    query_id: str = ""
+    doc_id: str = ""
+
+    @property
+    def order(self) -> tuple[str, bool, str]:
+        """What the versions of an answer are sorted by; its last word comes last."""
+        return self.updated_at, self.state in EVENTS, self.seen_at
+
+    def is_of(self, moment: str) -> bool:
+        """Whether a time is the one that it counts by, or the one that its source gave it."""
+        return moment in (self.updated_at, self.changed_at)
+
+
+COLUMNS = Version._fields[: Version._fields.index("label")]
 # What is kept of an annotation: all that says what was answered, by whom, when and how.
 KEPT = (
     "id",

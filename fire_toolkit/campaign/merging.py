@@ -5,7 +5,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.ledger import COLUMNS
+from fire_toolkit.campaign.ledger import Version
 from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.progress import has_unread_page
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
@@ -40,7 +40,7 @@ def merge_record(store: Store, path: Path, *, source: str | None = None) -> list
     with Store(path) as other:
         other.check()
         query = f"select {', '.join(KEPT)} from answers order by number"
-        rows = list(map(list, other.database.select(query)))
+        rows = list(map(Version._make, other.database.select(query)))
         here, there = (each.database.select(_CAMPAIGN) for each in (store, other))
         numbers, notes = dict[int, int](), list[str]()
         if there and (not here or here[0][0] == there[0][0]):
@@ -57,32 +57,29 @@ def merge_record(store: Store, path: Path, *, source: str | None = None) -> list
             notes.append(
                 f"{path}: answers on its page are not in it yet; `pull` there, and import its record again"
             )
-    at = COLUMNS.index("queue")
-    for row in rows:
-        queue = queue_named(row[at])
-        if queue is not None:
-            row[at] = f"{numbers.get(queue.round, queue.round)}/{queue.annotator_id}"
-    store.add_kept(map(tuple, rows))
+    store.add_rows(_in_round_here(row, numbers) for row in rows)
     return notes
 
 
-def _of_other_people(
-    rows: Sequence[list[Any]], store: Store, path: Path, source: str | None
-) -> list[list[Any]]:
+def _in_round_here(row: Version, numbers: Mapping[int, int]) -> Version:
+    if (queue := queue_named(row.queue)) is None:
+        return row
+    return row._replace(queue=f"{numbers.get(queue.round, queue.round)}/{queue.annotator_id}")
+
+
+def _of_other_people(rows: Sequence[Version], store: Store, path: Path, source: str | None) -> list[Version]:
     """Return the answers of another campaign in nobody's queue, by people whose names are not taken here."""
-    name_at, queue_at, key_at = map(COLUMNS.index, ("annotator_id", "queue", "annotation"))
-    own = [list(row) for row in rows]
-    for row in own:
-        queue = queue_named(row[queue_at])
-        row[name_at] = row[name_at] or (queue.annotator_id if queue else "")
-        row[queue_at] = ""
-        if source not in (None, "-") and row[name_at]:
-            row[name_at] = f"{source}-{row[name_at]}"
-            row[key_at] = f"{source}-{row[key_at]}"  # that of a sheet's answer says person and pair alone
-    known = {row[key_at] for row in own}
+    own = []
+    for row in rows:
+        queue = queue_named(row.queue)
+        name, key = row.annotator_id or (queue.annotator_id if queue else ""), row.annotation
+        if source not in (None, "-") and name:  # the key of a sheet's answer says person and pair alone
+            name, key = f"{source}-{name}", f"{source}-{key}"
+        own.append(row._replace(annotation=key, annotator_id=name, queue=""))
+    known = {row.annotation for row in own}
     here = {name for name, key in store.database.select(_ANSWERED) if key not in known}
     here |= {name for (name,) in store.database.select(_GIVEN)}
-    if source != "-" and (both := sorted(here.intersection(row[name_at] for row in own) - {""})):
+    if source != "-" and (both := sorted(here.intersection(row.annotator_id for row in own) - {""})):
         raise FormatError(
             f"{path}: of another campaign than the one here, and {', '.join(both[:5])} answered in both: one "
             "name is one person; type --source NAME to put NAME- before its people's names, or --source - if "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,81 +15,41 @@ from fire_toolkit.campaign.answer_columns import Fault, answer_columns
 from fire_toolkit.campaign.answer_types import ROW, UNDECODED, Row
 from fire_toolkit.campaign.answers import UNREAD
 from fire_toolkit.campaign.keys import ids_of_keys
-from fire_toolkit.campaign.ledger import COLUMNS, EVENTS
-from fire_toolkit.campaign.schema import SAID_NAMES
+from fire_toolkit.campaign.ledger import COLUMNS, EVENTS, Version
 from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.database import Database
 
-# A row of the record: the values of `COLUMNS`, and what it says (`SAID_NAMES`) where that was read.
-Kept = tuple[Any, ...]
-_PLACES = ("source", "project", "seen_at", "pair_id", "answer", "updated_at", "state")
-_SOURCE, _PROJECT, _SEEN_AT, _PAIR, _ANSWER, _MOMENT, _STATE = map(COLUMNS.index, _PLACES)
+_MEANT = attrgetter("label", "no_vote", "comment")
 
 
-def row_as(row: Kept, moment: str, state: str) -> Kept:
-    """Return a row with another time and state."""
-    return (*row[:_MOMENT], moment, *row[_MOMENT + 1 : _STATE], state, *row[_STATE + 1 :])
+def with_said(rows: Sequence[Version]) -> list[Version]:
+    """Return rows with what each says, which is read where it was not."""
+    unread = [row for row in rows if row.label is None]
+    said = read_said([row.pair_id for row in unread], [row.answer for row in unread])
+    read = (Version._make((*row[: len(COLUMNS)], *each)) for row, each in zip(unread, said, strict=True))
+    return [next(read) if row.label is None else row for row in rows]
 
 
-class Version(NamedTuple):
-    """A row of an answer, as far as it tells versions apart; the last word of an answer comes last.
-
-    changed_at: the time that its source gave it.
-    """
-
-    updated_at: str
-    is_event: bool
-    seen_at: str
-    number: int
-    state: str
-    source: str
-    project: str
-    answer: str
-    changed_at: str
-    created_at: str
-    duration_s: float | None
-    round_said: int
-    label: str
-    no_vote: str
-    comment: str
-
-    def is_of(self, moment: str) -> bool:
-        """Whether a time is the one that it counts by, or the one that its source gave it."""
-        return moment in (self.updated_at, self.changed_at)
-
-    def says(self, row: Kept) -> bool:
-        """Whether it says what a row does, whatever else a source tells of both."""
-        if self.answer != row[_ANSWER] and _given(self.answer) != _given(row[_ANSWER]):
-            return False
-        said = row[len(COLUMNS) :]
-        if self.no_vote == UNREAD and not said:  # an earlier version of this may not have read it
-            said = next(read_said([row[_PAIR]], [row[_ANSWER]]))
-        return not said or self[-3:] == tuple(said[place] for place in _OF_VERSIONS[-3:])
-
-
-_OF_VERSIONS = [SAID_NAMES.index(name) for name in Version._fields[8:]]
-
-
-def version_of(row: Kept, number: int) -> Version:
-    """Return a row as a version of its answer."""
-    said = row[len(COLUMNS) :] or next(read_said([row[_PAIR]], [row[_ANSWER]]))
-    own = (row[place] for place in (_STATE, _SOURCE, _PROJECT, _ANSWER))
-    told = (said[place] for place in _OF_VERSIONS)
-    return Version(row[_MOMENT], row[_STATE] in EVENTS, row[_SEEN_AT], number, *own, *told)
+def says(version: Version, row: Version) -> bool:
+    """Whether a version says what a row does, whatever else a source tells of both."""
+    if version.answer != row.answer and _given(version.answer) != _given(row.answer):
+        return False
+    if version.no_vote == UNREAD:  # an earlier version of this may not have read it
+        (row,) = with_said([row])
+    return row.label is None or _MEANT(version) == _MEANT(row)
 
 
 def versions_of(database: Database, annotations: Iterable[str]) -> dict[str, list[Version]]:
     """Return what is there of answers, of each the last word last."""
     found: dict[str, list[Version]] = {}
     rows = database.select(
-        f"select annotation, updated_at, state in {EVENTS}, seen_at, {', '.join(Version._fields[3:])} "
-        "from json_each(?) as wanted cross join answers on annotation = wanted.value "
-        "order by 1, 2, 3, 4, 5",
+        "select answers.* from json_each(?) as wanted cross join answers on annotation = wanted.value "
+        f"order by annotation, updated_at, state in {EVENTS}, seen_at, number",
         [json.dumps(list(set(annotations)))],
     )
-    for annotation, *version in rows:
-        found.setdefault(annotation, []).append(Version(*version))
+    for _, *row, _ in rows:
+        found.setdefault(row[0], []).append(Version._make(row))
     return found
 
 
@@ -101,7 +62,7 @@ def _given(answer: str) -> Any:
 
 
 def read_said(pairs: Sequence[str], answers: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield what each answer of the record says, in the order of the columns `SAID`."""
+    """Yield what each answer of the record says, in the order of `SAID_NAMES`."""
     try:
         yield from _said(pairs, list(map(ROW.decode, answers)))
     except (*UNDECODED, FireError, Fault):

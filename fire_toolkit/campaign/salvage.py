@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.kept import hashes_of
+from fire_toolkit.campaign.ledger import Version
 from fire_toolkit.campaign.schema import KEPT, SHARED
 from fire_toolkit.campaign.sealed import asking, changed_tables
 from fire_toolkit.campaign.store import Store
@@ -54,7 +55,7 @@ def salvage(path: Path) -> dict[str, int]:
                 for table in changed_tables(db):
                     lost[table] = lost[table] or to.execute(f"select count(*) from {table}").fetchone()[0]
         with Store(new) as store:
-            store.add_kept(row[:-1] for row in _rows(db, _ANSWERS, most, lost))
+            store.add_rows(Version(*row[:-1]) for row in _rows(db, _ANSWERS, most, lost))
     for end in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
             path.with_name(path.name + end).rename(f"{damaged}{end}")

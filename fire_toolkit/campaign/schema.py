@@ -1,6 +1,6 @@
 """The tables and views of a campaign's record, in SQL."""
 
-from fire_toolkit.campaign.ledger import COLUMNS, EVENTS
+from fire_toolkit.campaign.ledger import COLUMNS, EVENTS, Version
 
 # Kept by those who fill them. A place is a project that this workspace ever made or read on a server, and up
 # to where it was read; a row of `machine` is a request to a machine judge, or what became of it.
@@ -46,9 +46,8 @@ LATE = {"versions_by_annotation": "create index versions_by_annotation on versio
 _MADE_OF = {"answer": "ifnull(versions.answer, meanings.answer)"} | {
     name: f"ifnull(versions.{name}, updated_at)" for name in ("created_at", "changed_at")
 }
-# What an answer says (`said.py`).
-SAID_NAMES = (*NAMES["meanings"][1:], *OWN[4:], *NAMES["pairs"][1:])
-KEPT = (*COLUMNS, *SAID_NAMES)
+KEPT = Version._fields
+SAID_NAMES = KEPT[len(COLUMNS) :]  # what an answer says (`said.py`)
 # crc: of a value's text, by which it is found.
 _SHARED = "".join(
     f"create table {table} (number integer primary key, crc integer not null, {columns});\n"

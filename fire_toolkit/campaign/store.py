@@ -30,10 +30,11 @@ from fire_toolkit.campaign.ledger import (
     EVENTS,
     RESTORED,
     STATES,
+    Version,
     after,
 )
 from fire_toolkit.campaign.page_json import BESIDE
-from fire_toolkit.campaign.said import Kept, Version, row_as, versions_of
+from fire_toolkit.campaign.said import says, versions_of
 from fire_toolkit.campaign.schema import SCHEMA, VERSION, VIEWS
 from fire_toolkit.campaign.sealed import check_asked
 from fire_toolkit.errors import FormatError
@@ -52,8 +53,6 @@ _REMEDY = (
     "read of it in its place, then `fire-toolkit import` or `pull --full`, which reads lost answers again"
 )
 _values = itemgetter(*COLUMNS)
-_PLACES = ("source", "project", "updated_at", "state", "seen_at")
-_SOURCE, _PROJECT, _MOMENT, _STATE, _SEEN_AT = map(COLUMNS.index, _PLACES)
 
 
 def time_now() -> str:
@@ -261,19 +260,15 @@ class Store:
             )
         return found
 
-    def add_answers(self, rows: Iterable[Row]) -> None:
+    def add_answers(self, rows: Iterable[Row | Version]) -> None:
         """Add the versions of answers that are not there, all or none, with their states."""
-        self.add_read(map(_values, rows))
-
-    def add_read(self, rows: Iterable[Kept]) -> None:
-        """Add answers as `add_answers` does, with what they say where that was read."""
         self._add(rows, self._as_version)
 
     def add_columns(self, columns: Columns) -> None:
-        """Add answers as `add_read` does, none of them edited: columns with what they say."""
+        """Add answers as `add_answers` does, none of them edited: columns with what they say."""
         names = columns["annotation"]
         if len(set(names)) < len(names) or (self.has_answers() and self.versions(names)):
-            self.add_read(rows_of(columns))
+            self.add_answers(rows_of(columns))
         elif len(names):
             add_first(self.database, columns)
             self.counts[ANSWERED] += len(names)
@@ -282,53 +277,50 @@ class Store:
         """Add of each answer that this version is not on its server any more."""
         self.add_rows({**row, "state": DELETED, "seen_at": seen_at} for row in rows)
 
-    def add_rows(self, rows: Iterable[Row]) -> None:
+    def add_rows(self, rows: Iterable[Row | Version]) -> None:
         """Add rows as they are, all or none, but for those that are there.
 
         Raises:
             TableError: a state is unknown.
         """
-        self.add_kept(map(_values, rows))
-
-    def add_kept(self, rows: Iterable[Kept]) -> None:
-        """Add rows of a record as they are, as `add_rows` does."""
         self._add(rows, self._as_row)
 
-    def _add(self, rows: Iterable[Kept], as_new: AsNew) -> None:
-        counts = add_rows(self.database, rows, as_new)
+    def _add(self, rows: Iterable[Row | Version], as_new: AsNew) -> None:
+        versions = (row if isinstance(row, Version) else Version(*_values(row)) for row in rows)
+        counts = add_rows(self.database, versions, as_new)
         self.counts = {state: n + counts[state] for state, n in self.counts.items()}
 
-    def _as_version(self, row: Kept, versions: Sequence[Version]) -> Kept | None:
+    def _as_version(self, row: Version, versions: Sequence[Version]) -> Version | None:
         """Return a row with its state, and with a time after those of the versions that it is later than.
 
         None: it says nothing new.
         """
-        last, moment = versions[-1] if versions else None, row[_MOMENT]
+        last, moment = versions[-1] if versions else None, row.updated_at
         if last is None or moment > last.updated_at:
             state = EDITED if last else ANSWERED
-            return row if row[_STATE] == state else row_as(row, moment, state)
+            return row if row.state == state else row._replace(state=state)
         if same := [each for each in versions if each.is_of(moment)]:
             is_back = self._shows_now and last.state == DELETED and last in same
-            if not any(each.says(row) for each in ([last] if is_back else same)):
+            if not any(says(each, row) for each in ([last] if is_back else same)):
                 return self._contradicting(row, versions)
-            return row_as(row, last.updated_at, RESTORED) if is_back else None
+            return row._replace(updated_at=last.updated_at, state=RESTORED) if is_back else None
         self._n_earlier += 1
-        return row_as(row, after(last.updated_at) if self._shows_now else moment, EDITED)
+        return row._replace(updated_at=after(last.updated_at) if self._shows_now else moment, state=EDITED)
 
-    def _as_row(self, row: Kept, versions: Sequence[Version]) -> Kept | None:
+    def _as_row(self, row: Version, versions: Sequence[Version]) -> Version | None:
         """Return a row of another record, with another time where it contradicts one here; None: known."""
-        there = [each for each in versions if (each.source, each.project) == (row[_SOURCE], row[_PROJECT])]
-        if row[_STATE] in EVENTS:
-            event = (row[_MOMENT], row[_STATE], row[_SEEN_AT])
+        there = [each for each in versions if (each.source, each.project) == (row.source, row.project)]
+        if row.state in EVENTS:
+            event = (row.updated_at, row.state, row.seen_at)
             return None if any((v.updated_at, v.state, v.seen_at) == event for v in there) else row
-        same = [each for each in there if not each.is_event and each.is_of(row[_MOMENT])]
+        same = [each for each in there if each.state not in EVENTS and each.is_of(row.updated_at)]
         if not same:
             return row
-        return None if any(v.says(row) for v in same) else self._contradicting(row, versions)
+        return None if any(says(v, row) for v in same) else self._contradicting(row, versions)
 
-    def _contradicting(self, row: Kept, versions: Sequence[Version]) -> Kept:
+    def _contradicting(self, row: Version, versions: Sequence[Version]) -> Version:
         self._n_contradicting += 1
-        return row_as(row, after(max(each.updated_at for each in versions)), EDITED)
+        return row._replace(updated_at=after(max(each.updated_at for each in versions)), state=EDITED)
 
 
 def _typed(parts: Sequence[Any]) -> Any:

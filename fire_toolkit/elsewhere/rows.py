@@ -2,6 +2,7 @@
 
 import hmac
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ import pandas as pd
 from fire_toolkit.campaign.coded import Coded, beside, coded, same
 from fire_toolkit.campaign.kept import Columns, rows_of
 from fire_toolkit.campaign.keys import pair_ids
-from fire_toolkit.campaign.ledger import ANSWERED, answer_text
-from fire_toolkit.campaign.said import Kept, Version, read_said, row_as
+from fire_toolkit.campaign.ledger import ANSWERED, Version, answer_text
+from fire_toolkit.campaign.said import read_said
 from fire_toolkit.campaign.schema import KEPT, SAID_NAMES
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.votes import DELETED
@@ -27,9 +28,7 @@ SOURCES = BY_TABLE, BY_SERVER = ("table", "labelstudio")  # whose people are tol
 WHERE = "elsewhere"  # the entry of a row's answer that says with which tool it was given
 _MEANT = ("answer", "label", "no_vote", "flags", "comment", "origin", "controls", "fault")
 _MILLISECONDS = len("2026-03-02T09:23:56.123")
-_PLACES = ("annotation", "updated_at", "pair_id", "annotator_id", "changed_at", "round_said")
-_KEY, _MOMENT, _PAIR, _WHO, _CHANGED, _ROUND = map(KEPT.index, _PLACES)
-_COMPARED = {name: KEPT.index(name) for name in ("label", "no_vote", "comment", "created_at", "duration_s")}
+_compared = attrgetter("label", "no_vote", "comment", "created_at", "duration_s")
 
 
 def pseudonym_of(worker: str, *, key: bytes, source: str) -> str:
@@ -81,26 +80,26 @@ def add_new(
     columns = _columns(file, labels, seen_at, name_of=name_of, asked_in=asked_in)
     there = store.versions(columns["annotation"]) if store.has_answers() else {}
     if there:
-        store.add_read(_new(rows_of(columns), there, seen_at, is_round_known=is_round_known))
+        store.add_answers(_new(rows_of(columns), there, seen_at, is_round_known=is_round_known))
     else:
         store.add_columns(columns)
 
 
 def _new(
-    rows: Sequence[Kept], versions: Mapping[str, Sequence[Version]], seen_at: str, *, is_round_known: bool
-) -> Iterator[Kept]:
+    rows: Sequence[Version], versions: Mapping[str, Sequence[Version]], seen_at: str, *, is_round_known: bool
+) -> Iterator[Version]:
     """Yield those of the rows that are new, as versions of their answers; versions: those that are there."""
     new, redone = [], set()
     for row in rows:
-        there = versions.get(row[_KEY], ())
+        there = versions.get(row.annotation, ())
         if there and not is_round_known:
-            row = (*row[:_ROUND], there[-1].round_said, *row[_ROUND + 1 :])
+            row = row._replace(round_said=there[-1].round_said)
         is_new = not there or _is_other(row, there, is_round_known=is_round_known)
-        if is_new and row[_MOMENT] == seen_at:
-            redone.add((row[_WHO], row[_PAIR]))
+        if is_new and row.updated_at == seen_at:
+            redone.add((row.annotator_id, row.pair_id))
         new.append((row, is_new, there[-1].updated_at if there else ""))
     for row, is_new, last in new:
-        if is_new or (row[_MOMENT] == seen_at and (row[_WHO], row[_PAIR]) in redone):
+        if is_new or (row.updated_at == seen_at and (row.annotator_id, row.pair_id) in redone):
             yield _later(row, last, seen_at) if last else row
 
 
@@ -176,21 +175,18 @@ def _said(
         yield text, *(columns[place] for place in places)
 
 
-def _is_other(row: Kept, versions: Sequence[Version], *, is_round_known: bool) -> bool:
+def _is_other(row: Version, versions: Sequence[Version], *, is_round_known: bool) -> bool:
     """Whether an answer says something else than its last version, and is none of the versions before it."""
-    moment, last = row[_MOMENT], versions[-1]
-    if [getattr(last, name) for name in _COMPARED] == [row[place] for place in _COMPARED.values()] and not (
-        is_round_known and row[_ROUND] != last.round_said
-    ):
+    moment, last = row.updated_at, versions[-1]
+    if _compared(last) == _compared(row) and not (is_round_known and row.round_said != last.round_said):
         return False
     is_before = moment[:_MILLISECONDS] < last.updated_at[:_MILLISECONDS]
     return not (is_before and moment in {each.updated_at for each in versions})
 
 
-def _later(row: Kept, last: str, seen_at: str) -> Kept:
+def _later(row: Version, last: str, seen_at: str) -> Version:
     """Return a version of an answer with a time that no other of it has; last: that of the last one."""
-    moment = row[_MOMENT]
+    moment = row.updated_at
     own, before = moment[:_MILLISECONDS], last[:_MILLISECONDS]
     moment = moment if own > before or (own < before and moment != seen_at) else just_after(last)
-    row = row_as(row, moment, ANSWERED)
-    return (*row[:_CHANGED], moment, *row[_CHANGED + 1 :])
+    return row._replace(updated_at=moment, changed_at=moment, state=ANSWERED)

@@ -23,7 +23,7 @@ from records import answer_row as row
 from records import day, latest_answers, record_of, rows_of
 
 from examples import examples, some
-from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RESTORED
+from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RESTORED, Version
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.said import _unread
 from fire_toolkit.campaign.salvage import salvage
@@ -304,7 +304,9 @@ def test_an_answer_that_nobody_can_read_is_kept_and_named_where_it_would_count(p
 def test_what_an_earlier_version_could_not_read_counts_when_it_comes_again(path: Path) -> None:
     old = row("a1")
     with Store(path) as store:
-        store.add_kept([(*map(old.__getitem__, COLUMNS), *_unread(old["answer"], "JSON is malformed"))])
+        store.add_rows(
+            [Version(*map(old.__getitem__, COLUMNS), *_unread(old["answer"], "JSON is malformed"))]
+        )
         with pytest.raises(FormatError, match="JSON is malformed; `pull --full` or `import` reads"):
             record_to_judgments(store, guideline=GUIDELINE)
         for _ in range(2):

@@ -14,7 +14,7 @@ from command import run as fire
 
 import fire_toolkit
 from fire_toolkit.campaign.keys import pair_id
-from fire_toolkit.campaign.said import Version
+from fire_toolkit.campaign.ledger import Version
 from fire_toolkit.campaign.store import Store
 
 pytestmark = pytest.mark.usefixtures("workspace")
