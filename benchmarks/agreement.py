@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.annotators import annotator_profiles, leave_one_out
-from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.intervals import N_RESAMPLES, interval_of
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.resolution.dawid_skene import fit
 from fire_toolkit.resolution.resolve import resolve
@@ -133,17 +133,15 @@ def measure_agreement(judgments: Judgments, votes: Votes) -> None:
     )
     interval, seconds = timed(
         "alpha with 10,000 resamples of pairs, from codes",
-        lambda: interval_of(fresh(votes), "alpha", Resampling()),
+        lambda: interval_of(fresh(votes), "alpha", N_RESAMPLES),
     )
-    timed("the same with ids to codes", lambda: alpha(judgments, Resampling()))
+    timed("the same with ids to codes", lambda: alpha(judgments, N_RESAMPLES))
     timed(
         "the same, 29,000 captions drawn whole, 1,000 resamples",
-        lambda: alpha(judgments, Resampling(1000), cluster="query_id"),
+        lambda: alpha(judgments, 1000, cluster="query_id"),
     )
-    interval_of(votes, "alpha", Resampling())
-    _, counted = timed(
-        "  the same, once pairs are counted", lambda: interval_of(votes, "alpha", Resampling())
-    )
+    interval_of(votes, "alpha", N_RESAMPLES)
+    _, counted = timed("  the same, once pairs are counted", lambda: interval_of(votes, "alpha", N_RESAMPLES))
     once = index_resampling(votes.counts, 5)
     print(f"  alpha {interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]")
     print(f"  resampling counted pairs by index with the package: {1000 * once:.0f} ms each,")
@@ -153,9 +151,9 @@ def measure_agreement(judgments: Judgments, votes: Votes) -> None:
     timed("profiles of 100 annotators", lambda: annotator_profiles(judgments, grades=GRADES))
 
 
-def alpha(judgments: Judgments, resampling: Resampling, cluster: str | None = None) -> Any:
+def alpha(judgments: Judgments, n_resamples: int, cluster: str | None = None) -> Any:
     """Return alpha with its interval, from ids."""
-    how = {"statistics": ["alpha"], "intervals": resampling, "cluster": cluster}
+    how = {"statistics": ["alpha"], "n_resamples": n_resamples, "cluster": cluster}
     return agreement(judgments, grades=GRADES, **how)
 
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.intervals import interval_of
 from fire_toolkit.resolution.votes import Votes
 
 PEOPLE = {"right in 94%": (0.94, 0.06), "find 85%, 2% wrong": (0.85, 0.02)}
@@ -110,7 +110,7 @@ def measure(world: World, design: str, n_doubled: int, n_samples: int) -> dict[s
         votes = sample(world, design, n_doubled, np.random.default_rng([seed, n_doubled]))
         key = pattern(votes) if votes.cluster is None else seed
         if key not in known:
-            known[key] = {name: interval_of(votes, name, Resampling(1000, seed=seed)) for name in STATISTICS}
+            known[key] = {name: interval_of(votes, name, 1000, seed=seed) for name in STATISTICS}
         for name, found in known[key].items():
             if math.isnan(found.low):
                 continue

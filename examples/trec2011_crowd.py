@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.annotators import leave_one_out
-from fire_toolkit.agreement.intervals import Resampling
+from fire_toolkit.agreement.intervals import N_RESAMPLES
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.resolution.judgments import latest_judgments
@@ -48,7 +48,7 @@ def read(folder: Path) -> tuple[Judgments, pd.DataFrame]:
 def print_agreement(judgments: Judgments) -> None:
     """Print every statistic with its interval, drawn by topic-document pair and by topic."""
     for words, cluster in (("pairs", None), ("topics", "query_id")):
-        how = {"statistics": list(STATISTICS), "intervals": Resampling(), "cluster": cluster}
+        how = {"statistics": list(STATISTICS), "n_resamples": N_RESAMPLES, "cluster": cluster}
         table = agreement(judgments, grades=GRADES, **how)
         print(f"\nAgreement, intervals by drawing {words}")
         for row in table.itertuples():

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
+from fire_toolkit.agreement.intervals import Interval, interval_of
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.resolution.votes import code_votes
 from fire_toolkit.tables import Agreement, Judgments, check_judgments
@@ -59,9 +59,9 @@ def agreement_intervals(
     judgments: Judgments, *, n_resamples: int = 10_000, seed: int = 0, **how: Any
 ) -> Agreement:
     """Return `agreement` with intervals."""
-    return agreement(judgments, intervals=Resampling(n_resamples, seed), **how)
+    return agreement(judgments, n_resamples=n_resamples, seed=seed, **how)
 
 
 def alpha_interval(judgments: Judgments, *, n_resamples: int = 10_000, seed: int = 0, **how: Any) -> Interval:
     """Return alpha with its interval, whatever round the answers are of."""
-    return interval_of(code_votes(judgments, **how), "alpha", Resampling(n_resamples, seed))
+    return interval_of(code_votes(judgments, **how), "alpha", n_resamples, seed=seed)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
+from fire_toolkit.agreement.intervals import Interval, interval_of
 from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.statistic import NO_PAIR
 from fire_toolkit.arrays import Floats, Ints
@@ -19,7 +19,7 @@ from fire_toolkit.tables import Items, Judgments
 from fire_toolkit.words import n_of
 
 ONE_VALUE = "without this annotator every judgment on pairs with two judgments says the same"
-RESAMPLING = Resampling(n_resamples=2000)
+N_RESAMPLES = 2000
 LEAST_AGREEMENT = 0.7
 MIN_PAIRS = 10
 LEAST_ALPHA = 0.667  # Krippendorff (2004): below it even tentative conclusions are not to be drawn
@@ -209,7 +209,7 @@ def live_quality(
     """
     judgments = first_round(judgments)
     votes = code_votes(judgments, grades=grades, level=level, cluster=alike(judgments))
-    alpha, n_pairable = interval_of(votes, "alpha", RESAMPLING), len(votes.counts)
+    alpha, n_pairable = interval_of(votes, "alpha", N_RESAMPLES), len(votes.counts)
     people = annotator_profiles(judgments, grades=grades, min_pairs=MIN_PAIRS, all_rounds=True)
     paces = _paces(judgments, votes.pair, lengths_s)
     people = people.merge(paces, left_on="annotator_id", right_index=True, how="left")

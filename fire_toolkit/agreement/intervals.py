@@ -12,13 +12,14 @@ from fire_toolkit.agreement.cohen import mean_of_two
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.statistic import Statistic, Sums
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.errors import PluginError, UsageError
+from fire_toolkit.errors import PluginError
 from fire_toolkit.inference.distributions import t_of
 from fire_toolkit.inference.limits import share_interval
 from fire_toolkit.inference.resampling import draw_weights
 from fire_toolkit.resolution.votes import Votes
 from fire_toolkit.tables.columns import distinct_codes
 
+N_RESAMPLES = 10_000
 LEAST_POSITIVES = 10
 LEAST_EVEN = 100  # pairs drawn evenly, that tell as much as those of an uneven draw
 MOST_LABELS = 12
@@ -48,22 +49,7 @@ class Interval:
     about: str = ""
 
 
-@dataclass(frozen=True)
-class Resampling:
-    """How an interval is had.
-
-    n_resamples: how often weights are drawn, 1 or more; seed: of the draws.
-    """
-
-    n_resamples: int = 10_000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.n_resamples < 1:
-            raise UsageError(f"n_resamples is {self.n_resamples}; expected 1 or more")
-
-
-def interval_of(votes: Votes, statistic: str, resampling: Resampling | None = None) -> Interval:
+def interval_of(votes: Votes, statistic: str, n_resamples: int | None = None, *, seed: int = 0) -> Interval:
     """Return the named statistic of `votes` with its interval, by their weights and clusters.
 
     Shares (percent agreement, PA+ and PA−, prevalence and the like) have Wilson's score interval, see
@@ -76,7 +62,7 @@ def interval_of(votes: Votes, statistic: str, resampling: Resampling | None = No
 
     The limits are nan with a note where the statistic is undefined or rests on one pair or cluster; a note
     also says where fewer than ten of the doubled pairs are positive. The same seed gives the same numbers.
-    resampling: None: the value alone.
+    n_resamples: how often weights are drawn, 1 or more; None: the value alone.
     """
     definition, is_even = STATISTICS[statistic], is_evenly_drawn(votes)
     influences: Floats = np.empty(0)
@@ -89,14 +75,14 @@ def interval_of(votes: Votes, statistic: str, resampling: Resampling | None = No
         pairs = _summed(votes, definition)
         value = float(pairs.value(np.bincount(pairs.place, pairs.weights)[None] @ pairs.columns)[0])
         about = "its sums give no value" if math.isnan(value) else ""
-    if math.isnan(value) or resampling is None:
+    if math.isnan(value) or n_resamples is None:
         return Interval(value, note=about, about=about)
     if definition.of_two is not None:
         return replace(_linearised(votes, value, influences), about=about)
     pairs = pairs or _summed(votes, definition)
     if definition.is_share and is_even:
         return _of_share(pairs, value)
-    return _drawn(votes, pairs, value, statistic, resampling)
+    return _drawn(votes, pairs, value, statistic, n_resamples, seed)
 
 
 def is_evenly_drawn(votes: Votes) -> bool:
@@ -221,7 +207,9 @@ def _too_few(votes: Votes, value: float) -> Interval:
     return Interval(value, n_resampled=1, note=f"{one} two judgments")
 
 
-def _drawn(votes: Votes, pairs: _Summed, value: float, statistic: str, resampling: Resampling) -> Interval:
+def _drawn(
+    votes: Votes, pairs: _Summed, value: float, statistic: str, n_resamples: int, seed: int
+) -> Interval:
     """By the Bayesian bootstrap over pairs or clusters."""
     columns, n_each = _kinds(pairs)
     n_units, n_imagined = int(n_each.sum()), len(pairs.imagined)
@@ -229,8 +217,8 @@ def _drawn(votes: Votes, pairs: _Summed, value: float, statistic: str, resamplin
         return _too_few(votes, value)
     drawn = draw_weights(
         np.concatenate([n_each, np.full(n_imagined, PRIOR / max(n_imagined, 1))]),
-        n_resamples=resampling.n_resamples,
-        seed=resampling.seed,
+        n_resamples=n_resamples,
+        seed=seed,
     )
     both = np.concatenate([columns, pairs.imagined])
     values: Floats = np.concatenate([pairs.value(weights @ both) for weights in drawn])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.intervals import N_RESAMPLES, interval_of
 from fire_toolkit.agreement.pages import alike, has_pages, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.errors import JoinError, TableError, UsageError
@@ -50,7 +50,8 @@ def agreement(
     statistics: Sequence[str] = DEFAULTS,
     inclusion: str | None = INCLUSION,
     all_rounds: bool = False,
-    intervals: Resampling | None = None,
+    n_resamples: int | None = None,
+    seed: int = 0,
     cluster: str | None = None,
 ) -> Agreement:
     """Return the statistics of agreement of `judgments`, for all of them or for each group.
@@ -75,14 +76,15 @@ def agreement(
             By default the column of that name, where judgments have it. None: all weigh the same.
         all_rounds: whether later answers to a pair count too, and those that were not asked of their
             annotator; see `first_round`.
-        intervals: how they are had; None: no intervals.
+        n_resamples: how often weights are drawn for intervals, 1 or more; None: no intervals.
+        seed: of these draws.
         cluster: for intervals, a column of `judgments`, constant within a pair (`query_id`, say): its values
             are drawn as wholes, for pairs that share the habits of one caption. None: pairs are.
 
     Returns:
         Columns group, statistic, level, value (nan when undefined, and then note says why), n_units (pairs
         with at least one vote), n_pairable (pairs with two or more, which alone enter the value),
-        n_annotators (who cast a vote), note; with `intervals` then low, high, below_667, below_800,
+        n_annotators (who cast a vote), note; with intervals then low, high, below_667, below_800,
         n_resampled and interval_note, see `intervals.Interval`. For each group, in the order of its values,
         the statistics in the order given. No judgments: nan values for `all`, no rows with `by`.
 
@@ -98,7 +100,7 @@ def agreement(
         ...     "query_id": "q", "doc_id": [f"d{n:02d}" for n in range(40) for _ in "uv"],
         ...     "annotator_id": ["u", "v"] * 40,
         ...     "label": (["1", "1"] * 4 + ["0", "0"] * 5 + ["1", "0"]) * 4}))
-        >>> table = agreement(judgments, statistics=["alpha", "prevalence"], intervals=Resampling())
+        >>> table = agreement(judgments, statistics=["alpha", "prevalence"], n_resamples=1000)
         >>> table[["statistic", "value", "n_pairable", "low", "high"]].round(1)
             statistic  value  n_pairable  low  high
         0       alpha    0.8          40  0.5   0.9
@@ -117,7 +119,7 @@ def agreement(
         groups = ((value, chosen(own)) for value, own in named if own.any())
     n_each = len(votes.pairs) / max(counted["query_id"].nunique(), 1)
     caution = TOO_NARROW.format(n_each) if cluster is None and n_each >= 2 else ""
-    return _measured(groups, statistics, intervals, caution)
+    return _measured(groups, statistics, n_resamples, seed=seed, caution=caution)
 
 
 class AgreementSummary(NamedTuple):
@@ -151,17 +153,19 @@ def agreement_summary(
     n_judged = int((by_cluster.n_votes > 0).sum())
     n_each = tuple(np.bincount(by_cluster.n_votes, minlength=2).tolist())
     is_alone = not has_pages(judgments) and n_judged < 2 * max(judgments[cluster].nunique(), 1)
-    table = _measured([("all", by_pair if is_alone else by_cluster)], DEFAULTS, Resampling())
+    table = _measured([("all", by_pair if is_alone else by_cluster)], DEFAULTS, N_RESAMPLES)
     if is_alone:
         return AgreementSummary(table, n_each, "", math.nan)
-    whole, one = (interval_of(votes, "alpha", Resampling()).standard_error for votes in (by_cluster, by_pair))
+    whole, one = (interval_of(votes, "alpha", N_RESAMPLES).standard_error for votes in (by_cluster, by_pair))
     return AgreementSummary(table, n_each, cluster, (whole / one) ** 2 if one > 0 else math.nan)
 
 
 def _measured(
     groups: Iterable[tuple[str, Votes]],
     statistics: Sequence[str],
-    intervals: Resampling | None,
+    n_resamples: int | None,
+    *,
+    seed: int = 0,
     caution: str = "",
 ) -> Agreement:
     """Return what `agreement` returns, for each group of votes; caution: a note on every interval."""
@@ -171,15 +175,15 @@ def _measured(
         left_out = f"{n_left} answer{'s' * (n_left != 1)} without a vote left out" if n_left else ""
         of_whom = (votes.n_votes > 0).sum(), len(votes.counts), len(np.unique(votes.annotator[votes.voting]))
         for name in statistics:
-            found = interval_of(votes, name, intervals)
+            found = interval_of(votes, name, n_resamples, seed=seed)
             note = "; ".join(filter(None, [found.about, left_out]))
             level = votes.level if STATISTICS[name].has_levels else "nominal"
             row: tuple[object, ...] = (group, name, level, found.value, *of_whom, note)
-            if intervals is not None:
+            if n_resamples is not None:
                 cautions = [found.note, "" if math.isnan(found.low) else caution]
                 row += (*astuple(found)[1:6], "; ".join(filter(None, cautions)))
             rows.append(row)
-    columns = {each.name: each.dtype for each in AGREEMENT.columns} | (_BESIDE if intervals else {})
+    columns = {each.name: each.dtype for each in AGREEMENT.columns} | ({} if n_resamples is None else _BESIDE)
     return Agreement(pd.DataFrame(rows, columns=list(columns)).astype(columns))
 
 

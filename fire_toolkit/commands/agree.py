@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Resampling
+from fire_toolkit.agreement.intervals import N_RESAMPLES
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.table import (
     UNITS,
@@ -100,9 +100,9 @@ def agree(
         summary = agreement_summary(counted, grades=grades, level=at, all_rounds=True)
         measured = summary.table
     else:
-        how = Resampling() if has_intervals else None
+        n_resamples = N_RESAMPLES if has_intervals else None
         options = {"grades": grades, "level": at, "by": by, "statistics": names, "cluster": cluster}
-        measured = agreement(counted, all_rounds=True, intervals=how, **options)  # type: ignore[arg-type]
+        measured = agreement(counted, all_rounds=True, n_resamples=n_resamples, **options)  # type: ignore[arg-type]
     drawn_by = summary.cluster or None if summary else cluster
     return Found(
         {"agreement": measured},

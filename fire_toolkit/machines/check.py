@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Resampling
+from fire_toolkit.agreement.intervals import N_RESAMPLES
 from fire_toolkit.agreement.statistic import divide
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.arrays import Bools, Floats
@@ -197,7 +197,7 @@ def _agreement_rows(
     found = agreement(
         judgments,
         statistics=statistics,
-        intervals=Resampling(),
+        n_resamples=N_RESAMPLES,
         cluster="query_id",
         all_rounds=suffix != "_people",
     )

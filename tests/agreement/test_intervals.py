@@ -8,7 +8,7 @@ import pytest
 from small_judgments import agreement_intervals, alpha_interval, krippendorff_alpha, on_pairs
 
 from examples import examples
-from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.intervals import interval_of
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference import resampling
@@ -124,7 +124,7 @@ def test_95_percent_intervals_hold_the_truth_where_positives_are_rare() -> None:
     for seed in range(trials):
         votes = coded(two_raters(50, seed, prevalence=0.02, error=0.06))
         for name in wanted:
-            found = interval_of(votes, name, Resampling(400, seed=seed))
+            found = interval_of(votes, name, 400, seed=seed)
             held[name] += found.low <= truth[name] <= found.high
             n_noted += name == "alpha" and "unreliable" in found.note
     assert min(held.values()) >= 0.91 * trials  # at .95 fewer has a chance below .01
@@ -264,7 +264,7 @@ def test_what_is_of_one_cluster_has_no_interval() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_resamples": 0}, "n_resamples is 0; expected 1 or more"),
+        ({"n_resamples": 0}, "0 resamples, seed 0; expected 1 or more"),
         ({"cluster": "caption"}, "no column 'caption'"),
         ({"inclusion": "p"}, "no column 'p'"),
     ],

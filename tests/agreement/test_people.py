@@ -9,7 +9,7 @@ from brought import refused
 from small_judgments import alpha_interval, judged, krippendorff_alpha
 
 from examples import seeds
-from fire_toolkit.agreement.annotators import RESAMPLING, annotator_profiles, leave_one_out, live_quality
+from fire_toolkit.agreement.annotators import N_RESAMPLES, annotator_profiles, leave_one_out, live_quality
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments, check_judgments
 
@@ -129,7 +129,7 @@ def random_labels(seed: int, n: int = 40) -> list[str]:
 def test_alpha_and_people_are_those_of_the_agreement_room() -> None:
     judgments = answered({"ann": random_labels(1), "bob": random_labels(2)})
     found = live_quality(judgments, grades=LABELS)
-    how = {"cluster": "query_id", "n_resamples": RESAMPLING.n_resamples}
+    how = {"cluster": "query_id", "n_resamples": N_RESAMPLES}
     expected = alpha_interval(judgments, grades=LABELS, **how)
     assert found.alpha == expected
     assert found.alpha.note == ""

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from small_judgments import agreement_intervals, alpha_interval, judged, on_pairs
 
-from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.intervals import interval_of
 from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import agreement, join_columns
@@ -79,7 +79,7 @@ def test_a_95_percent_interval_covers_the_statistic_of_the_whole() -> None:
     for seed in range(40):
         votes = code_votes(pairs(list(draw.choice(kinds, size=200))))
         for name in NAMES:
-            found = interval_of(votes, name, Resampling(n_resamples=300, seed=seed))
+            found = interval_of(votes, name, 300, seed=seed)
             covered[name] += found.low <= truth[name] <= found.high
     assert min(covered.values()) >= 33, covered  # fewer has a chance below .001 at .95
 
