@@ -95,11 +95,11 @@ def _reader_of(source: Source, given: Mapping[str, str], columns: Named) -> Read
     by_names = Reader(
         "table", lambda _: why, lambda source, split: tables.read_table(source, given, split=split)
     )
-    if why and len(given) == len(columns):
-        return by_names
-    reader = find_reader(source)
-    if why and reader in (None, _TABLE):
-        return by_names
+    reader = None if why and len(given) == len(columns) else find_reader(source)
+    if reader in (None, _TABLE):
+        tables.refuse_unread_grades(source, given)
+        if why:
+            return by_names
     if reader is not None:
         return reader
     if guess := not_the_file(source.raw[:1024]):

@@ -31,6 +31,7 @@ ALL, SPLIT = "all", "split"
 SPLITS = re.compile(
     r"(?<![a-z])(?:train(?:ing)?|test|val(?:id(?:at(?:e|ion))?)?|dev(?:elopment)?|eval(?:uation)?)(?![a-z])"
 )
+_GRADES = re.compile(r"(?<![a-z])(?:scores?|similarity|sim|relevance|rel|grade|rating)(?![a-z])")  # of a pair
 ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)
 _NOTHING: Mapping[str, str] = {}
@@ -113,6 +114,19 @@ def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) 
     left = [name for name in columns if name and name not in used] if kind in ("captions", "pairs") else []
     others = f"; not read: {', '.join(left[:_SHOWN])}{', …' if len(left) > _SHOWN else ''}" if left else ""
     return f"columns {named}{ids}{others}" + (f": {kind}" if kind in ("items", "pairs") else "")
+
+
+def refuse_unread_grades(source: Source, given: Mapping[str, str]) -> None:
+    """Raise FormatError where captions have their items and a score of each pair, and nobody said what it is."""
+    kind, roles = roles_of(source.columns, given)
+    unread = next((each for each in source.columns if _GRADES.search(each.lower())), "")
+    is_told = {"text", "doc_id"} <= {*given} or "relevance" in roles or unread in roles.values()
+    if kind == "captions" and unread and not is_told:
+        own = {role: roles[role] for role in COLLECTION if role in roles}
+        raise FormatError(
+            f"{source.path}: column {unread} may say how relevant each item is; if so, make whole grades of it "
+            f"and add {line_of({**own, 'relevance': unread})}; if each row is a positive, {line_of(own)}"
+        )
 
 
 def read_table(source: Source, given: Mapping[str, str] = _NOTHING, *, split: str | None = None) -> Part:

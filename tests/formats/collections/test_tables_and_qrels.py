@@ -86,6 +86,21 @@ def test_a_query_may_stand_once_for_each_of_its_docs() -> None:
     assert collection.qrels["doc_id"].tolist() == ["d", "e"]
 
 
+def test_captions_beside_a_score_of_each_pair_are_no_positives_in_silence() -> None:
+    """As in CxC's sits_*.csv, whose scores are 0 to 5."""
+    header = "caption,image,agg_score,sampling_method\n"
+    path = put("sits.csv", f"{header}a dog runs,v1,1.0,c2i\na cat sits,v2,4.0,c2i\n")
+    said = "column agg_score ... 'text=caption,doc_id=image,relevance=agg_score'; if each row is a positive, "
+    refused(said, read_collection, [path])
+    line = {"text": "caption", "doc_id": "image"}
+    refused(said, read_collection, [path], columns={"text": "caption"})
+    for named, grades in ((line | {"relevance": "agg_score"}, [1, 4]), (line, [1, 1])):
+        assert read_collection([path], columns=named).collection.qrels["relevance"].tolist() == grades
+    decimals = put("d.csv", f"{header}a dog runs,v1,4.6,c2i\n")
+    refused("4.6", read_collection, [decimals], columns=line | {"relevance": "agg_score"}, by=TableError)
+    assert read_ids(path, "doc_id") == ["v1", "v2"]
+
+
 def test_docs_that_a_corpus_lacks_are_noted() -> None:
     files = {"corpus.jsonl": '{"_id": "d1", "text": "a"}\n', "q.csv": "query_id,text\nq1,a\n"}
     collection = read(files | {"qrels": "q1 0 d1 1\nq1 0 d2 1\n"})
