@@ -92,10 +92,13 @@ def line_to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
         "--columns 'doc_id=clip,text=text_*,media_url=path'"
     """
     kept = {role: name for role, name in given.items() if columns_of(columns, name)}
-    known = {**roles_of(columns, kept)[1], **kept}
-    found = guessed_columns(columns, {"doc_id": COLLECTION["doc_id"], "text": COLLECTION["text"]}, known)
+    usual = usual_names.GUESSED_CAPTIONS
+    item = find_name([name for name in columns if name not in kept.values()], usual["doc_id"])
+    known = {**roles_of(columns, kept)[1], **({"doc_id": item} if item else {}), **kept}
+    found = guessed_columns(columns, usual, known)
     stem = found.get("text", "").rstrip("0123456789")
-    if stem and len(columns_of(columns, f"{stem}*")) > 1 and "text" not in kept:
+    alike = columns_of(columns, f"{stem}*") if stem and "text" not in kept else []
+    if len(alike) > 1 and not any(each[len(stem) :].strip("_0123456789") for each in alike):
         found["text"] = f"{stem}*"
     return line_of(found)
 
@@ -117,15 +120,15 @@ def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) 
 
 
 def refuse_unread_grades(source: Source, given: Mapping[str, str]) -> None:
-    """Raise FormatError where captions have their items and a score of each pair, and nobody said what it is."""
+    """Raise FormatError where captions have their items and an unnamed score of each pair."""
     kind, roles = roles_of(source.columns, given)
     unread = next((each for each in source.columns if _GRADES.search(each.lower())), "")
     is_told = {"text", "doc_id"} <= {*given} or "relevance" in roles or unread in roles.values()
     if kind == "captions" and unread and not is_told:
         own = {role: roles[role] for role in COLLECTION if role in roles}
         raise FormatError(
-            f"{source.path}: column {unread} may say how relevant each item is; if so, make whole grades of it "
-            f"and add {line_of({**own, 'relevance': unread})}; if each row is a positive, {line_of(own)}"
+            f"{source.path}: column {unread} may say how relevant each item is; if so, make whole grades of "
+            f"it and add {line_of({**own, 'relevance': unread})}; if each row is a positive, {line_of(own)}"
         )
 
 
