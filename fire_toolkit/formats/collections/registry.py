@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fire_toolkit.collections.assembly import Collection, assemble
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.errors import FormatError, PluginError, UsageError
+from fire_toolkit.errors import FireError, FormatError, PluginError, UsageError
 from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import qrels, tables
 from fire_toolkit.formats.collections.layouts import LAYOUTS, SPECS
@@ -181,16 +181,17 @@ def read_collection(
     named = {role: [own] if isinstance(own, str) else own for role, own in (columns or {}).items()}
     for path in paths:
         for file in _files(Path(path), split, notes):
-            source = Source(file)
+            source, reader = Source(file), None
             try:
                 given = _named_in(source, named)
                 reader = _reader_of(source, given, named)
-            except FormatError as error:
-                _refuse_or_pass_over(error, file, Path(path), notes)
+                if Path(path).is_dir() and not _has_data(file) and reader is READERS["items"]:
+                    continue  # a licence or a version of one word
+                parts.append(part := reader.read(source, split))
+            except (FormatError, UsageError) as error:
+                is_own = reader is not None or isinstance(error, UsageError)
+                _refuse_or_pass_over(error, file, Path(path), notes, is_own=is_own)
                 continue
-            if Path(path).is_dir() and not _has_data(file) and reader is READERS["items"]:
-                continue  # a licence or a version of one word
-            parts.append(part := reader.read(source, split))
             if not isinstance(part, Part):
                 raise PluginError(f"{reader.name} returned a {type(part).__name__}, expected a Part")
             has_column = reader.name == "table" and tables.SPLIT in source.columns
@@ -218,13 +219,13 @@ def read_collection(
     return ReadCollection(collection, recognised)
 
 
-def _refuse_or_pass_over(error: FormatError, file: Path, path: Path, notes: list[str]) -> None:
+def _refuse_or_pass_over(error: FireError, file: Path, path: Path, notes: list[str], *, is_own: bool) -> None:
     """Raise what is wrong with a file, but for one in a folder that need be of no format; note metadata."""
     if not path.is_dir():
         raise error
-    if _has_data(file):
-        if "metadata" not in file.name.lower():
-            raise FormatError(f"{error}; or name the files to read in the place of {path}") from None
+    if is_own or _has_data(file):
+        if is_own or "metadata" not in file.name.lower():
+            raise type(error)(f"{error}; or name the files to read in the place of {path}") from None
         notes.append(f"left out: {error}")
 
 
@@ -272,6 +273,7 @@ def _columns_of(recognised: Sequence[Recognised], named: Named) -> tuple[str, st
 
 
 _OF_SPLITS = ("qrels", "topics")
+_ABOUT = re.compile(r"(?i)(?:readme|licen[cs]e|copying|changelog)(?:\.txt)?$")  # a folder, and no data of it
 _DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".pkl", ".txt")
 
 
@@ -298,7 +300,8 @@ def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:
 
 
 def _has_data(file: Path) -> bool:
-    return Source(file).suffix in _DATA or file.parent.name in _OF_SPLITS
+    is_data = Source(file).suffix in _DATA or file.parent.name in _OF_SPLITS
+    return is_data and not _ABOUT.match(file.name)
 
 
 def _may_be_read(file: Path) -> bool:

@@ -316,6 +316,27 @@ def test_the_whole_folder_of_a_benchmark_of_sounds_is_read() -> None:
     refused("_evaluation.csv:2: byte 0xf6 is not UTF-8", read_collection, both)
 
 
+def test_what_is_said_about_a_folder_s_data_is_no_data() -> None:
+    put("d/results.token", "1.jpg#0\ta dog\n3.jpg#0\ta cat\n")
+    put("d/readme.txt", "Some words here about it\nand more\n")
+    put("d/LICENSE.txt", "free\n")
+    assert read_collection([Path("d")]).collection.items["doc_id"].tolist() == ["1.jpg", "3.jpg"]
+    put("d/notes.txt", "Some words here about it\nand more\n")
+    refused("notes.txt: text that begins", read_collection, [Path("d")])
+
+
+def test_a_file_of_a_folder_that_has_not_the_split_says_to_name_the_others() -> None:
+    """As YouCook2's segments of its test, which have no sentences."""
+    own = {"segment": [0, 7], "id": 0}
+    files = {"trainval": ("validation", {"sentence": "cut it"}), "test_segments_only": ("testing", {})}
+    for name, (subset, more) in files.items():
+        put(f"d/{name}.json", {"database": {subset: {"subset": subset, "annotations": [own | more]}}})
+    for split, by in (("val", UsageError), (None, FormatError)):
+        said = "_only.json ... or name the files to read in the place of d"
+        refused(said, read_collection, [Path("d")], split=split, by=by)
+    assert read_collection([Path("d/trainval.json")]).collection.items["doc_id"].tolist() == ["validation_0"]
+
+
 def test_topics_of_video_search_are_read_with_the_numbers_of_their_qrels() -> None:
     qrels = {"qrels": "1501 0 shot1_1 1 1\n1502 0 shot1_2 1 -1\n", "shots.txt": "shot1_1\nshot1_2\n"}
     for text in ("501 Find shots of 2 dogs\n502  Find shots of a cat\n", "501\tsnow\n502\train\n"):
