@@ -214,6 +214,10 @@ def read_collection(
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
     collection = assemble(parts)
     collection.notes[:0] = notes
+    names = [each.path.name.removesuffix(".gz") for each in recognised if each.reader == "fashioniq"]
+    if len(kinds := {name.split(".")[-3:][0] for name in names}) > 1:
+        apart = "FashionIQ's protocol has one of each: name the files of one alone, with --out NAME"
+        collection.notes.append(f"{', '.join(sorted(kinds))} make one gallery here; {apart}")
     if collection.qrels.empty:
         collection.notes.extend(_lines_with_docs(parts, recognised, named))
     return ReadCollection(collection, recognised)

@@ -337,6 +337,18 @@ def test_a_file_of_a_folder_that_has_not_the_split_says_to_name_the_others() -> 
     assert read_collection([Path("d/trainval.json")]).collection.items["doc_id"].tolist() == ["validation_0"]
 
 
+def test_categories_that_make_one_gallery_are_noted() -> None:
+    for name in ("dress", "shirt"):
+        for split in ("train", "val"):
+            images = {"candidate": f"{split}-{name}1", "target": f"{split}-{name}2"}
+            entry = {**images, "captions": ["is red", "is long"]}
+            put(f"d/captions/cap.{name}.{split}.json", [entry])
+    notes = read_collection([Path("d")], split="val").collection.notes
+    assert any(note.startswith("dress, shirt make one gallery here; FashionIQ's protocol") for note in notes)
+    one = read_collection([Path("d/captions/cap.dress.train.json"), Path("d/captions/cap.dress.val.json")])
+    assert not any("gallery" in note for note in one.collection.notes)
+
+
 def test_topics_of_video_search_are_read_with_the_numbers_of_their_qrels() -> None:
     qrels = {"qrels": "1501 0 shot1_1 1 1\n1502 0 shot1_2 1 -1\n", "shots.txt": "shot1_1\nshot1_2\n"}
     for text in ("501 Find shots of 2 dogs\n502  Find shots of a cat\n", "501\tsnow\n502\train\n"):
