@@ -115,7 +115,8 @@ def assemble(parts: Sequence[Part]) -> Collection:
     """
     notes: list[str] = []
     parts, encoded = _with_encoded_ids(parts, notes)
-    parts = _tell_apart(parts)
+    positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
+    parts = [part if part.texts is None else _as_its_ids(part, part.texts, positives) for part in parts]
     notes[:0] = [note for part in parts for note in part.notes]
     parts = with_places(parts, notes)
     _refuse_overlaps(parts)
@@ -125,7 +126,6 @@ def assemble(parts: Sequence[Part]) -> Collection:
         names = ", ".join(part.name for part in parts) or "nothing"
         raise FormatError(f"no queries: found {names}; add the file with the captions")
     queries = _with_plain_text(queries, "text", notes)
-    positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
     groups = _joined([part.groups for part in parts], PAIR)
     items = _all_items(parts, positives, groups, notes)
     ids = items["doc_id"].map(decoded_id) if encoded else items["doc_id"]  # where there is no address
@@ -227,13 +227,8 @@ def _joined(tables: Sequence[pd.DataFrame | None], columns: list[str]) -> pd.Dat
     )
 
 
-def _tell_apart(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts with texts made queries or items: those whose ids the qrels use as queries'."""
-    positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
-    return [part if part.texts is None else _as_its_ids(part, part.texts, positives) for part in parts]
-
-
 def _as_its_ids(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Part:
+    """Return a part with texts made queries or items: queries where the qrels use its ids as queries'."""
     as_queries = int(are_in(texts["id"], positives["query_id"]).sum())
     as_docs = int(are_in(texts["id"], positives["doc_id"]).sum())
     name = "/".join(part.name.lower().split("/")[-2:])

@@ -304,8 +304,7 @@ def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:
 
 
 def _has_data(file: Path) -> bool:
-    is_data = Source(file).suffix in _DATA or file.parent.name in _OF_SPLITS
-    return is_data and not _ABOUT.match(file.name)
+    return not _ABOUT.match(file.name) and (Source(file).suffix in _DATA or file.parent.name in _OF_SPLITS)
 
 
 def _may_be_read(file: Path) -> bool:
