@@ -1,5 +1,6 @@
 """Another site's copy of a campaign's record, merged: what it asked, of whom, and what was answered."""
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -96,6 +97,8 @@ def _numbers_here(store: Store, other: Store, path: Path) -> tuple[dict[int, int
     for number, carrier in there.items():
         own = _drawn(other, number)
         known = sorted((each for each in here if drawn[each] == own), key=lambda each: each != number)
+        if not known and number in here and ({*own} < {*drawn[number]} or {*drawn[number]} < {*own}):
+            known = [number]  # of one of them a salvage could not read all
         taken = {*here, *found.values()}
         free = next(each for each in count(number) if each not in taken)
         if known:
@@ -142,6 +145,7 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
                 later = max((batch for batch, *_ in known), default=0) + 1
                 moved = [(own, batch - new[0][0] + later, *row) for batch, *row in new]
                 db.executemany(f"insert into given (round, {', '.join(MOVES)}) values (?{', ?' * 6})", moved)
+                _take_lost(db, other, own, number)
                 continue
             for table in _OF_ROUNDS:
                 key = "number" if table == "rounds" else "round"
@@ -152,6 +156,18 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
                 for chunk in chunks:
                     renamed = [(*row[:place], own, *row[place + 1 :]) for row in chunk]
                     db.executemany(f"insert into {table} values ({marks})", renamed)
+
+
+def _take_lost(db: sqlite3.Connection, other: Store, own: int, number: int) -> None:
+    """Write down what was drawn in a round that is here, and a salvage here could not read."""
+    for table, n in (("asked", 2), ("given", 7), ("controls", 4)):  # the first columns, which name a row
+        query = f"from {table} where round = ?" + " and batch = 0" * (table == "given")
+        counted = f"select count(*) {query}"
+        if db.execute(counted, [own]).fetchone() < other.database.select(counted, [number])[0]:
+            here = {row[1:n] for row in db.execute(f"select * {query}", [own])}
+            rows = other.database.select(f"select * {query} order by rowid", [number])
+            lost = [(own, *row[1:]) for row in rows if row[1:n] not in here]
+            db.executemany(f"insert into {table} values ({', '.join('?' * len(rows[0]))})", lost)
 
 
 def _moves(store: Store, number: int) -> list[tuple[Any, ...]]:

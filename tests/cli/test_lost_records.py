@@ -175,3 +175,24 @@ def test_a_record_that_is_open_is_not_salvaged_and_an_interrupted_salvage_is_tol
     assert Path(f"{STORE}.damaged").read_bytes() == content
     path.rename(f"{STORE}.new")
     refused("no such file; ... sqlite.new is what was salvaged: rename it", salvage, path, by=UsageError)
+
+
+@pytest.mark.parametrize("is_old_first", [False, True])
+def test_what_a_salvage_lost_of_a_round_comes_back_from_an_older_copy(
+    begun: Path, *, is_old_first: bool
+) -> None:
+    path, copy, other = Path(STORE), begun / "copy.sqlite", begun / "other.sqlite"
+    shutil.copy(path, copy)
+    before = sorted(map(str, given(begun)))
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("delete from given where rowid % 2")
+        db.execute("delete from asked where rowid = 2")
+    assert set(salvage(path)) == {"given", "asked"}
+    if is_old_first:
+        path.rename(other)
+        copy.rename(path)
+    assert "another began" not in run("import", other if is_old_first else copy).stderr
+    assert sorted(map(str, given(begun))) == before
+    with Store(path) as store:
+        query = "select max(round) = 1 and count(*) = count(distinct pair_id) from asked"
+        assert store.database.select(query) == [(1,)]
