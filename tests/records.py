@@ -79,7 +79,7 @@ def moved_round(entry: Round, moves: pd.DataFrame) -> Round:
     """Return a round as a record has it after its tasks have changed hands."""
     with record_of([entry]) as store:
         root = store.database.path.parent
-    add_moves(root, entry.number, moves)
+    add_moves(root, [(entry, moves)])
     (found,) = read_rounds(root)
     return found
 

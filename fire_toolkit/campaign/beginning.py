@@ -103,9 +103,9 @@ def what_begins(
 
 def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
     """Write down what is about to be given out; what is there already must be the same."""
+    write_campaign(root, campaign)  # first, as it is sealed with all that is there
     for entry in entries:
         write_round(root, entry)
-    write_campaign(root, campaign)
 
 
 def policy_of(root: Path) -> str | None:

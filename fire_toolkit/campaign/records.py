@@ -214,10 +214,11 @@ def with_moves(root: Path, drawn: Round) -> Round:
     return replace(drawn, assignments=there.assignments, hands=there.hands)
 
 
-def add_moves(root: Path, number: int, moves: pd.DataFrame) -> None:
-    """Write further moves of a round; those that are there stay."""
+def add_moves(root: Path, moved: Iterable[tuple[Round, pd.DataFrame]]) -> None:
+    """Write further moves of rounds, all or none; those that are there stay."""
+    rows = [(entry.number, *row) for entry, moves in moved for row in _rows(moves, MOVES)]
     with Store(root / STORE) as store, asking(store.database) as db:
-        _insert(db, "given", ("round", *MOVES), [(number, *row) for row in _rows(moves, MOVES)])
+        _insert(db, "given", ("round", *MOVES), rows)
 
 
 def write_round(root: Path, entry: Round) -> None:

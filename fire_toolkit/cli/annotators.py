@@ -133,8 +133,7 @@ def reassign(
     if dry_run:
         say(f"{words}\nnothing was written")
         return
-    for entry, moves in moved:
-        add_moves(campaign.root, entry.number, moves)
+    add_moves(campaign.root, moved)
     say(words)
     deliver_files()
     say_following()

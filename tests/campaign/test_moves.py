@@ -15,6 +15,7 @@ from examples import examples, seeds
 from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING, Assignments, check_assignments
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds
+from fire_toolkit.errors import FormatError
 
 ENTRY = round_of(
     tasks_of(20, overlap=0.3),
@@ -54,6 +55,15 @@ def test_who_has_seen_a_pair_does_not_get_it_and_others_stand_behind_what_was_th
     assert not now[["annotator_id", "pair_id"]].duplicated().any()
     before = keys(ENTRY.assignments, of="bob")
     assert keys(now, of="bob")[: len(before)] == before
+
+
+def test_moves_of_several_rounds_are_kept_all_or_none() -> None:
+    moves, _ = moved(["ann"], ["bob"])
+    with record_of([ENTRY]) as store:
+        root = store.database.path.parent
+    with pytest.raises(FormatError, match="NOT NULL"):
+        add_moves(root, [(ENTRY, moves), (ENTRY, moves.assign(position=None))])
+    assert read_rounds(root)[0].hands is None
 
 
 def test_controls_are_withdrawn_with_the_last_task_and_not_before() -> None:
@@ -120,7 +130,7 @@ def test_whatever_changes_hands_no_vote_is_lost_and_nobody_is_given_a_pair_twice
         assert not every & set(got)
         assert len(set(got)) == len(got)
         every |= set(got)
-        add_moves(root, 1, moves)
+        add_moves(root, [(ENTRY, moves)])
         now = read_rounds(root)[0].assignments
         assert votes(now) == expected
         assert answered <= set(keys(now))

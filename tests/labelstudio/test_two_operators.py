@@ -131,7 +131,7 @@ class World:
             drawn = {"seen": seen, "batch": batch, "seed": self.chance.randrange(100)}
             moves = move_tasks(entry.assignments, left, [source], [target], **drawn)
             if len(moves):
-                add_moves(self.root, 1, moves)
+                add_moves(self.root, [(entry, moves)])
 
     def commands(self) -> list[Callable[[], None]]:
         """Two commands to run at once."""
