@@ -40,7 +40,7 @@ from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.reporting.honest import beside_usable, drawn_beside
 from fire_toolkit.results import Found, drawn_text
-from fire_toolkit.scoring.tifa import Answers, Question, judge_answers, mean_tifa, score_tifa
+from fire_toolkit.scoring.tifa import Answers, Question, check_answers, judge_answers, mean_tifa, score_tifa
 from fire_toolkit.tables import Comparisons, Labels, PoolSources, Run
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
@@ -188,7 +188,7 @@ def tifa(
     """
     if (per == "label") != (labels is not None):
         raise UsageError("--per label and --labels go together")
-    judged = judge_answers(questions, answers)
+    judged = judge_answers(questions, check_answers(answers))
     scores = score_tifa(judged)
     by_type = score_tifa(judged, ["element_type"])
     tables = {"query": mean_tifa(scores, "query_id"), "pair": scores, "type": by_type}

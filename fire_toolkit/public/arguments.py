@@ -53,6 +53,7 @@ _OTHERS: dict[str, tuple[type, str, str]] = {
     "Grades": (Mapping, "grades by label", "a guideline's are read_guideline(...).grades"),
     "Background": (Background, "a Background", "labels and disputes have parameters of their own"),
     "pd.DataFrame": (pd.DataFrame, "a table", ""),
+    "Mapping[": (Mapping, "a dict", ""),
 }
 
 
@@ -75,7 +76,13 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         for parameter, value in given.arguments.items():
             given.arguments[parameter] = _argument(value, takes[parameter], f"{name}: {parameter}")
         refuse_unfit(name, plain, given.arguments)
-        found = function(*given.args, **given.kwargs)
+        try:
+            found = function(*given.args, **given.kwargs)
+        except KeyError:  # a plain frame says what it is by its columns alone
+            expected = f"the columns that help(fire_toolkit.{name}) names"
+            for each in (each for each in given.arguments if takes[each] == "pd.DataFrame"):
+                _refuse(given.arguments[each], expected, "", f"{name}: {each}")
+            raise
         parts = tuple(found) if isinstance(found, Result) and isinstance(found, tuple) else (found,)
         parts = tuple(found.tables.values()) if isinstance(found, Found) else parts
         inputs = set(map(id, given.arguments.values()))  # tables that were given stay as they are
@@ -140,7 +147,7 @@ def _argument(value: Any, takes: str, where: str) -> Any:
     other: Any = pd.DataFrame | Mapping | int | float
     if takes.startswith("Sequence[str") and isinstance(value, other | str | Path):
         _refuse(value, "a list of text", "", where)
-    if takes.startswith("str") and isinstance(value, other | list | tuple | np.ndarray):
+    if takes.startswith("str") and isinstance(value, other | None | list | tuple | np.ndarray):
         _refuse(value, "a text or path", "", where)
     return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.resolution.judgments import judgments_that_count
-from fire_toolkit.tables import Judgments, Qrels, Run, check_qrels
+from fire_toolkit.tables import JUDGMENTS, Judgments, Qrels, Run, check_qrels
 
 _PAIR: dict[str, Sequence[str]] = {"query_id": (), "doc_id": ()}  # found by all their usual names
 
@@ -146,7 +147,7 @@ def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
             round, ...) are taken as they are called.
 
     Raises:
-        UsageError: a column is named that the frame does not have.
+        UsageError: a column is named that the frame does not have, or under a misspelled name of ours.
         FormatError, TableError: a column is missing, or an id is none.
 
     Examples:
@@ -166,6 +167,10 @@ def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
         raise UsageError(f"judgments: no column {missing[0]!r}; found {_shown(there)}")
     wanted: dict[str, Sequence[str]] = {**_PAIR, "annotator_id": ANNOTATOR, "label": LABEL}
     wanted = {name: (names.pop(name),) if name in names else usual for name, usual in wanted.items()}
+    known = (*JUDGMENTS.names, "round")
+    for name in set(names).difference(known):
+        if near := get_close_matches(name, known, n=1):
+            raise UsageError(f"judgments: {name!r} is no column of ours; did you mean {near[0]!r}?")
     table = _columns(x, wanted, "judgments")
     table["label"] = table["label"].astype("str")
     table["annotator_id"] = id_column(table["annotator_id"], "judgments: annotator_id")
@@ -173,6 +178,9 @@ def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
     rest = {name: name for name in there if name not in used and name not in (*table.columns, *names)}
     named = x.set_axis(there, axis="columns")
     whole = table.assign(**{name: named[own].array for name, own in {**names, **rest}.items()})
+    if not whole.filter(["created_at"]).select_dtypes(["datetime", "datetimetz"]).empty:
+        times = pd.to_datetime(whole["created_at"], utc=True)
+        whole["created_at"] = times.dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ").fillna("")
     return judgments_that_count(whole, where="judgments")
 
 
@@ -217,15 +225,13 @@ def to_ranx(table: pd.DataFrame) -> Any:
 def _value_of(table: Any, where: str) -> str:
     """Return the column of scores or relevance of a table of one run, or of qrels."""
     names = list(table.columns) if isinstance(table, pd.DataFrame) else []
-    value = next(
-        (name for name in ("relevance", "score") if {"query_id", "doc_id", name} <= set(names)), None
-    )
-    if value is None:
+    values = [name for name in ("relevance", "score") if {*_PAIR, name} <= set(names)]
+    if not values:
         found = f"a frame with columns {_shown(names)}" if names else _kind(table)
         raise UsageError(f"{where}: {found}, expected a Run or Qrels")
     if "run_id" in names and table["run_id"].nunique() > 1:
         raise UsageError(f"{where}: {table['run_id'].nunique()} runs in one table; give one run's rows")
-    return value
+    return values[0]
 
 
 def _columns(x: Any, wanted: Mapping[str, Sequence[str]], where: str) -> pd.DataFrame:
@@ -238,9 +244,7 @@ def _columns(x: Any, wanted: Mapping[str, Sequence[str]], where: str) -> pd.Data
         expected = "; ".join(f"{name} ({', '.join((wanted[name] or OWN[name])[:5])})" for name in missing)
         raise UsageError(f"{where}: columns {_shown(names)}; expected {expected}")
     table = pd.DataFrame({name: x[own].to_numpy() for name, own in found.items()})
-    return table.assign(
-        **{name: id_column(table[name], f"{where}: {name}") for name in ("query_id", "doc_id")}
-    )
+    return table.assign(**{name: id_column(table[name], f"{where}: {name}") for name in _PAIR})
 
 
 def _names_of(x: Any, where: str) -> list[str]:

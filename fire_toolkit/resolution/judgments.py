@@ -27,7 +27,7 @@ _TO_SECONDS = "[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"  # but for
 _IN_FORM = re.compile(rf"[0-9]{_TO_SECONDS}\.[0-9]{{6}}Z")
 _IN_SECONDS = re.compile(f"[0-9]{_TO_SECONDS}Z")
 _EITHER = rf"^[1-9]{_TO_SECONDS}(\.[0-9]{{6}})?Z$"
-_ROUND = re.compile("[1-9][0-9]*")
+_ROUND = re.compile(r"[1-9][0-9]*(\.0)?")
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b")
 SUPERSEDED = "superseded"
 _ROUNDS = TableSpec("judgments", (Column("round", "int"),), ())
@@ -92,13 +92,17 @@ def judgments_that_count(answers: pd.DataFrame, *, where: str) -> Judgments:
         words = f"{where}: {len(earlier):,} earlier answers of an annotator to the same pair left out"
         words += f", {n_other:,} of them with another label than the one that counts"
         warnings.warn(words, FileNote, stacklevel=3)
-    return typed_judgments(latest, where=where)
+    typed = typed_judgments(latest, where=where)
+    if "round" in typed and len(typed) and typed["round"].dtype.kind not in "iu":
+        words = "round is not a whole number in every row, so that labels have no column rounds"
+        warnings.warn(f"{where}: {words}", FileNote, stacklevel=3)
+    return typed
 
 
 def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:
     """Return judgments with the columns round and inclusion_probability, if present, as numbers.
 
-    A round that is not a whole number stays text.
+    Rounds stay as they are where one is not a whole number.
     """
     own: list[Column] = []
     if "round" in judgments.columns and all(map(_ROUND.fullmatch, map(str, judgments["round"].unique()))):

@@ -199,6 +199,10 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
         (lambda: fire.qrels(pd.DataFrame({"qid": ["q"]})), "columns qid; expected doc_id (doc_id, doc-id,"),
         (lambda: fire.judgments(frame("qid", "docno", "x")), "expected annotator_id (annotator_id, anno"),
         (lambda: fire.judgments(frame("qid", "docno", "x"), {"label": "y"}), "no column 'y'; found qid"),
+        (
+            lambda: fire.judgments(frame("qid", "docno", "x"), {"anotator_id": "x"}),
+            "'anotator_id' is no column of ours; did you mean 'annotator_id'?",
+        ),
         (lambda: fire.to_dict(frame("a", "b", "c")), "to_dict: a frame with columns a, b, c, expected a Run"),
         (lambda: fire.to_dict(pd.concat(fire.run(SCORES, name) for name in "mn")), "2 runs in one table;"),
     ],
@@ -238,3 +242,34 @@ def test_a_command_refuses_a_plain_value_that_its_parameter_does_not_take() -> N
         refused(said, command, runs, originals, **given, by=FireError)
     named = fire.score(runs, originals, measures=["ndcg_cut_10", "map"]).table["measure"]
     assert list(dict.fromkeys(named)) == ["nDCG@10", "AP"]
+
+
+def test_a_plain_frame_without_the_columns_that_a_function_needs_is_named_with_where_they_stand() -> None:
+    scores, none = fire.score([fire.run(SCORES, "m")], fire.qrels(GRADES)).table, pd.DataFrame()
+    for call, words in (
+        (
+            lambda: fire.plot_scores(none),
+            "scores is a table with the columns none, expected the columns that",
+        ),
+        (
+            lambda: fire.plot_scores(scores),
+            "a Scores table, expected ... help(fire_toolkit.plot_scores) names",
+        ),
+        (lambda: fire.plot_differences(fire.qrels(GRADES)), "differences is a Qrels table, expected"),
+        (lambda: fire.tifa([], none), "answers: no column query_id"),
+        (lambda: fire.save_plot(5, "plot.json"), "save_plot: plot is an int, expected a dict"),  # type: ignore[arg-type]
+        (lambda: fire.parse_measure(None), "parse_measure: name is None, expected a text"),  # type: ignore[arg-type]
+    ):
+        refused(words, call, by=FireError)
+
+
+def test_times_and_rounds_of_a_frame_are_taken_as_pandas_has_them() -> None:
+    held = pd.DataFrame({"qid": "q", "docno": ["a", "a", "b"], "who": ["u", "v", "u"], "answer": list("110")})
+    when = pd.to_datetime(["2026-01-02", None, "2026-01-03T12:00"], format="ISO8601").tz_localize("Etc/GMT-1")
+    found = fire.judgments(
+        held.assign(at=when, round=[1.0, 1.0, 2.0]), {"annotator_id": "who", "created_at": "at"}
+    )
+    assert found["created_at"].tolist() == ["2026-01-01T23:00:00.000000Z", "", "2026-01-03T11:00:00.000000Z"]
+    assert fire.resolve(found, grades={"1": 1.0, "0": 0.0}).labels["rounds"].tolist() == ["1", "2"]
+    with pytest.warns(FileNote, match="round is not a whole number in every row, so that labels have no"):
+        fire.judgments(held.assign(round=[1.0, np.nan, 2.0]), {"annotator_id": "who"})
