@@ -12,7 +12,7 @@ from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds
 from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import carried_at, guideline_here, used_connection
-from fire_toolkit.cli.common import metered, numbers_of, say_notes
+from fire_toolkit.cli.common import metered, n_of, numbers_of, say_notes
 from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.here import needed_workspace, relative_path, workspace_lock
 from fire_toolkit.cli.status import say_following
@@ -76,7 +76,10 @@ def pull_once(
             failed = failed or error
     if failed and not found:
         raise failed
-    return _together(found), failed
+    try:
+        return _together(found), failed
+    except (AttributeError, TypeError, ValueError) as error:  # what a plug-in's carrier made
+        raise PluginError(f"carrier {' or '.join(names)} fetched no Fetched with counts and notes") from error
 
 
 def carrier_of(name: str, root: Path, *, accepts_loss: bool = False) -> Carrier:
@@ -120,12 +123,7 @@ def _together(parts: Sequence[Fetched]) -> Fetched:
 
 
 def derive_judgments(
-    root: Path,
-    added: Fetched,
-    *,
-    stage: str = "pull",
-    exports: Given | None = None,
-    as_json: bool,
+    root: Path, added: Fetched, *, stage: str = "pull", exports: Given | None = None, as_json: bool
 ) -> None:
     """Write judgments.csv and dropped.csv from the ledger, and say what came in.
 
@@ -141,7 +139,7 @@ def derive_judgments(
     counts = found.counts
     files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
     came = {_NAMES.get(state, state): added.counts.get(state, 0) for state in STATES}
-    words = f"{numbers_of(came)}; {len(found.judgments):,} judgments"
+    words = f"{numbers_of(came)}; {n_of(len(found.judgments), 'judgment')}"
     words += f"; dropped: {numbers_of(counts['dropped'])}" if len(found.dropped) else ""
     inputs.write(out, files, stage, rules.record, counts)
     inputs.summarise({**came, **counts}, words)

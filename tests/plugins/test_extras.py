@@ -13,6 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 from command import begin_workspace, rows
 
+from fire_toolkit.campaign.carrier import CARRIERS, Fetched
+from fire_toolkit.campaign.ledger import ANSWERED
 from fire_toolkit.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,6 +172,19 @@ def test_a_carrier_takes_tasks_out_and_brings_answers_back(commands: Commands, c
     assert json.loads(seen.stdout)[-1]["n_done"] == 7
     assert "7 judgments" in state.stdout + state.stderr or "judgments 7" in state.stdout + state.stderr
     assert "6 pairs with a label, 0 in dispute" in resolved.stderr
+
+
+@pytest.mark.parametrize("made", [None, {"new": 1}, Fetched({ANSWERED: "1"}, ()), Fetched({}, None)], ids=str)  # type: ignore[arg-type, dict-item]
+def test_what_a_carrier_fetched_that_is_no_number_of_rows_is_one_line(
+    commands: Commands, carried: Path, monkeypatch: pytest.MonkeyPatch, made: object
+) -> None:
+    pushed = commands(
+        [["tasks"], ["push", "--carrier", "shared-disk", "--annotator", "ann", "--annotator", "bob"]]
+    )[-1]
+    assert pushed.exit_code == 0, pushed.stderr
+    monkeypatch.setattr(CARRIERS["shared-disk"], "fetch", lambda *given, **named: made)
+    (pulled,) = commands([["pull"]])
+    assert pulled.stderr == "error: carrier shared-disk fetched no Fetched with counts and notes\n"
 
 
 def test_the_built_in_carriers_are_not_taken_and_an_unknown_one_is_refused(
