@@ -83,8 +83,8 @@ class Study:
 
     @property
     def compared(self) -> list[str]:
-        """Those of them that are scores."""
-        return [name for name in self.scored if parse_measure(name).definition.is_score]
+        """Those of them that are scores; all where none is."""
+        return [name for name in self.scored if parse_measure(name).definition.is_score] or [*self.scored]
 
     @property
     def has_captions(self) -> bool:
@@ -136,7 +136,7 @@ class Study:
     @property
     def best_first(self) -> list[str]:
         """The runs by the first measure, the best first."""
-        first = (self.compared or self.scored)[0]
+        first = self.compared[0]
         own = self.scores[self.scores["measure"] == first]
         is_larger_better = parse_measure(first).definition.larger_is_better
         return own.sort_values("augmented", ascending=not is_larger_better, kind="stable")["run_id"].tolist()

@@ -134,6 +134,13 @@ def test_what_is_missing_is_said(fire: Fire, folder: Path) -> None:
     assert "augmented/qrels.txt: not made yet; `fire-toolkit status`" in fire("report", "html", code=1).stderr
 
 
+def test_runs_are_compared_by_what_there_is_where_no_measure_is_a_score(study: Path) -> None:
+    settings = (study / "fire.toml").read_text()
+    (study / "fire.toml").write_text(f'{settings}\n[score]\nmeasures = ["Judged@2"]\n')
+    run("report", "html", "--out", "judged.html")
+    assert "Judged@2" in (study / "judged.html").read_text(encoding="utf-8")
+
+
 def test_a_report_is_of_files_too(sample: Fire) -> None:
     sample("report", "html", *RUNS, *TABLES, "--out", "own.html")
     page = Path("own.html").read_text(encoding="utf-8")
