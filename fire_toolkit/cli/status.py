@@ -186,10 +186,7 @@ def _with_unanswered_tasks(states: list[StageState], workspace: Workspace) -> li
 def standing_of(
     workspace: Workspace, told: Callable[[StageState], StageState] = lambda state: state
 ) -> Standing:
-    """Return how a workspace stands.
-
-    told: gives the state of a stage as it is to be told.
-    """
+    """Return how a workspace stands; told: gives the state of a stage as it is to be told."""
     is_of_queries = guideline_of(workspace).is_of_queries
     states = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
     states = _without_what_is_judged(states, workspace)
@@ -197,9 +194,12 @@ def standing_of(
         states = _with_unanswered_tasks(states, workspace)
     stages = list(map(told, states))
     disputes, root = workspace.root / "labels" / "disputes.csv", workspace.root
-    named = [root / str(text) for text in workspace.settings["collection"].values()]
-    lost = [each for each in named if not each.exists() and each.name in writer_of(each).outputs]
+    named = {key: root / str(text) for key, text in workspace.settings["collection"].items()}
+    usual = {key: root / str(text) for key, text in SETTINGS["collection"].items()}
+    absent = [(key, path) for key, path in named.items() if not path.exists()]
+    lost = [path for key, path in absent if path != usual[key] or path.name in writer_of(path).outputs]
     gone = ", ".join(str(relative_path(path)) for path in lost)
+    why = f"gone: {gone}; bring in the benchmark's files, or name yours in fire.toml"
     begun, asking = begun_here(), None
     if begun is not None:
         asking = Asking(
@@ -220,9 +220,8 @@ def standing_of(
         given = Given(dict.fromkeys(("judgments", "labels", "qrels", "guideline")))
         vars(given)["judgments"] = without_excluded(given, is_said=False)  # `next-round` says who is excluded
         again = Again(given, sorted(begun.askable - {*given.excluded}), given.next_number, begun)
-        design = open_by_design(
-            record_design(workspace.root, None, is_kept=False), given.judgments, given.grades
-        )
+        known = record_design(workspace.root, None, is_kept=False)
+        design = open_by_design(known, given.judgments, given.grades)
         planned = again.planned(ask=("dispute", "escalated"), by_design=design, is_said=False)
         return {str(name): int(n) for name, n in planned.pool["stratum"].value_counts(sort=False).items()}
 
@@ -233,9 +232,7 @@ def standing_of(
         to_ask=to_ask,
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
         is_of_queries=is_of_queries,
-        lost=Step("add-collection FILE...", f"gone: {gone}; bring in the benchmark's files")
-        if gone
-        else None,
+        lost=Step("add-collection FILE...", why) if gone else None,
         planned="" if begun is not None else _planned(workspace),
     )
 

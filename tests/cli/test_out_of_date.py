@@ -169,11 +169,13 @@ def test_status_names_a_file_of_the_collection_that_is_gone_and_what_brings_it_b
     Path("brought").rename("collection")
     Path("collection/queries.tsv").unlink()
     assert run("status").stderr.splitlines()[-2:] == [
-        "gone: collection/queries.tsv; bring in the benchmark's files",
+        "gone: collection/queries.tsv; bring in the benchmark's files, or name yours in fire.toml",
         "next: fire-toolkit add-collection FILE...",
     ]
     set_in(judged, queries="own/queries.tsv")
     assert "gone" not in run("status").stderr
+    set_in(judged, queries="own/queries.txt")  # which fire.toml alone names
+    assert "gone: own/queries.txt; bring in" in run("status").stderr
     set_in(judged, queries="collection/queries.tsv")
     run("add-collection", "own/queries.tsv", "own/qrels.txt")
     assert "gone" not in run("status").stderr
