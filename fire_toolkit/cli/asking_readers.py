@@ -97,9 +97,7 @@ TABLES.update(
     # The guideline given, else the workspace's, else the default; the one that grades the judgments, if any.
     guideline=lambda given: read_guideline(own_guideline(given.values["guideline"])),
     judged_by=lambda given: rules_of(given.judgments, given.values.get("guideline")),
-    # The judgments of the pairs and queries that count, and the level of their labels.
-    counted_judgments=lambda given: counted(given, given.own.pairs(given.judgments, "judgments")),
-    # The grades of the labels of the judgments, and of those in a pilot.
+    # The grades of the labels of the judgments, and of those in a pilot; the level of the former.
     grades=lambda given: grades_of(given.judgments, given.values.get("guideline"), given.needed("judgments")),
     grades_of_pilot=lambda given: (
         None if given.pilot is None else grades_of(given.pilot, None, given.values["pilot"])
@@ -135,6 +133,18 @@ def excluded(given: Given) -> dict[str, str]:
     if len(names) != len(reasons) or not all(reason.strip() for reason in reasons):
         raise UsageError("--exclude needs a --reason, one for all or one for each; the manifest keeps it")
     return dict(zip(names, reasons, strict=True))
+
+
+@reads
+def counted_judgments(given: Given) -> Any:
+    """The judgments of the pairs and queries that count; a note where the labels share them."""
+    if not given.values.get("judgments") and writer_of(given.path("labels")).parameters.get(
+        "share_judgments"
+    ):
+        say(
+            "note: the labels are by `resolve --share-judgments`; here each judgment counts for its own query"
+        )
+    return counted(given, given.own.pairs(given.judgments, "judgments"))
 
 
 @reads

@@ -194,3 +194,9 @@ def test_status_names_tasks_that_are_damaged_beside_answers_of_another_tool() ->
     run("import", "other.csv")
     Path("tasks/tasks.json").write_text("[{}]")
     assert "tasks/tasks.json was changed by hand" in run("status").stdout
+
+
+def test_influence_says_where_labels_share_the_judgments_that_it_counts_alone(judged: Path) -> None:
+    for words, is_said in ((("resolve",), False), (("resolve", "--share-judgments", "same-text"), True)):
+        run(*words)
+        assert ("by `resolve --share-judgments`" in run("influence").stderr) == is_said
