@@ -138,12 +138,9 @@ def excluded(given: Given) -> dict[str, str]:
 @reads
 def counted_judgments(given: Given) -> Any:
     """The judgments of the pairs and queries that count; a note where the labels share them."""
-    if not given.values.get("judgments") and writer_of(given.path("labels")).parameters.get(
-        "share_judgments"
-    ):
-        say(
-            "note: the labels are by `resolve --share-judgments`; here each judgment counts for its own query"
-        )
+    labels = None if given.values.get("judgments") else given.path("labels")
+    if writer_of(labels).parameters.get("share_judgments"):
+        say("note: labels are by `resolve --share-judgments`; here each judgment counts for its own query")
     return counted(given, given.own.pairs(given.judgments, "judgments"))
 
 

@@ -177,9 +177,8 @@ def _with_unanswered_tasks(states: list[StageState], workspace: Workspace) -> li
         pairs, _ = judged_pairs(judged, since=number)
         if not {*task_keys(file)}.intersection(pair_ids(pairs["query_id"], pairs["doc_id"])):
             reason = f"no answer yet to round {number} ({file.relative_to(root)})"
-            return [
-                replace(s, state="waiting", reason=reason) if s.stage.name == "import" else s for s in states
-            ]
+            late = {s.stage.name: replace(s, state="waiting", reason=reason) for s in states}
+            return [late["import"] if s.stage.name == "import" else s for s in states]
     return states
 
 

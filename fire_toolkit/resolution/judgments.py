@@ -94,8 +94,9 @@ def judgments_that_count(answers: pd.DataFrame, *, where: str) -> Judgments:
         warnings.warn(words, FileNote, stacklevel=3)
     typed = typed_judgments(latest, where=where)
     if "round" in typed and len(typed) and typed["round"].dtype.kind not in "iu":
-        words = "round is not a whole number in every row, so that labels have no column rounds"
-        warnings.warn(f"{where}: {words}", FileNote, stacklevel=3)
+        warnings.warn(
+            f"{where}: round is not whole in every row, so labels lack rounds", FileNote, stacklevel=3
+        )
     return typed
 
 

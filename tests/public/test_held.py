@@ -271,5 +271,5 @@ def test_times_and_rounds_of_a_frame_are_taken_as_pandas_has_them() -> None:
     )
     assert found["created_at"].tolist() == ["2026-01-01T23:00:00.000000Z", "", "2026-01-03T11:00:00.000000Z"]
     assert fire.resolve(found, grades={"1": 1.0, "0": 0.0}).labels["rounds"].tolist() == ["1", "2"]
-    with pytest.warns(FileNote, match="round is not a whole number in every row, so that labels have no"):
+    with pytest.warns(FileNote, match="round is not whole in every row, so labels lack rounds"):
         fire.judgments(held.assign(round=[1.0, np.nan, 2.0]), {"annotator_id": "who"})
