@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from fire_toolkit.campaign.records import (
     write_campaign,
     write_round,
 )
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import FileNote, UsageError
 from fire_toolkit.formats.tables.table_files import read_design, read_pool, read_pool_sources
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
@@ -47,6 +48,17 @@ def campaign_of(root: Path, rules: Guideline) -> Campaign:
             "answers to two pages cannot be mixed: use that guideline, or another workspace"
         )
     return found
+
+
+def note_changed(campaign: Campaign, rules: Guideline) -> None:
+    """Say that a guideline is not the one that its campaign began with; answers do not tell them apart.
+
+    Warns:
+        FileNote: it says something else under the same name.
+    """
+    if rules.name == campaign.guideline and rules.sha256 != campaign.guideline_sha256:
+        words = "has other words or grades now than the campaign began with, which earlier answers followed"
+        warnings.warn(f"guideline {rules.name} {words}", FileNote, stacklevel=2)
 
 
 def what_begins(

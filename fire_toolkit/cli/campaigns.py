@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from fire_toolkit.campaign.beginning import DESIGN_FILE, check_policy, extended_design
+from fire_toolkit.campaign.beginning import DESIGN_FILE, check_policy, extended_design, note_changed
 from fire_toolkit.campaign.carrier import NOT_PUSHED, Carried
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, FOLDER, Campaign, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
@@ -103,7 +103,10 @@ def guideline_here(*, tasks: Path | None = None) -> Guideline:
     """Return the guideline of the workspace's campaign; before one has begun, that of the tasks in a file."""
     workspace = needed_workspace()
     campaign = Rounds(workspace.root).campaign
-    return guideline_of(workspace, campaign.guideline if campaign else None, tasks=tasks)
+    found = guideline_of(workspace, campaign.guideline if campaign else None, tasks=tasks)
+    if campaign:
+        note_changed(campaign, found)
+    return found
 
 
 def carried_at(root: Path, carrier: str | None = None) -> Carried:

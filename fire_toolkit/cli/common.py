@@ -33,10 +33,14 @@ FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown")
 DRAWN = ("table", "latex", "markdown")  # for people; the others are long rows
 
 
-def _show(shown: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any) -> None:
-    """Say a note on a file; other warnings are shown as before."""
+def _show(
+    shown: Callable[..., None], said: set[str], message: Warning | str, category: type[Warning], *where: Any
+) -> None:
+    """Say a note on a file, once; other warnings are shown as before."""
     if issubclass(category, FileNote):
-        say(f"note: {message}")
+        if str(message) not in said:
+            say(f"note: {message}")
+        said.add(str(message))
     else:
         shown(message, category, *where)
 
@@ -72,7 +76,7 @@ class FireGroup(click.Group):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", FileNote)
-                warnings.showwarning = partial(_show, warnings.showwarning)
+                warnings.showwarning = partial(_show, warnings.showwarning, set())
                 try:
                     return super().invoke(ctx)
                 finally:

@@ -793,3 +793,20 @@ def test_two_sheets_of_one_queue_that_differ_are_refused_until_it_is_said_which_
     (hand / "judgments/judgments.csv").unlink()
     run("import")  # all is read again, and nothing is new
     assert len(judgments(hand)) == 4
+
+
+def test_a_guideline_that_says_something_else_than_the_campaign_began_with_is_named(here: Path) -> None:
+    """Nothing in an answer tells by which words it was given."""
+    with contextlib.chdir(make_workspace(here / "hand")):
+        run("guideline", "rules-v1", "--like", "caption-relevance-v1")
+        settings = Path("fire.toml").read_text()
+        Path("fire.toml").write_text(settings.replace("caption-relevance-v1", "rules-v1"))
+        said = "note: guideline rules-v1 has other words or grades now than the campaign began with"
+        assert said not in run(*ASKED, *ALL).stderr
+        rules = Path("rules-v1/guideline.md")
+        rules.write_text(rules.read_text() + "\nA toy dog is a dog.\n")
+        for person in PEOPLE:
+            fill_in(Path(), person)
+        assert run("import").stderr.count(said) == 1
+        run("resolve")
+        assert run("next-round").stderr.count(said) == 1
