@@ -36,6 +36,7 @@ from fire_toolkit.cli.pull import take_earlier_exports
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.folder.carrier import queue_files, refuse_file_names
+from fire_toolkit.formats.tables.guideline_files import guideline_name
 from fire_toolkit.formats.tables.table_files import judged_pairs, read_pool
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.media.places import file_at
@@ -123,6 +124,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     if entry and workspace and not given.values["out"]:
         refuse_other_round(workspace.root, entry)
         refuse_retired(entry.assignments["annotator_id"], entry.number)
+        guideline_name(workspace, rules.name)  # one that other commands will find
         campaign = campaign_of(workspace.root, rules)
     given.write(file, texts, "tasks", parameters, counts)
     if entry and workspace and campaign:

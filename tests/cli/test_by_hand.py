@@ -810,3 +810,13 @@ def test_a_guideline_that_says_something_else_than_the_campaign_began_with_is_na
         assert run("import").stderr.count(said) == 1
         run("resolve")
         assert run("next-round").stderr.count(said) == 1
+
+
+def test_a_campaign_begins_with_no_guideline_that_its_workspace_has_not(here: Path) -> None:
+    run("guideline", "rules-v1", "--like", "caption-relevance-v1")
+    with contextlib.chdir(make_workspace(here / "hand")):
+        refused = run(*ASKED, *ALL, "--guideline", "../rules-v1", code=1).stderr
+        assert "error: the guideline rules-v1 is not in" in refused
+        assert not list(Path("tasks").glob("*"))
+        shutil.copytree("../rules-v1", "rules-v1")
+        run(*ASKED, *ALL, "--guideline", "rules-v1")
