@@ -219,7 +219,7 @@ def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:
         result = judgments_from_export(exported, guideline=rules)
     pairs, people = len(code_pairs(result.judgments)[1]), result.judgments["annotator_id"].nunique()
     counts = {"judgments": 0, "pairs": pairs, "annotators": int(people)} | result.counts
-    words = f"{counts['judgments']:,} judgments of {pairs:,} pairs by {people} annotators"
+    words = f"{n_of(counts['judgments'], 'judgment')} of {n_of(pairs, 'pair')} by {n_of(people, 'annotator')}"
     words += f"; dropped: {numbers_of(counts['dropped'])} (dropped.csv)" if len(result.dropped) else ""
     contents = {file.name: delimited_bytes(result.judgments), "dropped.csv": delimited_bytes(result.dropped)}
     given.write(file, contents, "import", rules.record, counts, words)

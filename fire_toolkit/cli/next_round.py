@@ -191,7 +191,7 @@ def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
         unasked = ", ".join(f"{name} {n:,}" for name, n in held[held > 0].items())
         say(f"nothing is to be asked again{f'; not asked: {unasked}' if unasked else ''}")
     if n_waiting:
-        say(f"{n_of(n_waiting, 'pair')} wait for an answer in a round that has begun")
+        say(f"{n_of(n_waiting, 'pair')} without an answer yet, in a round that has begun")
 
 
 def _write(

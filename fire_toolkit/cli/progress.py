@@ -12,7 +12,7 @@ from fire_toolkit.agreement.annotators import LiveQuality, item_seconds, live_qu
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
 from fire_toolkit.campaign.views import record_to_judgments, reported_items
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, private_folder
-from fire_toolkit.cli.common import draw_rows, say
+from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.here import named_file, say_next, setting_or_default
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.labelstudio.accounts import read_register
@@ -65,7 +65,7 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     for line in quality.words:
         say(line)
     for doc, _, n, by in reported.itertuples(index=False, name=None):
-        say(f"look at item {doc}: skipped or reported {n:,} times, by {by}")
+        say(f"look at item {doc}: skipped or reported {n_of(n, 'time')}, by {by}")
 
 
 def _show_accounts(states: Mapping[str, str], *, as_json: bool) -> None:

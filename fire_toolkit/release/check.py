@@ -18,7 +18,7 @@ from fire_toolkit.release.rankings import differing, out_of_order, scores_again,
 from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.ids import spelling_of
-from fire_toolkit.words import table_in
+from fire_toolkit.words import n_of, table_in
 
 Files = Mapping[str, bytes]
 Pairs = dict[tuple[str, str], int]
@@ -294,7 +294,7 @@ def _texts(of: _Release) -> Iterator[Finding]:
         lines = text.splitlines()
         n = sum(1 for line in lines if name.endswith(_JUDGED) and _MOMENT.search(line))
         if n:
-            yield Finding(name, 0, f"{n:,} rows with a time of day; a date is enough", SHOULD)
+            yield Finding(name, 0, f"{n_of(n, 'row')} with a time of day; a date is enough", SHOULD)
         for number, line in enumerate(lines if name.endswith(_DOCUMENTS) else (), start=1):
             if match := _OPEN.search(line):
                 yield Finding(name, number, f"{match[0]}: left open", SHOULD)

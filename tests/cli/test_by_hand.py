@@ -463,7 +463,7 @@ def test_disputes_go_to_others_and_a_round_cut_short_is_given_out_again(judged: 
     shutil.rmtree(judged / "tasks/round-2")
     sheet = judged / "tasks/tasks.A02.csv"
     sheet.write_text("somebody wrote over it\n")
-    assert "wait for an answer in a round that has begun" in run("next-round").stderr
+    assert "without an answer yet, in a round that has begun" in run("next-round").stderr
     assert {path: path.read_bytes() for path in files} == files
     assert sheet.read_text() == "somebody wrote over it\n"
     assert not given(judged, 3)

@@ -93,7 +93,7 @@ BY_FILE: dict[str, list[tuple[bytes | None, str]]] = {
     ],
     "corpus.jsonl": [(b'{"_id": "a"}\n', "corpus.jsonl: lacks 1 ids of qrels.txt, such as b")],
     "judgments.csv": [
-        (b"created_at\n2026-01-02T10:11:12Z\n", "judgments.csv: 1 rows with a time of day"),
+        (b"created_at\n2026-01-02T10:11:12Z\n", "judgments.csv: 1 row with a time of day"),
         (b"annotator_id\nann@example.org\n", "judgments.csv:2: an e-mail address"),
     ],
     "notes.md": [(b"see /home/ann/run\n", "notes.md:1: an absolute path")],
