@@ -154,6 +154,11 @@ def test_a_report_is_of_files_too(sample: Fire) -> None:
     assert "alpha {} {} to {}".format(*values) in " ".join(re.sub("<[^>]*>", " ", page).split())
     assert "[guideline: not stated]" not in page
     assert "Each stage wrote down its parameters" not in page  # no stage made files
+    only = pd.read_csv("judgments.csv", dtype="str", keep_default_na=False).query("annotator_id == '3'")
+    only.to_csv("only.csv", index=False)
+    sample("report", "html", *RUNS, *TABLES, "--judgments", "only.csv", "--out", "own.html")
+    said = "alpha of first answers is not known (no pair has two judgments"
+    assert said in Path("own.html").read_text(encoding="utf-8")
     sample("report", "figures", *RUNS, *TABLES, "--figure", "judged", "--out", "judged.json")
     assert len(json.loads(Path("judged.json").read_text())["data"]["values"]) == 3 * 10
 
