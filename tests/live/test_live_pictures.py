@@ -8,7 +8,7 @@ from live_browser import Browser, open_browser
 from page_site import run
 from test_composed_pages import GUIDELINE, make_composed
 from test_live_images import ALL_SEEN, IMAGES
-from test_live_page import is_ready, press, shown
+from test_live_page import is_ready, press
 
 SIZE = (1240, 580)
 
@@ -51,8 +51,7 @@ def test_a_clip_with_one_caption_and_with_ten(
     with open_browser(tmp_path) as browser:
         open_page(browser, place)
         for key in ("2", "2", "2", "2") if captions == "10" else ():
-            task = shown(browser)["page"]
-            press(browser, key, task)
+            press(browser, key, is_ready(browser))
         picture(browser, pictures / f"{name}.png")
 
 
