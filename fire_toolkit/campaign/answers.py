@@ -40,13 +40,13 @@ from fire_toolkit.campaign.answer_types import (
     described,
     kind_of,
 )
-from fire_toolkit.campaign.keys import split_pair_id
+from fire_toolkit.campaign.keys import pairs_of_keys, split_pair_id
 from fire_toolkit.campaign.page_json import is_page, split_pages
 from fire_toolkit.campaign.task_json import PAIR_ID, round_of
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import BOM, text_of
-from fire_toolkit.tables.columns import Texts
-from fire_toolkit.tables.ids import is_id
+from fire_toolkit.tables.columns import Texts, bytes_of
+from fire_toolkit.tables.ids import are_ids, is_id
 
 LOST = (
     "it leaves out skips, drafts, who edited an answer and how it came about, so they would be lost; export "
@@ -145,10 +145,7 @@ def _given_in(tasks: Sequence[Task], *, has_pages: bool = False) -> Given:
             raise Fault(other if task.data is UNSET else words)
         if type(task.data) is not Data:
             raise Fault(": data is nothing, expected an object")
-        if has_pages and is_page(task.data.pair_id):
-            raise Fault(": a page of several captions")
-    pairs = [_pair(task.data) for task in tasks]  # type: ignore[arg-type]
-    query_ids, doc_ids = (pa.array([each[side] for each in pairs], pa.large_string()) for side in (0, 1))
+    query_ids, doc_ids = _pairs_of([task.data for task in tasks], has_pages=has_pages)  # type: ignore[misc]
     answers: list[Any] = [
         [*(task.annotations or ()), *map(_draft, task.drafts)] if task.drafts else task.annotations or ()
         for task in tasks
@@ -162,6 +159,26 @@ def _given_in(tasks: Sequence[Task], *, has_pages: bool = False) -> Given:
 
 def _draft(draft: object) -> Any:
     return Draft(id=draft) if isinstance(draft, int) else draft
+
+
+def _pairs_of(contents: Sequence[Data], *, has_pages: bool) -> list[Texts]:
+    """Return the query ids and doc ids of tasks; keys as this toolkit writes them are read at once."""
+    own = [data.pair_id for data in contents]
+    keys = [
+        key if type(key) is str and data.query_id is UNSET else ""
+        for key, data in zip(own, contents, strict=True)
+    ]
+    ids = pairs_of_keys(keys)
+    are_read = are_ids([bytes_of(each.fill_null("")).decode() for each in ids])
+    rows = np.flatnonzero(np.asarray(ids[0].is_null())) if are_read else np.arange(len(keys))
+    if has_pages and any(is_page(own[row]) for row in rows.tolist()):
+        raise Fault(": a page of several captions")
+    if not len(rows):
+        return ids
+    columns = [each.to_pylist() for each in ids]
+    for row in rows.tolist():
+        columns[0][row], columns[1][row] = _pair(contents[row])
+    return [pa.array(each, pa.large_string()) for each in columns]
 
 
 def _checked_parts(task: object, place: str) -> list[Task]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from fire_toolkit.errors import FormatError, TableError
+from fire_toolkit.tables.columns import Texts
 
 _SEPARATOR = "\x1f"
 _READABLE = "|"
@@ -93,6 +95,12 @@ def ids_of_keys(tokens: Iterable[str]) -> tuple[list[str], list[str]]:
     """
     pairs = [split_pair_id(token) if token else ("", "") for token in tokens]
     return [query_id for query_id, _ in pairs], [doc_id for _, doc_id in pairs]
+
+
+def pairs_of_keys(tokens: Sequence[str]) -> list[Texts]:
+    """Return the query id and the doc id of each token, missing where `pair_id` did not make it."""
+    pairs = [_ids_in(token) or (None, None) for token in tokens]
+    return [pa.array([pair[place] for pair in pairs], pa.large_string()) for place in (0, 1)]
 
 
 def _key_of(query_id: str, doc_id: str) -> str:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fire_toolkit.campaign.keys import pair_id, split_pair_id
+from fire_toolkit.campaign.keys import pair_ids, split_pair_id, split_pair_ids
 from fire_toolkit.campaign.page_json import PART, Part, part_key
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, round_of
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.resolution.judgments import just_after, utc_time
+from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.ids import is_id
 
 Json = Mapping[str, Any]
@@ -196,20 +197,30 @@ def says_the_same(answer: str, earlier: str) -> bool:
 
 def pairs_of(contents: Iterable[object]) -> list[str]:
     """Return the pair_id that each task's data holds (or its query_id and doc_id make); empty if none."""
-    return list(map(_pair_of, contents))
+    given = list(map(_key_of, contents))
+    named = list({each for each in given if isinstance(each, tuple)})
+    made = dict(zip(named, listed(pair_ids(*zip(*named, strict=True))), strict=True)) if named else {}
+    keys = [made[each] if isinstance(each, tuple) else each for each in given]
+    known = split_pair_ids(keys)
+    return [key if all(map(is_id, known.get(key) or _ids_by_hand(key))) else "" for key in keys]
 
 
-def _pair_of(content: object) -> str:
+def _key_of(content: object) -> str | tuple[str, str]:
+    """Return a task's pair_id, or the two ids that it is made of; empty where there is neither."""
     if not isinstance(content, dict):
         return ""
     if "query_id" in content and "doc_id" in content:
         ids = (str(content["query_id"]), str(content["doc_id"]))
-        return pair_id(*ids) if all(map(is_id, ids)) else ""
+        return ids if all(map(is_id, ids)) else ""
     key = content.get(PAIR_ID)
+    return key if isinstance(key, str) else ""
+
+
+def _ids_by_hand(key: str) -> tuple[str, str]:
     try:
-        return key if isinstance(key, str) and all(map(is_id, split_pair_id(key))) else ""
+        return split_pair_id(key)
     except FireError:
-        return ""
+        return ("", "")
 
 
 def after(moment: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.asking import HandedOut
-from fire_toolkit.campaign.keys import ids_of_keys, split_pair_id
+from fire_toolkit.campaign.keys import ids_of_keys, split_pair_id, split_pair_ids
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
@@ -109,8 +109,9 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
         for batch, file in enumerate(files, start=1)
         for place, entry in enumerate(_entries(file), start=1)
     ]
+    known = split_pair_ids(str(row["pair_id"]) for row in rows)
     for row in rows:
-        row["query_id"], row["doc_id"] = _ids_of(row)
+        row["query_id"], row["doc_id"] = known.get(str(row["pair_id"])) or _ids_by_hand(row)
     names = [name for name in TASKS.names if name != REFERENCE_URL or guideline.shows_reference]
     tasks = check_tasks(pd.DataFrame(rows, columns=names, dtype=object), where=str(path))
     if tasks["round"].nunique() > 1:
@@ -217,7 +218,7 @@ def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
     }
 
 
-def _ids_of(row: Mapping[str, object]) -> tuple[str, str]:
+def _ids_by_hand(row: Mapping[str, object]) -> tuple[str, str]:
     try:
         return split_pair_id(str(row["pair_id"]))
     except FireError as error:
