@@ -174,7 +174,7 @@ def _pairs_of(contents: Sequence[Data], *, has_pages: bool) -> list[Texts]:
     if has_pages and any(is_page(own[row]) for row in rows.tolist()):
         raise Fault(": a page of several captions")
     if not len(rows):
-        return ids
+        return list(ids)
     columns = [each.to_pylist() for each in ids]
     for row in rows.tolist():
         columns[0][row], columns[1][row] = _pair(contents[row])

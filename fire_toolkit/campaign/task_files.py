@@ -77,7 +77,7 @@ def waiting_in_files(root: Path, answers: pd.DataFrame) -> pd.DataFrame:
         if number > 1:
             back = answers[answers["round"].isna() | (answers["round"] == number)]
             known = set(zip(back["query_id"], back["doc_id"], strict=True))
-            ids = ids_of_keys(sorted(task_keys(path)))
+            ids = (each.to_pylist() for each in ids_of_keys(sorted(task_keys(path))))
             waits += [pair for pair in zip(*ids, strict=True) if pair not in known]
     return pd.DataFrame(waits, columns=PAIR, dtype="str")
 
