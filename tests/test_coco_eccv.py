@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from examples import cases
 from fire_toolkit import score
 from fire_toolkit.arrays import Bools
 from fire_toolkit.evidence.qrels import augment_qrels
@@ -181,15 +182,7 @@ def test_pairs_and_positives_by_depth(lists: Lists, truth: Bools) -> None:
 
 
 # Simulated apart from this project: cost, bias of C@10 and of C@1, the gap bm25 − tfidf_word (true .186).
-@pytest.mark.parametrize(
-    ("policy", "cost", "c_10", "c_1", "gap"),
-    [
-        ("one", 1.0, 0.038, 0.001, 0.130),
-        ("verify", 1.22, -0.006, -0.022, 0.193),
-        ("until-confirmed", 1.08, -0.006, -0.022, 0.193),
-        ("doubled", 2.09, 0.004, -0.002, 0.181),
-    ],
-)
+@cases("policy", "cost", "c_10", "c_1", "gap")
 def test_votes_that_err(
     policy: str, cost: float, c_10: float, c_1: float, gap: float, lists: Lists, truth: Bools
 ) -> None:
@@ -203,15 +196,7 @@ def test_votes_that_err(
 
 
 # Corrected for errors of votes, rates from the votes: RMSE of C@1, C@5, C@10, P@10, simulated apart.
-@pytest.mark.parametrize(
-    ("policy", "overlap", "rmse"),
-    [
-        ("one", 0.15, [0.006, 0.008, 0.008, 0.003]),
-        ("verify", 0.0, [0.005, 0.005, 0.004, 0.002]),
-        ("until-confirmed", 0.0, [0.005, 0.005, 0.005, 0.003]),
-        ("doubled", 0.0, [0.003, 0.003, 0.003, 0.001]),
-    ],
-)
+@cases("policy", "overlap", "rmse")
 def test_corrected_scores(policy: str, overlap: float, rmse: list[float], lists: Lists, truth: Bools) -> None:
     names = ["C@1", "C@5", "C@10", "P@10"]
     design = Design(depth=10, policy=policy, overlap=overlap)

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from command import run
 from python_page import run_page
 
+from examples import cases
 from fire_toolkit import read_pool
 from fire_toolkit.arrays import Floats, share
 from fire_toolkit.cli import FILE, main
@@ -202,22 +203,7 @@ def test_the_tutorial_runs_and_its_numbers_are_printed(sample: Path) -> None:
     assert len(read_pool("pool")) == 2_244
 
 
-@pytest.mark.parametrize(
-    ("body", "fault"),
-    [
-        (
-            '<a href="other.html#here">x</a> <a href="#own">x</a> <p id="own"> <a href="https://x.org">x</a>',
-            "",
-        ),
-        ('<a href="other.html#gone">x</a>', "page.html: links to other.html#gone, which is not there"),
-        ('<a href="gone.html">x</a>', "page.html: links to gone.html, which is not there"),
-        ('<img src="gone.png">', "page.html: links to gone.png, which is not there"),
-        ('<img src="//x.org/a.png">', "page.html: loads //x.org/a.png"),
-        ('<link rel="stylesheet" href="https://x.org/a.css">', "page.html: loads https://x.org/a.css"),
-        ('<link rel="canonical" href="https://x.org/a.html">', ""),
-        ('<script>const a = "<img src=https://x.org/a.png>";</script>', ""),
-    ],
-)
+@cases("body", "fault")
 def test_what_leads_nowhere_or_elsewhere_is_a_fault(tmp_path: Path, body: str, fault: str) -> None:
     (tmp_path / "page.html").write_text(body)
     (tmp_path / "other.html").write_text('<h2 id="here">x</h2>')

@@ -9,7 +9,7 @@ from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.errors import TableError
 from fire_toolkit.resolution.judgments import latest_judgments, utc_time, utc_times
 
@@ -31,15 +31,7 @@ def test_the_latest_time_wins_wherever_the_row_stands() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("earlier", "later"),
-    [
-        ("2026-11-20T12:00:00Z", "2026-11-20T12:00:00.5Z"),
-        ("2026-11-20T12:00:00+02:00", "2026-11-20T11:00:00Z"),
-        ("2026-11-20 09:59", "2026-11-20T12:00:00+02:00"),
-        ("2026-11-19", "2026-11-20T00:00:00"),
-    ],
-)
+@cases("earlier", "later")
 def test_times_are_compared_as_times_and_not_as_text(earlier: str, later: str) -> None:
     judgments, _ = latest_judgments(answers(("a", "late", later), ("a", "early", earlier)))
     assert list(judgments["label"]) == ["late"]

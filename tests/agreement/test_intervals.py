@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from small_judgments import agreement_intervals, alpha_interval, krippendorff_alpha, on_pairs
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.agreement.intervals import interval_of
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.errors import TableError, UsageError
@@ -164,15 +164,7 @@ def test_the_same_seed_gives_the_same_numbers_whatever_the_block(
     assert (pytest.approx(expected.low), pytest.approx(expected.high)) == (again.low, again.high)
 
 
-@pytest.mark.parametrize(
-    ("answers", "words"),
-    [
-        ([], "no pair has two judgments"),
-        (["1", "0"], "no pair has two judgments"),
-        (["11", "11", "0"], "every judgment on pairs with two judgments says '1'"),
-        (["10"], "only one pair has two judgments"),
-    ],
-)
+@cases("answers", "words")
 def test_an_interval_that_cannot_be_had_is_nan_with_a_reason(answers: list[str], words: str) -> None:
     interval = alpha_interval(doubled(answers), n_resamples=20)
     assert math.isnan(interval.low)
@@ -261,14 +253,7 @@ def test_what_is_of_one_cluster_has_no_interval() -> None:
     assert rows.loc["prevalence", "low"] < 0.3 < rows.loc["prevalence", "high"]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"n_resamples": 0}, "0 resamples, seed 0; expected 1 or more"),
-        ({"cluster": "caption"}, "no column 'caption'"),
-        ({"inclusion": "p"}, "no column 'p'"),
-    ],
-)
+@cases("options", "words")
 def test_a_bad_argument_is_a_usage_error(options: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         alpha_interval(doubled(MIXED), **options)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from records import answer_row as row
 from records import day, latest_answers, record_of, rows_of
 
-from examples import examples, some
+from examples import cases, examples, some
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RESTORED, Version
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.said import _unread
@@ -389,18 +389,7 @@ def test_where_the_disk_is_full_what_counts_is_counted_in_memory(path: Path) -> 
         store.check()
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (
-            "update meanings set label = 'irrelevant' where number = 1",
-            "answer 1 is not the one that was kept",
-        ),
-        ("update versions set pairs = 2 where number = 1", "answer 1 is not the one that was kept"),
-        ("update counted set stands = 0", "other answers are kept as those that count"),
-        ("delete from counted where number = 2", "other answers are kept as those that count"),
-    ],
-)
+@cases("change", "words")
 def test_what_is_said_and_counts_cannot_change_alone(path: Path, change: str, words: str) -> None:
     add(path, row("a1"), row("a2"))
     with Store(path) as store:

@@ -8,6 +8,7 @@ import pytest
 from command import as_json, rows, run
 from small_judgments import krippendorff_alpha
 
+from examples import cases
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments
@@ -193,19 +194,7 @@ def test_a_relevance_of_no_label_and_a_round_that_is_no_number_are_said(here: Pa
     assert "is missing" not in told
 
 
-@pytest.mark.parametrize(
-    ("answers", "code", "words"),
-    [
-        (
-            "1,a,ann,relevant\n1,a,ann,irrelevant\n1,a,bob,irrelevant\n",
-            0,
-            "1 earlier answers of an annotator to the same pair left out, 1 of them with another label",
-        ),
-        ("1,a,ann,relevant\n1,a,bob,maybe\n", 1, "'maybe'"),
-        ("1,a,,relevant\n1,a,bob,relevant\n", 1, "annotator_id is empty"),
-        ("", 0, "no pair has two judgments"),
-    ],
-)
+@cases("answers", "code", "words")
 def test_odd_judgments_have_their_word(here: Path, answers: str, code: int, words: str) -> None:
     (here / "odd.csv").write_text(HEADER + answers)
     assert words in run("agree", "odd.csv", "--intervals", "--format", "csv", code=code).output

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from command import Fire, run
 
+from examples import cases
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.runs.trec import read_trec_qrels
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
@@ -86,16 +87,7 @@ SOUNDS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("columns", "queries"),
-    [
-        ("doc_id=file_name,text=caption_*,media_url=path", ["rain.wav#0", "gate.wav#0", "gate.wav#1"]),
-        ("doc=file_name,text=caption_*", ["rain.wav#0", "gate.wav#0", "gate.wav#1"]),
-        ("text=caption_*", ["rain.wav#0", "gate.wav#0", "gate.wav#1"]),  # the others by their usual names
-        ("text=caption_1", ["rain.wav#0", "gate.wav#0"]),
-        ("query=path,text=caption_1", ["a/rain.wav", "a/gate.wav"]),
-    ],
-)
+@cases("columns", "queries")
 def test_columns_are_named_as_import_names_them(columns: str, queries: list[str], tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(SOUNDS)
     run("add-collection", tmp_path / "t.csv", "--columns", columns, "--out", tmp_path / "c")
@@ -106,23 +98,7 @@ def test_columns_are_named_as_import_names_them(columns: str, queries: list[str]
     assert items["media_url"].tolist() == [f"{place}rain.wav", f"{place}gate.wav"]
 
 
-@pytest.mark.parametrize(
-    ("table", "columns", "told"),
-    [
-        ("who,what\na,b\n", "", "t.csv: columns who, what, which is not a known collection format"),
-        ("who,what\na,b\n", "", "--columns 'doc_id=who,text=what'"),
-        ("clip,what\na,b\n", "", "--columns 'doc_id=clip,text=what'"),
-        ("who,what\na,b\n", "text=that", "columns who, what, which is not"),
-        ("clip,caption\na,b\n", "text=that", "no table has the columns that; found .*: clip, caption"),
-        ("clip,caption\na,b\n", "text=that", "type --columns 'doc_id=clip,text=caption'"),
-        ("clip,path,said_1,said_2\na,b,c,d\n", "", r"'doc_id=clip,text=said_\*,media_url=path'"),
-        ("clip,path,said_1,said_2\na,b,c,d\n", "doc=id", r"'doc_id=clip,text=said_\*,media_url=path'"),
-        ("Q0\ta dog runs fast over green grass\n", "", "whose first line names its columns"),
-        ("video1\ta dog runs\nvideo2\ta man cooks\n", "", "whose first line names its columns"),
-        ("clip,caption\na,b\n", "txt=caption", "expected ROLE=NAME with one of query_id, text, doc_id"),
-        ("clip,caption\na,b\n", "doc=clip,doc_id=caption", "names clip and caption for doc_id"),
-    ],
-)
+@cases("table", "columns", "told")
 def test_a_foreign_table_says_what_to_type(table: str, columns: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(table)
     named = ["--columns", columns] if columns else []

@@ -32,7 +32,7 @@ from command import (
 )
 from exports import answered
 
-from examples import some
+from examples import cases, some
 from fire_toolkit.campaign import store
 from fire_toolkit.campaign.keys import pair_id, split_pair_id
 from fire_toolkit.campaign.store import Store, read_ledger
@@ -325,16 +325,7 @@ def test_a_file_whose_owner_cannot_be_told_is_refused_and_nothing_is_added(hand:
     assert len(judgments(hand)) == len(few)
 
 
-@pytest.mark.parametrize(
-    ("name", "after"),
-    [
-        ("tasks.A09", "A09"),
-        ("round-2.A02 (1)", "A02"),
-        ("tasks.A03 (1)", ""),
-        ("tasks.overlap", ""),
-        ("A09", ""),
-    ],
-)
+@cases("name", "after")
 def test_a_file_named_after_somebody_else_is_not_that_of_whose_tasks_it_holds(
     hand: Path, name: str, after: str
 ) -> None:

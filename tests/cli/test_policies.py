@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from command import StandIn, as_json, by_pair, manifest_of, rows, run, states, write_run, write_table
 
+from examples import cases
 from fire_toolkit.campaign.keys import split_pair_id
 
 QUERIES, DOCS, T, F = 100, 6, 0.9, 0.06
@@ -166,15 +167,7 @@ def test_a_policy_begins_with_the_campaign_or_later_and_stays(begun: Path) -> No
     assert "the campaign's policy is verify-positives, and votes were asked by it; it cannot be" in told
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("q0,d0,thrice", "design.csv:2: design_class 'thrice'; expected one of single, doubled, verify"),
-        ("q0,d0,single\nq0,d0,verify", "q0 d0 appears twice; expected one design class for each pair"),
-        ("q0,d0,until-confirmed", "class until-confirmed needs place (a number) and cells"),
-        ("q0,d0,single,B02", "place is no number; expected one, or nothing"),
-    ],
-)
+@cases("text", "told")
 def test_a_design_that_is_wrong_is_refused_with_its_line(begun: Path, text: str, told: str) -> None:
     place = ",place" if text.count(",") == 3 else ""
     Path("design.csv").write_text(f"query_id,doc_id,design_class{place}\n{text}\n")

@@ -20,7 +20,7 @@ from click.testing import Result
 from command import rows, run
 from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, set_in
 
-from examples import load_script, some_rows
+from examples import cases, load_script, some_rows
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.labelstudio.accounts import Annotator, write_register
@@ -88,17 +88,7 @@ def test_what_no_file_knows_is_asked_for_by_name_in_one_message(workspace: Path)
     assert not run("release", "--draft").stdout
 
 
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"name": "Small Labels"}, "[release] name = 'Small Labels', expected"),
-        ({"name": "data"}, "cannot be a Python module here"),
-        ({"name": "lambda"}, "cannot be a Python module here"),
-        ({"licence": "CC-BY-4.0", "captions": "CC-BY-NC-4.0"}, "allows commercial use"),
-        ({"licence": "My-Own"}, "licence_url is needed for My-Own"),
-        ({"files_url": "https://example.org/x"}, "expected a folder that ends in /"),
-    ],
-)
+@cases("values", "words")
 def test_an_answer_that_is_wrong_is_named(workspace: Path, values: dict[str, str], words: str) -> None:
     set_in(workspace, **values)
     assert words in refused(workspace)

@@ -13,6 +13,7 @@ from command import rows
 from command import run as fire
 
 import fire_toolkit
+from examples import cases
 from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.ledger import Version
 from fire_toolkit.campaign.store import Store
@@ -96,16 +97,7 @@ def test_answers_without_times_count_as_they_stand() -> None:
     assert votes() == [("NA", "v1", "irrelevant")]
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"q": "two\twords"}, r"row 1: q (query) is 'two\twords', expected an id"),
-        ({"when": "3/14/2026 10:00"}, "row 1: when is '3/14/2026 10:00': a US date"),
-        ({"s": "-3"}, "row 1: s is '-3', expected seconds"),
-        ({"state": "odd"}, "row 1: state is 'odd', expected a known word"),
-        ({"n": "0"}, "row 1: round is '0', expected a whole number from 1"),
-    ],
-)
+@cases("change", "words")
 def test_what_is_wrong_is_said_with_its_row(change: Mapping[str, str], words: str) -> None:
     row = {"who": "a", "q": "NA", "d": "v1", "said": "Yes", "when": "", "s": "", "state": "", "n": "1"}
     columns = (OF_PEOPLE[0], f"{OF_PEOPLE[1]},time=when,seconds=s,status=state,round=n", *YES_NO)

@@ -16,6 +16,7 @@ from command import run
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from examples import cases
 from fire_toolkit.errors import FileNote, FireError, FormatError, TableError
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables import delimited, table_files
@@ -27,23 +28,7 @@ from fire_toolkit.workspace.manifests import manifest_at
 pytestmark = pytest.mark.usefixtures("here")
 
 
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [
-        ("id,text\n007,NA\n,null\n1e5, x \n", [["007", "NA"], ["", "null"], ["1e5", " x "]]),
-        ("\ufeffid,n\n\n1,2\n\n", [["1", "2"]]),  # a byte order mark and blank lines
-        ("\r\n\nid\tn\n1\t2\n", [["1", "2"]]),
-        ('id,text\r\n1,"a, ""b""\r\nc"\r\n', [["1", 'a, "b"\r\nc']]),
-        # Semicolons separate where the header has no comma.
-        ('id;text\r\nq1;"a man, running; no"\r\nq2;a, b\r\n', [["q1", "a man, running; no"], ["q2", "a, b"]]),
-        ("id,text;more\nq1,a;b\n", [["q1", "a;b"]]),
-        # A TSV is quoted as CSV where a field begins with a quote, and else plain.
-        ('id\ttext\n1\t"a ""stop"" sign"\n2\tplain\n', [["1", 'a "stop" sign'], ["2", "plain"]]),
-        ('id\ttext\n1\the says "hi"\n2\t5" disc\n', [["1", 'he says "hi"'], ["2", '5" disc']]),
-        ('id\ttext\n1\t"""hello"""\n2\t"two\nlines"\n', [["1", '"hello"'], ["2", "two\nlines"]]),
-        ('id\ttext\n1\t"a\ttab"\r\n2\tb\r\n', [["1", "a\ttab"], ["2", "b"]]),
-    ],
-)
+@cases("text", "rows")
 def test_fields_are_text_to_the_letter(text: str, rows: list[list[str]]) -> None:
     assert read_delimited(put("table", text)).to_numpy().tolist() == rows
 
@@ -276,17 +261,7 @@ def test_of_repeated_answers_the_latest_counts() -> None:
         assert list(table_files.read_judgments(path)["label"]) == ["relevant"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "docs"),
-    [
-        ("labels.csv", "query_id,doc_id,label,relevance\n1,a,x,0\n1,b,y,1\n", "ab"),
-        ("qrels.txt", "1 0 a 1\n1 0 b 0\n1 0 c -1\n", "ab"),
-        ("qrels.txt", "\n1 0 a 1\n", "a"),
-        ("positives.json", {"1": ["a", "b"]}, "ab"),
-        ("grades.json", {"1": {"a": 1, "b": 0, "c": -1}}, "ab"),
-        ("j.csv", '"query_id","doc_id","label"\n1,a,x\n', "a"),
-    ],
-)
+@cases("name", "content", "docs")
 def test_judged_pairs_come_from_tables_and_from_qrels(name: str, content: object, docs: str) -> None:
     assert set(table_files.judged_pairs(put(name, content))[0]["doc_id"]) == {*docs}
 
@@ -304,14 +279,7 @@ def test_judged_pairs_are_of_the_first_of_their_rounds(
     assert sorted(pairs.itertuples(index=False, name=None)) == first
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "query_id,doc_id,run_id,rank\nq,d,b,1\nq,e,a,1\nq,e,b,2\n",
-        'rank,run_id,query_id,doc_id\r\n1,"a",q,d\r\n1,"b",q,d\r\n',
-        "query_id\tdoc_id\trun_id\trank\nq\td\ta\t1\n\nq\td\tb\t1\n",
-    ],
-)
+@cases("text")
 def test_the_pooled_runs_are_those_of_the_whole_table(text: str) -> None:
     path = put("pool_sources.csv", text)
     assert set(table_files.read_pool_sources(path)["run_id"]) == {"a", "b"}

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from brought import put, refused
 
+from examples import cases
 from fire_toolkit.errors import FileNote, FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays import matrix
 from fire_toolkit.formats.runs.axis_ids import IdFile
@@ -176,17 +177,7 @@ def test_of_several_arrays_one_is_chosen_by_name_shape_or_key() -> None:
     refused("no array 'fourth'; found first", ingest, path, Request(**ids, key="fourth"))
 
 
-@pytest.mark.parametrize(
-    ("text", "measure", "value", "tolerance"),
-    [
-        ("R@1=46.1", "C@1", 46.1, 0.05),
-        ("R@5 = .731", "C@5", 0.731, 0.0005),
-        ("recall10:80", "C@10", 80, 0.5),
-        ("MdR=2.0", "MedR", 2, 0.05),
-        ("MeanR=15.31", "MnR", 15.31, 0.005),
-        ("nDCG@10=0.4", "nDCG@10", 0.4, 0.05),
-    ],
-)
+@cases("text", "measure", "value", "tolerance")
 def test_logged_scores_are_read_as_papers_write_them(
     text: str, measure: str, value: float, tolerance: float
 ) -> None:

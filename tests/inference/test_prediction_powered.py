@@ -6,6 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from examples import cases
 from fire_toolkit.errors import TableError
 from fire_toolkit.inference.drawn_pairs import KNOWN, DrawnPairs, micro_recall, sampled_precision
 
@@ -54,15 +55,7 @@ def ppi_world() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return score, ((number * 7) % 13 / 13 < score).astype(float), number % 3 == 0
 
 
-@pytest.mark.parametrize(
-    ("trust", "estimate", "low", "high"),
-    # ppi_py 0.2.3: ppi_mean_pointestimate and ppi_mean_ci(y[S], f[S], f, lam=trust)
-    [
-        (0.0, 0.48, 0.38208023, 0.57791977),
-        (0.6, 0.485, 0.40329238, 0.56670762),
-        (1.0, 0.48833333, 0.40602543, 0.57064123),
-    ],
-)
+@cases("trust", "estimate", "low", "high")
 def test_one_stratum_is_ppi(trust: float, estimate: float, low: float, high: float) -> None:
     score, truth, is_drawn = ppi_world()
     label = np.where(is_drawn, truth, np.nan)

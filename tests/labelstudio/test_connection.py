@@ -308,14 +308,7 @@ def test_a_refused_token_is_said_without_the_token() -> None:
     assert findings["token"].is_servers
 
 
-@pytest.mark.parametrize(
-    ("address", "state"),
-    [
-        ("http://labels.example.org", "note"),
-        ("https://labels.example.org", "good"),
-        ("http://localhost:1", "good"),
-    ],
-)
+@cases("address", "state")
 def test_a_token_on_an_open_line_is_a_note(address: str, state: str) -> None:
     assert found(server(), Connection(address, "t" * 40))["connection"].state == state
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from examples import cases
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.machines.pictures import local_part, pictures_of, sample_frames
 
@@ -34,15 +35,7 @@ def greys(frames: list[bytes]) -> list[float]:
     return [float(np.asarray(Image.open(io.BytesIO(frame)).convert("L")).mean()) for frame in frames]
 
 
-@pytest.mark.parametrize(
-    ("n_frames", "part", "seconds"),
-    [
-        (1, {}, [1.0]),
-        (4, {}, [0.24, 0.72, 1.24, 1.72]),  # shown at .25, .75, 1.25 and 1.75 s
-        (2, {"start_s": 1.0}, [1.24, 1.72]),
-        (2, {"start_s": 0.4, "end_s": 0.8}, [0.48, 0.68]),
-    ],
-)
+@cases("n_frames", "part", "seconds")
 def test_frames_are_the_middles_of_equal_parts(
     clip: Path, n_frames: int, part: dict[str, float], seconds: list[float]
 ) -> None:

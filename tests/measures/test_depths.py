@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from examples import cases
 from fire_toolkit.inference.bounds import coverage
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.differences import score_differences
@@ -99,16 +100,7 @@ def test_runs_with_positives_below_different_ranks_are_compared_without_a_word(w
     assert (found.table["difference"] == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("ranked", "last", "expected"),
-    [
-        ([100, 100, 101], [100, 4000, 101], 100),
-        ([101, 100, 9], [4000, 4000, 9], 100),
-        ([5, 3], [5, 3], 5),
-        ([0, 0], [0, 9], 0),
-        ([], [], 0),
-    ],
-)
+@cases("ranked", "last", "expected")
 def test_the_depth_of_a_run(ranked: list[int], last: list[int], expected: int) -> None:
     assert run_depth(np.array(ranked), np.array(last)) == expected
 

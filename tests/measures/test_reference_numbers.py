@@ -3,6 +3,7 @@
 import pytest
 from small_world import at_ranks, join
 
+from examples import cases
 from fire_toolkit.measures import JudgedRanking, parse_measure
 
 
@@ -58,33 +59,14 @@ def test_the_residual_is_what_is_unknown_within_the_list_and_past_it() -> None:
     assert list(measure.per_query(ranking)) == [0.25 + 0.125, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("expected", "ranks", "total"),
-    [
-        # SHREC's DCG is nDCG_J: 1 + 1 + 1/2 + 1/log2(7) + ... over the ideal's 1 + 1 + 1/log2(3) + ...
-        # By hand from the definitions of the Princeton Shape Benchmark (Shilane et al. 2004).
-        # 4 of the top 8, 5 of the top 16; 6 in the first 32: 2·6 / (32 + 8).
-        ({"NN": 1.0, "FT": 0.5, "ST": 0.625, "E": 0.3, "nDCG_J": 0.814678}, [1, 2, 4, 7, 9, 20, 33, 50], 8),
-        # 2 of the top 3, all of the top 6; 2·3 / (32 + 3).
-        ({"NN": 0.0, "FT": 0.666667, "ST": 1.0, "E": 0.171429, "nDCG_J": 0.783604}, [2, 3, 5], 3),
-    ],
-)
+@cases("expected", "ranks", "total")
 def test_shape_retrieval(expected: dict[str, float], ranks: list[int], total: int) -> None:
     ranking = at_ranks(ranks, length=60, total=total)
     found = {name: value(ranking, name) for name in expected}
     assert expected == pytest.approx(found, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("expected", "name"),
-    [
-        # Järvelin and Kekäläinen, ACM TOIS 2002, §2.2: the vectors CG' and DCG' (base 2) of G'.
-        ([3, 5, 8, 8, 8, 9, 11, 13, 16, 16], "CG"),
-        ([3, 5, 6.89, 6.89, 6.89, 7.28, 7.99, 8.66, 9.61, 9.61], "DCG_J"),
-        # Over their ideal CG'_I = 3, 6, 9, 11, 13, 15, 16, 17, 18, 19.
-        ([1, 0.83, 0.89, 0.73, 0.62, 0.6, 0.69, 0.76, 0.89, 0.84], "nCG"),
-    ],
-)
+@cases("expected", "name")
 def test_cumulated_gains_of_the_papers_example(expected: list[float], name: str) -> None:
     grades = [3, 2, 3, 0, 0, 1, 2, 2, 3, 0]
     # The ideal of the paper has three 3s, three 2s and four 1s in its first ten places.

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from command import run
 
+from examples import cases
 from fire_toolkit.cli.pull import carrier_of
 from fire_toolkit.errors import FileNote, PluginError, UsageError
 from fire_toolkit.formats.collections import registry
@@ -40,17 +41,7 @@ def test_a_measure_is_found_by_name_and_listed_last(install: Install) -> None:
     assert "Full@k" in run("measures").stdout
 
 
-@pytest.mark.parametrize(
-    ("module", "point", "said"),
-    [
-        ("import nowhere", "Full", "cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
-        ("1 / 0", "Full", "cannot be loaded: ZeroDivisionError: division by zero"),
-        ("raise SystemExit(3)", "Full", "cannot be loaded: SystemExit: 3"),
-        ("FULL = 7", "Full", "is of type int, expected a Definition"),
-        ("full = FULL = None", "Full", "is of type NoneType, expected a Definition"),
-        ("EMPTY = 1", "Full", "cannot be loaded: AttributeError: module 'extra' has no attribute 'FULL'"),
-    ],
-)
+@cases("module", "point", "said")
 def test_a_broken_plug_in_is_one_line(install: Install, module: str, point: str, said: str) -> None:
     install("extra", module, measures=f"{point} = extra:FULL")
     line = f"measure '{point}' of extra 1.0 {said}"
@@ -102,13 +93,7 @@ def test_two_plug_ins_of_one_name_are_both_left_out(install: Install) -> None:
         assert "Full" not in list(MEASURES)
 
 
-@pytest.mark.parametrize(
-    ("raised", "said"),
-    [
-        ("KeyError('vote')", "KeyError: 'vote'"),
-        ("TimeoutError('no route\\nto host')", "TimeoutError: no route to host"),
-    ],
-)
+@cases("raised", "said")
 def test_a_plug_in_that_fails_at_work_is_one_line(
     install: Install, tmp_path: Path, raised: str, said: str
 ) -> None:
@@ -119,24 +104,7 @@ def test_a_plug_in_that_fails_at_work_is_one_line(
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    ("group", "words", "said"),
-    [
-        ("rules", ["resolve", "judgments.csv", "--rule", "own"], "rule own: expected the code of a label"),
-        (
-            "pooling",
-            ["pool", "runs/fused.run", "--strategy", "own"],
-            "returned pairs of type object, expected",
-        ),
-        (
-            "measures",
-            ["score", "runs/fused.run", "-m", "Own"],
-            "measure Own gave 2 values of type <U1, expec",
-        ),
-        ("statistics", ["agree", "judgments.csv", "-m", "own"], "a statistic gave no Sums with a row for"),
-        ("collections", ["add-collection", "qrels.txt"], "own returned a NoneType, expected a Part"),
-    ],
-)
+@cases("group", "words", "said")
 def test_what_a_plug_in_returns_in_the_place_of_a_result_is_one_line(
     install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: str, words: list[str], said: str
 ) -> None:
@@ -183,16 +151,7 @@ for words in (["--help"], ["measures", "C@10"], ["score", "--help"]):
     assert done.stderr == "False\n" * 3
 
 
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        ("Listed(pd.DataFrame({'query_id': ['q'], 'doc_id': ['d']}))", "returned query_id, doc_id; expected"),
-        ("Listed(pd.DataFrame({'query_id': ['q'], 'doc_id': ['d'], 'score': ['x']}))", "score (a number)"),
-        ("Listed(pd.DataFrame({'query_id': ['q'], 'doc_id': [7], 'score': [1.0]}))", "doc_id is not text"),
-        ("Listed([('q', 'd', 1.0)])", "returned Listed; expected Listed with columns query_id, doc_id and"),
-        ("None", "returned NoneType; expected Listed"),
-    ],
-)
+@cases("made", "said")
 def test_lists_of_a_run_format_that_are_none_are_one_line(
     install: Install, tmp_path: Path, made: str, said: str
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_world import run_in_order
 
+from examples import cases
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
@@ -113,16 +114,7 @@ def test_a_budget_stops_the_asking_and_says_so() -> None:
         pool_runs(runs_of(CLIPS), depth=3, strategy="settle(C@3)", budget=2, **options)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "message"),
-    [
-        ("settle(AP)", "AP cannot be settled, expected C@k, P@k, RR or RR@k"),
-        ("settle(C)", "C cannot be settled"),
-        ("settle(C@20)", "C@20 reads to rank 20 and the pool to 10, expected --depth 20"),
-        ("settle(C@5, batch=0)", "batch is 0, expected 1 or more"),
-        ("settle", "measure is missing, expected settle"),
-    ],
-)
+@cases("strategy", "message")
 def test_what_cannot_be_settled_is_refused_in_one_line(strategy: str, message: str) -> None:
     with pytest.raises(UsageError) as refused:
         pool_runs(runs_of(CLIPS), strategy=strategy)

@@ -9,6 +9,7 @@ import pytest
 from brought import refused
 from command import run
 
+from examples import cases
 from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.scoring.tifa import Question, answer_questions, check_answers, judge_answers, score_tifa
@@ -102,16 +103,7 @@ def test_files_are_read_to_the_letter(files: Path) -> None:
     pd.testing.assert_frame_equal(ANSWERS, read_answers(files / "a.csv"))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{}", "a JSON dict, expected a list of entries"),
-        ("[1", "q.json:1: damaged or truncated JSON"),
-        ("[1]", r"\[0\]: 1, expected an object with named fields"),
-        ('[{"id": "q", "question": "?", "choices": ["a"]}]', r"\[0\]: no field 'answer'; found id, question"),
-        ('[{"question": "?", "choices": [], "answer": "a"}]', r"\[0\]: no field 'id' or 'query_id'; found"),
-    ],
-)
+@cases("text", "message")
 def test_other_files_are_no_questions(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "q.json").write_text(text)
     with pytest.raises(FormatError, match=message):

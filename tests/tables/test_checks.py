@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from small_judgments import judged_docs
 from small_world import made, make_qrels, make_run
 
+from examples import cases
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import FileNote, TableError
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -282,15 +283,7 @@ def test_what_is_no_probability_is_refused(bad: object) -> None:
             check_pool(PAIRS.assign(inclusion_probability=bad))
 
 
-@pytest.mark.parametrize(
-    ("column", "values", "message"),
-    [
-        ("seed", [4, 5, 4], "seed 4 and 5, expected one; a sample of two designs"),
-        ("inclusion_probability", [0.1, 0.2, 0.3], "inclusion_probability 0.1 and 0.2, …, expected one"),
-        ("depth", [10, 50, 11], "is_sampled False: depth 10 and 11, expected one"),
-        ("depth", [10, 10, 10], "the sample are judged to depth 10, the others to 10; expected a greater"),
-    ],
-)
+@cases("column", "values", "message")
 def test_two_designs_in_one_file_are_refused(column: str, values: list[object], message: str) -> None:
     refused(message, check_query_design, DESIGN.assign(**{column: values}), by=TableError)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from brought import refused
 
+from examples import cases
 from fire_toolkit.errors import FormatError
 from fire_toolkit.workspace.config import SETTINGS, config_text, find_workspace, read_workspace
 
@@ -48,20 +49,7 @@ def test_patterns_give_runs_and_not_what_lies_beside_them(tmp_path: Path) -> Non
     assert [path.name for path in found] == ["a.npy", "b.run"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[pool]\ndeph = 5\n", "[pool] no setting is called 'deph'; did you mean 'depth'"),
-        ("[pol]\n", "no section is called 'pol'; did you mean 'pool'"),
-        ("pool = 3\n", "expected a section [pool]"),
-        ("[pool]\ndepth = '5'\n", "[pool] depth = '5', expected a value like 10"),
-        ("[pool]\ninclude_originals = 1\n", "expected a value like False"),
-        ("[runs]\nfiles = [1]\n", "expected a value like"),
-        ("[pool\n", "not TOML"),
-        ("[runs.clip]\nbackbon = 'x'\n", "[runs.clip] no setting is called 'backbon'; did you mean"),
-        ("[runs.clip]\nbackbone = 3\n", "[runs.clip] backbone = 3, expected a value like ''"),
-    ],
-)
+@cases("text", "message")
 def test_what_is_not_known_is_refused_with_what_is_near(tmp_path: Path, text: str, message: str) -> None:
     refused(message, read_workspace, workspace(tmp_path, text))
 

@@ -11,6 +11,7 @@ from brought import put, refused
 from command import run
 
 import fire_toolkit as fire
+from examples import cases
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -101,15 +102,7 @@ def test_captions_beside_a_score_of_each_pair_are_no_positives_in_silence() -> N
     assert read_ids(path, "doc_id") == ["v1", "v2"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "line"),
-    [
-        ("videoid,contentUrl,duration,page_dir,name", "'doc_id=videoid,text=name'"),  # WebVid
-        ("vid_name,duration,ts,desc,type,desc_id", "'doc_id=vid_name,text=desc'"),  # TVR
-        ("qid,query,duration,vid,relevant_clip_ids", "'doc_id=vid,text=query,query_id=qid'"),  # QVHighlights
-        ("filename,words", "'doc_id=filename,text=words'"),
-    ],
-)
+@cases("columns", "line")
 def test_the_line_to_type_names_the_columns_of_known_benchmarks(columns: str, line: str) -> None:
     path = put("c.csv", f"{columns}\n{','.join(f'x{n}' for n in range(len(columns.split(','))))}\n")
     try:
