@@ -5,8 +5,9 @@ who was ever given a pair can so be told, and nobody is given it twice.
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,32 +16,25 @@ from fire_toolkit.campaign.queues import CONTROL, TRAINING, Assignments
 
 MOVES = ("batch", "position", "annotator_id", "to_annotator_id", "pair_id", "kind")
 _NO_VOTES = (TRAINING, CONTROL)
-
-
-@dataclass(frozen=True)
-class _Unit:
-    """What moves as a whole: the unanswered tasks of one page of an annotator, most often one."""
-
-    source: str
-    pairs: tuple[str, ...]
+Key = tuple[str, str]  # an annotator and a pair
 
 
 @dataclass
 class _Hands:
-    """Who has how much left to do, and who may not be given what; kept up to date while tasks are moved."""
+    """Who has how much left to do, and may not be given what; `moved` has what each gets: pages of tasks."""
 
-    loads: dict[str, int]
-    seen: set[tuple[str, str]]
-    moved: dict[str, list[_Unit]] = field(default_factory=dict)
+    loads: Counter[str]
+    seen: set[Key]
+    moved: dict[str, list[list[Key]]]
 
-    def able(self, unit: _Unit, targets: Iterable[str]) -> list[str]:
-        return [name for name in targets if not any((name, pair) in self.seen for pair in unit.pairs)]
+    def able(self, page: list[Key], targets: Iterable[str]) -> list[str]:
+        return [name for name in targets if self.seen.isdisjoint((name, pair) for _, pair in page)]
 
-    def move(self, unit: _Unit, to: str) -> None:
-        self.loads[unit.source] -= len(unit.pairs)
-        self.loads[to] += len(unit.pairs)
-        self.seen.update((to, pair) for pair in unit.pairs)
-        self.moved.setdefault(to, []).append(unit)
+    def move(self, page: list[Key], to: str) -> None:
+        self.loads[page[0][0]] -= len(page)
+        self.loads[to] += len(page)
+        self.seen.update((to, pair) for _, pair in page)
+        self.moved.setdefault(to, []).append(page)
 
 
 def move_tasks(
@@ -79,69 +73,52 @@ def move_tasks(
         source that has nothing else left to do are given to nobody: a queue of nothing but controls would
         show which they are.
     """
-    rng = np.random.default_rng([seed, batch])
+    rng, page_of = np.random.default_rng([seed, batch]), page_of or {}
     columns = (assignments[name] for name in ("annotator_id", "pair_id", "kind"))
     kinds = {(name, pair): kind for name, pair, kind in zip(*columns, strict=True)}
     open_tasks = sorted(key for key in left if kinds.get(key, CONTROL) not in _NO_VOTES)
-    loads = {name: sum(owner == name for owner, _ in open_tasks) for name in (*sources, *targets)}
-    hands = _Hands(loads, set(seen))
-    units = _units([key for key in open_tasks if key[0] in set(sources)], page_of or {})
-    shuffled = [units[place] for place in rng.permutation(len(units))]
-    (_share if is_share else _move_all)(hands, shuffled, sources, sorted(targets))
+    pages: dict[tuple[str, Hashable], list[Key]] = {}
+    for key in open_tasks:
+        if key[0] in sources:
+            pages.setdefault((key[0], page_of.get(key, key[1])), []).append(key)
+    listed = list(pages.values())
+    hands = _Hands(Counter(name for name, _ in open_tasks), set(seen), {})
+    shuffled = [listed[place] for place in rng.permutation(len(listed))]
+    (_share if is_share else _move_all)(hands, shuffled, sorted(targets))
     rows = _rows_of_targets(hands, assignments, kinds, rng)
+    moved = (key for own in hands.moved.values() for page in own for key in page)
+    emptied = {page_of[key] for key in moved if key in page_of}
     rows += [
         (name, "", pair, kinds[name, pair])
-        for name, pair in _left_alone(hands, left, kinds, page_of or {})
-        if name in set(sources)
+        for name, pair in sorted(left)
+        if name in sources
+        and kinds.get((name, pair)) in _NO_VOTES
+        and (not hands.loads[name] or page_of.get((name, pair)) in emptied)
     ]
     table = [(batch, place, *row) for place, row in enumerate(rows, start=1)]
     return pd.DataFrame(table, columns=list(MOVES))
 
 
-def _units(tasks: list[tuple[str, str]], page_of: Mapping[tuple[str, str], Hashable]) -> list[_Unit]:
-    """Return the tasks of each page as one unit, in the order of their first."""
-    pages: dict[tuple[str, Hashable], list[str]] = {}
-    for name, pair in tasks:
-        pages.setdefault((name, page_of.get((name, pair), pair)), []).append(pair)
-    return [_Unit(name, tuple(pairs)) for (name, _), pairs in pages.items()]
+def _move_all(hands: _Hands, pages: list[list[Key]], targets: list[str]) -> None:
+    """Move each page to somebody who can take it, those that few can take first."""
+    for page in sorted(pages, key=lambda page: len(hands.able(page, targets))):
+        if able := hands.able(page, targets):
+            hands.move(page, min(able, key=lambda name: (hands.loads[name], name)))
 
 
-def _left_alone(
-    hands: _Hands,
-    left: Collection[tuple[str, str]],
-    kinds: Mapping[tuple[str, str], str],
-    page_of: Mapping[tuple[str, str], Hashable],
-) -> list[tuple[str, str]]:
-    """Return training and controls that nothing is left beside, in the queue or on a page that moved."""
-    keys = [(unit.source, pair) for units in hands.moved.values() for unit in units for pair in unit.pairs]
-    emptied = {page_of[key] for key in keys if key in page_of}
-    return [
-        key
-        for key in sorted(left)
-        if kinds.get(key) in _NO_VOTES and (not hands.loads.get(key[0], 1) or page_of.get(key) in emptied)
-    ]
-
-
-def _move_all(hands: _Hands, units: list[_Unit], sources: Collection[str], targets: list[str]) -> None:
-    """Move each unit to somebody who can take it, those that few can take first."""
-    for unit in sorted(units, key=lambda unit: len(hands.able(unit, targets))):
-        able = hands.able(unit, targets)
-        if able:
-            hands.move(unit, min(able, key=lambda name: (hands.loads[name], name)))
-
-
-def _share(hands: _Hands, units: list[_Unit], sources: Collection[str], targets: list[str]) -> None:
-    """Move units one by one from who has most left to who has least, as long as that evens them out."""
-    own = {name: [unit for unit in units if unit.source == name] for name in sources}
+def _share(hands: _Hands, pages: list[list[Key]], targets: list[str]) -> None:
+    """Move pages one by one from who has most left to who has least, as long as that evens them out."""
+    own: dict[str, list[list[Key]]] = {}
+    for page in pages:
+        own.setdefault(page[0][0], []).append(page)
     while True:
         to = min(targets, key=lambda name: (hands.loads[name], name))
-        more = {name: hands.loads[name] - hands.loads[to] for name in sorted(own)}
-        giving = sorted(more, key=lambda name: -hands.loads[name])
-        evening = (unit for name in giving for unit in own[name] if len(unit.pairs) < more[name])
-        found = next((unit for unit in evening if hands.able(unit, [to])), None)
+        giving = sorted(own, key=lambda name: (-hands.loads[name], name))
+        evening = (p for name in giving for p in own[name] if len(p) < hands.loads[name] - hands.loads[to])
+        found = next((page for page in evening if hands.able(page, [to])), None)
         if found is None:
             return
-        own[found.source].remove(found)
+        own[found[0][0]].remove(found)
         hands.move(found, to)
 
 
@@ -152,7 +129,7 @@ def _rows_of_targets(
     rows = []
     there = set(assignments["annotator_id"])
     for to, moved in sorted(hands.moved.items()):
-        mixed = [[(u.source, to, pair, kinds[u.source, pair]) for pair in u.pairs] for u in moved]
+        mixed = [[(name, to, pair, kinds[name, pair]) for name, pair in page] for page in moved]
         n_votes = sum(map(len, mixed))
         if to not in there:
             in_order = assignments.sort_values(["position", "annotator_id"])
