@@ -5,7 +5,7 @@ time or again). `schema` has the tables and views of the record, `store` opens i
 what was drawn before anything is sent; `moves` are tasks that change hands, and `merging` takes in the record
 of another site. `carrier` is what a carrier must do.
 
-For answers read `answers` (Label Studio's JSON, typed by `answer_types`), `ledger` (rows that are never
+For answers read `answers` (Label Studio's JSON, typed by `answer_columns`), `ledger` (rows that are never
 changed), `votes` (which answers count, and why others do not), `said` (what each answer says, read once) and
 `views` (judgments, open tasks). `asking` leaves out what was asked before, `progress` counts, and
 `salvage` mends a damaged record. `queue_pages` and `page_json` put several captions of an item on one page;

@@ -8,7 +8,7 @@ What counts as a vote is decided in `votes`.
 import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, NewType
+from typing import Any, NewType
 
 import msgspec
 import numpy as np
@@ -16,36 +16,32 @@ import pandas as pd
 import pyarrow as pa
 from msgspec import UNSET
 
-from fire_toolkit.arrays import Ints
 from fire_toolkit.campaign.answer_columns import (
-    Fault,
-    answer_columns,
-    plain_text,
-    sound_text,
-    spelled_numbers,
-    texts_column,
-    whole_number,
-)
-from fire_toolkit.campaign.answer_types import (
     LEAST,
     LISTS,
     MAX_ID,
     TASKS,
     TOO_LONG,
     UNDECODED,
-    Annotation,
     Data,
     Draft,
+    Fault,
     Task,
+    answer_columns,
     described,
     kind_of,
+    plain_text,
+    sound_text,
+    spelled_numbers,
+    texts_column,
+    whole_number,
 )
 from fire_toolkit.campaign.keys import pairs_of_keys, split_pair_id
 from fire_toolkit.campaign.page_json import is_page, split_pages
 from fire_toolkit.campaign.task_json import PAIR_ID, round_of
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import BOM, text_of
-from fire_toolkit.tables.columns import Texts, bytes_of
+from fire_toolkit.tables.columns import PAIR, Texts, bytes_of
 from fire_toolkit.tables.ids import are_ids, is_id
 
 LOST = (
@@ -58,16 +54,6 @@ UNREAD = "unread"
 Answers = NewType("Answers", pd.DataFrame)
 
 
-class Given(NamedTuple):
-    """Answers, and what the task of each says: its pair, its round and its project."""
-
-    query_ids: Texts
-    doc_ids: Texts
-    rounds: Ints
-    projects: Sequence[Any]
-    entries: Sequence[Annotation | Draft]
-
-
 def read_export(content: bytes, *, where: str) -> Answers:
     """Return the answers in an export's bytes, as `read_answers` has them.
 
@@ -77,7 +63,7 @@ def read_export(content: bytes, *, where: str) -> Answers:
     raw = content.removeprefix(BOM)
     try:
         if b"\0" not in raw and (raw.isascii() or raw.decode()):
-            return _table(_given_in(TASKS.decode(raw), has_pages=True))
+            return _answers_of(TASKS.decode(raw), has_pages=True)
     except (*UNDECODED, Fault):
         pass  # not as nearly all exports are: read as plain JSON, which names what is wrong
     return read_answers(parse_export(text_of(raw, where), where=where), where=where)
@@ -123,15 +109,15 @@ def read_answers(export: object, *, where: str) -> Answers:
         )
     numbered = [(number, part) for number, task in enumerate(export, start=1) for part in split_pages([task])]
     try:
-        return _table(_given_in(msgspec.convert([task for _, task in numbered], list[Task])))
+        return _answers_of(msgspec.convert([task for _, task in numbered], list[Task]))
     except (msgspec.ValidationError, UnicodeError, Fault):
         parts = [
             part for number, task in numbered for part in _checked_parts(task, f"{where}: task {number}")
         ]
-        return _table(_given_in(parts))
+        return _answers_of(parts)
 
 
-def _given_in(tasks: Sequence[Task], *, has_pages: bool = False) -> Given:
+def _answers_of(tasks: Sequence[Task], *, has_pages: bool = False) -> Answers:
     """Return the answers of tasks that may be those of an export.
 
     has_pages: pages may be among them, and are refused.
@@ -145,20 +131,33 @@ def _given_in(tasks: Sequence[Task], *, has_pages: bool = False) -> Given:
             raise Fault(other if task.data is UNSET else words)
         if type(task.data) is not Data:
             raise Fault(": data is nothing, expected an object")
-    query_ids, doc_ids = _pairs_of([task.data for task in tasks], has_pages=has_pages)  # type: ignore[misc]
+    pairs = _pairs_of([task.data for task in tasks], has_pages=has_pages)  # type: ignore[misc]
     answers: list[Any] = [
-        [*(task.annotations or ()), *map(_draft, task.drafts)] if task.drafts else task.annotations or ()
-        for task in tasks
+        [*(t.annotations or ()), *(Draft(id=each) if isinstance(each, int) else each for each in t.drafts)]
+        if t.drafts
+        else t.annotations or ()
+        for t in tasks
     ]
     place = np.repeat(np.arange(len(tasks)), [*map(len, answers)])
+    entries = list(chain.from_iterable(answers))
     rounds = np.array([round_of(task.meta) if task.meta else 1 for task in tasks], dtype=np.int64)
-    projects = [tasks[row].project for row in place.tolist()]
-    of_answers, entries = pa.array(place), list(chain.from_iterable(answers))
-    return Given(query_ids.take(of_answers), doc_ids.take(of_answers), rounds[place], projects, entries)
-
-
-def _draft(draft: object) -> Any:
-    return Draft(id=draft) if isinstance(draft, int) else draft
+    projects = [
+        tasks[row].project if entry.project is UNSET else entry.project
+        for row, entry in zip(place.tolist(), entries, strict=True)
+    ]
+    names = [entry.unique_id or "" for entry in entries]
+    columns = {
+        **{name: ids.take(pa.array(place)) for name, ids in zip(PAIR, pairs, strict=True)},
+        **answer_columns(entries),
+        "round": rounds[place],
+        "unique_id": texts_column(names if "".join(names).isascii() else list(map(sound_text, names))),
+        "project": spelled_numbers(projects, "project"),
+    }
+    typed = {
+        name: each if isinstance(each, np.ndarray) else pd.array(each, dtype="str")
+        for name, each in columns.items()
+    }
+    return Answers(pd.DataFrame(typed, copy=False))
 
 
 def _pairs_of(contents: Sequence[Data], *, has_pages: bool) -> list[Texts]:
@@ -189,7 +188,7 @@ def _checked_parts(task: object, place: str) -> list[Task]:
     for within, part in _parts(task):
         try:
             found.append(msgspec.convert(part, Task))
-            _table(_given_in(found[-1:]))  # refuses what cannot be read
+            _answers_of(found[-1:])  # refuses what cannot be read
         except msgspec.ValidationError as error:
             raise FormatError(f"{place}{shown}{within}{described(part, str(error))}") from None
         except UnicodeError:
@@ -224,27 +223,6 @@ def _pair(content: Data) -> tuple[str, str]:
     for value in ids:
         _id_text(value, PAIR_ID)
     return ids
-
-
-def _table(given: Given) -> Answers:
-    names = [entry.unique_id or "" for entry in given.entries]
-    projects = [
-        own if entry.project is UNSET else entry.project
-        for own, entry in zip(given.projects, given.entries, strict=True)
-    ]
-    columns = {
-        "query_id": given.query_ids,
-        "doc_id": given.doc_ids,
-        **answer_columns(given.entries),
-        "round": given.rounds,
-        "unique_id": texts_column(names if "".join(names).isascii() else list(map(sound_text, names))),
-        "project": spelled_numbers(projects, "project"),
-    }
-    typed = {
-        name: each if isinstance(each, np.ndarray) else pd.array(each, dtype="str")
-        for name, each in columns.items()
-    }
-    return Answers(pd.DataFrame(typed, copy=False))
 
 
 def _id_text(value: object, key: str) -> str:

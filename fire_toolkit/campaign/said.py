@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fire_toolkit.campaign.answer_columns import Fault, answer_columns
-from fire_toolkit.campaign.answer_types import ROW, UNDECODED, Row
+from fire_toolkit.campaign.answer_columns import ROW, UNDECODED, Fault, Row, answer_columns
 from fire_toolkit.campaign.answers import UNREAD
 from fire_toolkit.campaign.keys import ids_of_keys
 from fire_toolkit.campaign.ledger import COLUMNS, EVENTS, Version

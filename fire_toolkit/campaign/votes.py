@@ -84,21 +84,14 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
         >>> judgments_from_export([("one.json", [])], guideline=rules).judgments.empty
         True
     """
-    result = judgments_of_answers(_answers_in(exports), guideline=guideline)
-    return result._replace(judgments=Judgments(result.judgments.drop(columns="kind")))
-
-
-def _answers_in(exports: Iterable[tuple[str, object]]) -> Answers:
-    found = []
-    for where, content in exports:
-        read = read_export if isinstance(content, bytes) else read_answers
-        found.append(read(content, where=where))  # type: ignore[arg-type]
-    return Answers(pd.concat(found or [read_answers([], where="")], ignore_index=True).assign(kind=""))
-
-
-def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportResult:
-    """Return what `judgments_from_export` does of answers, whose column kind the judgments have too."""
-    answers = _with_authors(answers)
+    tables = [
+        read_export(content, where=where)
+        if isinstance(content, bytes)
+        else read_answers(content, where=where)
+        for where, content in exports
+    ] or [read_answers([], where="")]
+    answers = _with_authors(Answers(pd.concat(tables, ignore_index=True).assign(kind="")))
+    del tables
     in_order, is_older = _by_age(answers, (answers["reason"] != DRAFT).to_numpy(), [*_SAME, "annotator_id"])
     reason = answers["reason"].copy()
     reason.iloc[in_order[is_older]] = DUPLICATE
@@ -106,7 +99,8 @@ def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportRes
     others = Answers(answers[~is_vote].assign(reason=reason[~is_vote]))
     votes = [answers if is_vote.all() else Answers(answers[is_vote])]
     del answers  # as large as all exports, and let go there as soon as it can be
-    return judgments_of_votes(votes.pop(), others, guideline=guideline)
+    result = judgments_of_votes(votes.pop(), others, guideline=guideline)
+    return result._replace(judgments=Judgments(result.judgments.drop(columns="kind")))
 
 
 def judgments_of_votes(votes: Answers, others: Answers, *, guideline: Guideline) -> ImportResult:
