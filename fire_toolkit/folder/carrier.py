@@ -1,9 +1,12 @@
-"""Files as the carrier: a file of tasks and a sheet out for each annotator, exports and filled sheets in."""
+"""Files as the carrier: a file of tasks and a sheet out for each annotator, exports and filled sheets in.
+
+Whose answers a file contains says its name, the register of accounts, or the queue that they belong to.
+"""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -17,13 +20,17 @@ from fire_toolkit.campaign.task_json import ROUND, task_lines
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
-from fire_toolkit.folder.owners import Given, Row, queues_of, with_owners
 from fire_toolkit.folder.sheets import LABEL, read_sheet, sheet_of
 from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.manifests import write_files
 from fire_toolkit.workspace.rounds import tasks_file
+
+Row = dict[str, str]
+Asked = tuple[str, str]  # the round that a task names, empty if it names none, and its pair
+Given = Mapping[str, Mapping[Asked, QueueName]]  # annotator → what was asked of her → in which queue
+_NAMED = re.compile(r"(?:tasks|round-\d+)\.(?!overlap\.)(.+?)(?: - Copy| copy)?(?: ?\(\d+\))?\.(?:csv|json)")
 
 
 def queue_tasks(entry: Round, queue: pd.DataFrame) -> Tasks:
@@ -103,7 +110,11 @@ class Folder:
             FormatError: neither an export as JSON nor a sheet, or one that is damaged; an unknown label.
             UsageError: the annotator of the answers in a file is unclear, or which of two sheets is later.
         """
-        queues = queues_of(carried.rounds)
+        queues: dict[str, dict[Asked, QueueName]] = {}  # a pair without a round is in the last one's
+        for entry in carried.rounds:
+            for name, pair in zip(entry.given["annotator_id"], entry.given["pair_id"], strict=True):
+                own = queues.setdefault(name, {})
+                own[str(entry.number), pair] = own["", pair] = QueueName(entry.number, name)
         sheets = [path for path in self._exports if path.suffix in (".csv", ".tsv")]
         with Store(carried.store) as kept:
             if len(sheets) > 1:
@@ -135,7 +146,7 @@ class Folder:
     def _rows(self, path: Path, guideline: Guideline, queues: Given, kept: Store) -> list[Row]:
         text, seen_at = read_text(path), kept.now()
         if text.lstrip()[:1] in ("[", "{"):
-            rows = with_owners(_export_rows(text, path, guideline, seen_at), queues, path, known=self._names)
+            rows = _with_owners(_export_rows(text, path, guideline, seen_at), queues, path, known=self._names)
             for row in rows:  # what its task names, where no queue says it
                 if not row["queue"] and row["round"] not in ("", "1"):
                     content = json.loads(row["answer"]) | {ROUND: int(row["round"])}
@@ -146,7 +157,7 @@ class Folder:
             parse_export(text, where=str(path))  # says what is wrong
         filled = read_sheet(path, guideline, seen_at=seen_at)
         by_column = {name: name for row in filled if (name := row["annotator_id"])}
-        rows = with_owners(filled, queues, path, known=by_column)
+        rows = _with_owners(filled, queues, path, known=by_column)
         known = kept.versions(row["annotation"] for row in rows)
         said = {name: versions[-1].answer for name, versions in known.items()}
         return [row for row in rows if not says_the_same(row["answer"], said.get(row["annotation"], "{}"))]
@@ -169,7 +180,15 @@ def _refuse_two_answers(sheets: Iterable[tuple[Path, list[Row]]]) -> None:
 def _export_rows(text: str, path: Path, guideline: Guideline, seen_at: str) -> list[Row]:
     """Return a row for each answer of an export that can become judgments, under its account."""
     where = str(path)
-    tasks = list(split_pages(_tasks(parse_export(text, where=where), where)))
+    content = parse_export(text, where=where)
+    if not isinstance(content, list) or not all(
+        isinstance(task, dict) and isinstance(task.get("annotations"), list) for task in content
+    ):
+        raise FormatError(
+            f"{where}: expected the list of tasks of a JSON export, each with its annotations; export as "
+            "JSON (JSON_MIN and CSV lose skips and who answered)"
+        )
+    tasks = list(split_pages(content))
     pairs = pairs_of(task.get("data") for task in tasks)
     found = answer_rows(tasks, Origin(f"file:{path.name}", "", "", seen_at, {}), where=where, pairs=pairs)
     paired = [task for task, pair in zip(tasks, pairs, strict=True) if pair and task["annotations"]]
@@ -179,13 +198,64 @@ def _export_rows(text: str, path: Path, guideline: Guideline, seen_at: str) -> l
     return found
 
 
-def _tasks(content: object, where: str) -> list[dict[str, Any]]:
-    is_export = isinstance(content, list) and all(
-        isinstance(task, dict) and isinstance(task.get("annotations"), list) for task in content
-    )
-    if not isinstance(content, list) or not is_export:
-        raise FormatError(
-            f"{where}: expected the list of tasks of a JSON export, each with its annotations; export as "
-            "JSON (JSON_MIN and CSV lose skips and who answered)"
-        )
-    return content
+def _with_owners(rows: Sequence[Row], given: Given, path: Path, *, known: Mapping[str, str]) -> list[Row]:
+    """Return rows of the ledger, whose annotator_id is an account's, with annotator and queue.
+
+    Each row has a further entry, round: what its task names. An answer without a unique id is known again by
+    annotator, pair and number, whatever its file is called. An id between the dots of the file's name
+    (`tasks.A01.json`) says whose all of it is, also where this name is nobody's.
+
+    known: account → annotator, where known, as of a sheet whose column names them; one that answered nothing
+    that is asked keeps its own name, and so does one who has a queue.
+
+    Raises:
+        UsageError: the annotator is unclear, or two accounts answered for one annotator.
+    """
+    pairs = {pair for own in given.values() for _, pair in own}
+    answered: dict[str, set[Asked]] = {}
+    for row in rows:
+        is_asked = row["pair_id"] in pairs
+        answered.setdefault(row["annotator_id"], set()).update([(row["round"], row["pair_id"])] * is_asked)
+    said = _NAMED.fullmatch(path.name)
+    stranger = said[1] if said else ""
+    named = max((name for name in given if f".{name}." in f".{path.name}/.{stranger}."), key=len, default="")
+    owners, behind = dict[str, str](), dict[str, list[str]]()
+    for account, asked in answered.items():
+        if not asked or (not named and (account in known or account in given)):
+            owners[account] = known.get(account, account)
+            continue
+        owners[account] = _owner(asked, account, named or stranger, given, path)
+        behind.setdefault(owners[account], []).append(account)
+    for owner, accounts in behind.items():
+        if len(accounts) > 1:
+            raise UsageError(
+                f"{path}: accounts {', '.join(sorted(accounts))} all answered tasks of {owner}; export "
+                "each person's answers separately"
+            )
+    found = []
+    for row in rows:
+        account, pair = row["annotator_id"], row["pair_id"]
+        owner = owners[account]
+        queues = given.get(owner, {})
+        queue = queues.get((row["round"], pair)) or queues.get(("", pair)) or ""
+        own = {"annotator_id": owner, "queue": str(queue)}
+        if "#" in row["annotation"] and owner != account and known.get(account) != owner:
+            own["annotation"] = f"{owner}#{pair}#{row['annotation'].rpartition('#')[2]}"
+        found.append({**row, **own})
+    return found
+
+
+def _owner(asked: set[Asked], account: str, named: str, given: Given, path: Path) -> str:
+    """Return whose an account's answers are; named: whom the file's name says."""
+    fits = [name for name, own in given.items() if asked <= own.keys()]
+    who = f"{path}: {f'account {account}' if account else 'somebody'} answered {len(asked)} tasks"
+    if named and (named in fits or (not fits and asked & given.get(named, {}).keys())):
+        return named
+    if named:
+        owner = f"those of {' and '.join(fits)}" if fits else f"none of them of {named}"
+        raise UsageError(f"{who}, {owner}, but the file is named after {named}; rename it")
+    if len(fits) != 1:
+        queues = f"each in the queues of {' and '.join(fits)}" if fits else "which are in nobody's queue"
+        example = path.with_name(f"{path.stem}.{next(iter(given))}{path.suffix}")
+        raise UsageError(f"{who}, {queues}; name the file after its annotator, as in {example}")
+    return fits[0]

@@ -1,6 +1,6 @@
 """Sheets: a queue as a CSV to fill in with any spreadsheet, and back again as answers."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +52,38 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
         FormatError: with path and row: no such table, an unknown label, a pair twice, no pair, no time, no
             number of seconds.
     """
-    return [
-        _row(record, key, number, f"{path}: row {number}", path.name, seen_at)
-        for key, (number, record) in _labelled(path, guideline).items()
-    ]
+    rows = []
+    for (annotator_id, pair), (number, record) in _labelled(path, guideline).items():
+        where, created_at, seconds = f"{path}: row {number}", record.get("created_at", ""), None
+        if created_at and utc_time(created_at) is None:
+            raise FormatError(f"{where}: created_at is {created_at!r}, expected a time as in ISO 8601")
+        if text := record.get("duration_s"):
+            try:
+                seconds = float(text)
+            except ValueError:
+                seconds = -1.0
+            if not 0 <= seconds < float("inf"):
+                raise FormatError(f"{where}: duration_s is {text!r}, expected seconds")
+        flags = [flag.strip() for flag in record.get(FLAGS, "").split(";") if flag.strip()]
+        result: list[dict[str, Any]] = [
+            {"from_name": RELEVANCE, "value": {"choices": [record[LABEL]]}, "origin": "manual"}
+        ]
+        result += [{"from_name": FLAGS, "value": {"choices": flags}}] if flags else []
+        comment = record.get(COMMENT)
+        result += [{"from_name": COMMENT, "value": {"text": [comment]}}] if comment else []
+        content: dict[str, Any] = {
+            "id": number,
+            "completed_by": None,
+            "result": result,
+            "updated_at": seen_at,
+        }
+        content |= {"created_at": created_at} if created_at else {}
+        content |= {} if seconds is None else {"lead_time": seconds}
+        row = dict.fromkeys(("project", "task", "queue", "round"), "")
+        row |= {"source": f"file:{path.name}", "annotation": f"{annotator_id}#{pair}#{path.name}"}
+        row |= {"updated_at": seen_at, "state": ANSWERED, "seen_at": seen_at}
+        rows.append(row | {"pair_id": pair, "annotator_id": annotator_id, "answer": answer_text(content)})
+    return rows
 
 
 def is_expert_sheet(path: Path) -> bool:
@@ -91,7 +119,11 @@ def _labelled(path: Path, guideline: Guideline) -> dict[tuple[str, str], tuple[i
     keys = listed(table[PAIR]) if PAIR in table else []
     made = split_pair_ids([*keys, *(key.removeprefix(_TEXT) for key in keys)])
     found: dict[tuple[str, str], tuple[int, dict[str, str]]] = {}
-    for number, record in _filled(table):
+    for number, values in enumerate(table.itertuples(index=False), start=1):  # 1 is below the header
+        record = dict(zip(table.columns, map(str, values), strict=True))
+        record[LABEL] = record[LABEL].strip()
+        if not record[LABEL]:
+            continue
         where = f"{path}: row {number}"
         label = known.get(record[LABEL], known.get(record[LABEL].casefold()))
         if label is None:
@@ -102,15 +134,6 @@ def _labelled(path: Path, guideline: Guideline) -> dict[tuple[str, str], tuple[i
             raise FormatError(f"{where}: the pair already has a label in a row above; keep one of them")
         found[key] = number, record
     return found
-
-
-def _filled(table: pd.DataFrame) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield number and fields of each row that has a label; the row below the header is 1."""
-    for number, values in enumerate(table.itertuples(index=False), start=1):
-        record = dict(zip(table.columns, map(str, values), strict=True))
-        record[LABEL] = record[LABEL].strip()
-        if record[LABEL]:
-            yield number, record
 
 
 def _pair(record: Mapping[str, str], where: str, made: Collection[str]) -> str:
@@ -127,46 +150,3 @@ def _pair(record: Mapping[str, str], where: str, made: Collection[str]) -> str:
         raise FormatError(f"{where}: no column {PAIR} (nor query_id and doc_id)") from None
     except FireError as error:
         raise FormatError(f"{where}: {error}") from None
-
-
-def _row(
-    record: Mapping[str, str], key: tuple[str, str], number: int, where: str, name: str, seen_at: str
-) -> dict[str, str]:
-    created_at = record.get("created_at", "")
-    if created_at and utc_time(created_at) is None:
-        raise FormatError(f"{where}: created_at is {created_at!r}, expected a time as in ISO 8601")
-    result = [_result(RELEVANCE, "choices", [record[LABEL]]) | {"origin": "manual"}]
-    flags = [flag.strip() for flag in record.get(FLAGS, "").split(";") if flag.strip()]
-    result += [_result(FLAGS, "choices", flags)] if flags else []
-    result += [_result(COMMENT, "text", [record[COMMENT]])] if record.get(COMMENT) else []
-    content: dict[str, Any] = {"id": number, "completed_by": None, "result": result, "updated_at": seen_at}
-    content |= {"created_at": created_at} if created_at else {}
-    content |= {"lead_time": _seconds(record["duration_s"], where)} if record.get("duration_s") else {}
-    return {
-        "source": f"file:{name}",
-        "project": "",
-        "annotation": f"{key[0]}#{key[1]}#{name}",
-        "updated_at": seen_at,
-        "state": ANSWERED,
-        "seen_at": seen_at,
-        "pair_id": key[1],
-        "task": "",
-        "queue": "",
-        "round": "",
-        "annotator_id": key[0],
-        "answer": answer_text(content),
-    }
-
-
-def _result(control: str, key: str, texts: list[str]) -> dict[str, Any]:
-    return {"from_name": control, "value": {key: texts}}
-
-
-def _seconds(text: str, where: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise FormatError(f"{where}: duration_s is {text!r}, expected seconds")
-    return seconds

@@ -18,15 +18,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from fire_toolkit.campaign.carrier import Carried, Delivered, Fetched, Report, no_report
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.campaign.records import (
     BY_PAGE,
     FOLDER,
     Campaign,
+    QueueName,
     Round,
     read_retired,
     read_rounds,
     record_stamp,
+    write_retired,
 )
 from fire_toolkit.campaign.store import Record, Store, time_now
 from fire_toolkit.campaign.tasks import REFERENCE_URL
@@ -35,7 +38,7 @@ from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text, text_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.media.places import is_address
-from fire_toolkit.pages.answers import ANSWER, CONSENT, Asked, checked_answer, checked_text
+from fire_toolkit.pages.answers import ANSWER, CONSENT, Asked, checked_answer, checked_text, fold_records
 from fire_toolkit.pages.desk import Desk, Setting
 from fire_toolkit.pages.written import shown_guideline
 from fire_toolkit.resolution.judgments import just_after
@@ -86,6 +89,43 @@ def end_links(root: Path, names: Iterable[str]) -> None:
 
 def _write(root: Path, hashes: dict[str, str]) -> None:
     write_files({root / _FILE: (json.dumps(dict(sorted(hashes.items())), indent=1) + "\n").encode()})
+
+
+class OwnPage:
+    """Our own page as a carrier: queues are shown, and answers come, from the campaign's record."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def deliver(self, carried: Carried, *, report: Report = no_report) -> list[Delivered]:
+        """Count every queue; the page reads them from the campaign's record, so nothing is sent."""
+        given = []
+        for entry in carried.rounds:
+            for name, rows in entry.assignments.groupby("annotator_id", sort=True):
+                given.append(Delivered(QueueName(entry.number, str(name)), n_there=len(rows)))
+                report(len(rows))
+        return given
+
+    def fetch(self, carried: Carried, *, is_full: bool = False, report: Report = no_report) -> Fetched:
+        """Add what was done on the page to the record's answers, as far as they are not there."""
+        with Store(carried.store) as kept:
+            report(fold_records(kept.page_records(), carried.campaign.key, kept))
+            return Fetched(kept.counts, tuple(kept.notes))
+
+    def retire(self, names: Iterable[str]) -> None:
+        """End annotators' links; what they answered stays theirs."""
+        gone = set(names)
+        write_retired(self._root, gone)
+        end_links(self._root, gone)
+
+    def where(self, carried: Carried) -> dict[QueueName, str]:
+        """Return for each queue whether its annotator has a link; the links themselves are not kept."""
+        known = read_links(self._root)
+        return {
+            QueueName(entry.number, name): "a link was made" if name in known else "no link yet"
+            for entry in carried.rounds
+            for name in entry.assignments["annotator_id"].unique()
+        }
 
 
 _LAST = 5  # answers to look at
