@@ -6,7 +6,7 @@ What counts as a vote is decided in `votes`.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NewType
 
@@ -180,12 +180,17 @@ def _pairs_of(contents: Sequence[Data], *, has_pages: bool) -> list[Texts]:
     return [pa.array(each, pa.large_string()) for each in columns]
 
 
-def _checked_parts(task: object, place: str) -> list[Task]:
+def _checked_parts(task: Any, place: str) -> list[Task]:
     """Return a task in parts, each of one answer or none; what is wrong with one is said with its place."""
     number = task.get("id") if isinstance(task, dict) else None
     shown = f" (id {number})" if isinstance(number, int) and LEAST <= number < MAX_ID else ""
-    found = []
-    for within, part in _parts(task):
+    named = [name for name in LISTS if isinstance(task, dict) and isinstance(task.get(name), list)]
+    bare: Any = {**task, **{name: [] for name in named}} if isinstance(task, dict) else task
+    found, parts = [], [("", bare)]  # without its answers, then with each alone
+    for name in named:
+        entries = enumerate(task[name], start=1)
+        parts += [(f", {name[:-1]} {row}", {**bare, name: [entry]}) for row, entry in entries]
+    for within, part in parts:
         try:
             found.append(msgspec.convert(part, Task))
             _answers_of(found[-1:])  # refuses what cannot be read
@@ -196,16 +201,6 @@ def _checked_parts(task: object, place: str) -> list[Task]:
         except Fault as fault:
             raise FormatError(f"{place}{shown}{within}{fault}") from None
     return found
-
-
-def _parts(task: Any) -> Iterator[tuple[str, object]]:
-    """Yield a task without its answers, then with each alone, and what to call this answer in an error."""
-    named = [name for name in LISTS if isinstance(task, dict) and isinstance(task.get(name), list)]
-    bare = {**task, **{name: [] for name in named}} if named else task
-    yield "", bare
-    for name in named:
-        for row, entry in enumerate(task[name], start=1):
-            yield f", {name[:-1]} {row}", {**bare, name: [entry]}
 
 
 def _pair(content: Data) -> tuple[str, str]:

@@ -28,9 +28,9 @@ EVENTS = (DELETED, RESTORED)
 class Version(NamedTuple):
     """A row of the record: a version of an answer, or the word that it is gone or there again.
 
-    annotation: the key of the answer (`annotation_key`); updated_at: the version, UTC; task: the task's
-    number; source: the server (or file) it was read from; project: its number there; state: `answered`
-    (first seen), `edited` (a later version), `deleted` (this version is gone from the server), `restored` (it
+    annotation: the answer that it is a version of; updated_at: the version, UTC; task: the task's number;
+    source: the server (or file) it was read from; project: its number there; state: `answered` (first seen),
+    `edited` (a later version), `deleted` (this version is gone from the server), `restored` (it
     is there again); seen_at: when it was read, UTC; queue: the round and annotator that the project was made
     for, empty if unknown; annotator_id: the author, empty if the account was gone; pair_id: the pair, empty
     if the task named none; answer: the annotation as the server gave it, JSON.
@@ -97,19 +97,6 @@ KEPT = (
 )
 
 
-def annotation_key(source: str, project: str, number: int, unique_id: str) -> str:
-    """Return what makes two entries versions of one answer.
-
-    Numbers are used again after a deletion and differ between servers; a unique id, where there is one,
-    is the same everywhere.
-
-    Examples:
-        >>> annotation_key("http://a", "7", 3, "b09f5cac"), annotation_key("http://a", "7", 3, "")
-        ('b09f5cac', 'http://a#7#3')
-    """
-    return unique_id or f"{source}#{project}#{number}"
-
-
 @dataclass(frozen=True)
 class Origin:
     """Where tasks were read from, for whom they were, when, and who the accounts are."""
@@ -164,7 +151,8 @@ def _row(annotation: Any, task: Json, pair: str, origin: Origin, where: str) -> 
     updated_at = str(annotation.get("updated_at") or annotation.get("created_at") or "")
     unique_id = str(annotation.get("unique_id") or "")
     project = origin.project or str(task.get("project") or "")
-    key = annotation_key(origin.source, project, annotation["id"], unique_id)
+    # Numbers are used again after a deletion and differ between servers; a unique id is the same everywhere.
+    key = unique_id or f"{origin.source}#{project}#{annotation['id']}"
     return {
         "source": origin.source,
         "project": project,

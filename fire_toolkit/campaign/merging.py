@@ -58,14 +58,11 @@ def merge_record(store: Store, path: Path, *, source: str | None = None) -> list
             notes.append(
                 f"{path}: answers on its page are not in it yet; `pull` there, and import its record again"
             )
-    store.add_rows(_in_round_here(row, numbers) for row in rows)
+    for place, row in enumerate(rows):
+        if queue := queue_named(row.queue):
+            rows[place] = row._replace(queue=f"{numbers.get(queue.round, queue.round)}/{queue.annotator_id}")
+    store.add_rows(rows)
     return notes
-
-
-def _in_round_here(row: Version, numbers: Mapping[int, int]) -> Version:
-    if (queue := queue_named(row.queue)) is None:
-        return row
-    return row._replace(queue=f"{numbers.get(queue.round, queue.round)}/{queue.annotator_id}")
 
 
 def _of_other_people(rows: Sequence[Version], store: Store, path: Path, source: str | None) -> list[Version]:

@@ -6,7 +6,7 @@ read: whatever follows sees one task for each pair, with its share of the time.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,6 @@ PART = "page_part"
 PAGE = "page:"
 BESIDE = " pair "  # between the key of a page's annotation and the pair, in the key of one answer of it
 _CONTROL = re.compile(r"(.+)_(0|[1-9][0-9]{0,5})")
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,14 @@ def split_pages(tasks: Iterable[Any]) -> Iterator[Any]:
         if not captions:
             yield task
         for row, pair in enumerate(captions):
-            yield _part(task, row, pair, len(captions))
+            data = {key: value for key, value in task["data"].items() if key != CAPTIONS}
+            page = data[PAIR_ID] if len(captions) > 1 else ""
+            answers = {
+                name: [_own(entry, row, pair, len(captions)) for entry in task[name]]
+                for name in ("annotations", "drafts")
+                if isinstance(task.get(name), list)
+            }
+            yield {**task, "data": {**data, PAIR_ID: pair}, PART: Part(page, row + 1), **answers}
 
 
 def _captions_of(task: object) -> list[str]:
@@ -74,39 +79,25 @@ def _captions_of(task: object) -> list[str]:
     return named if len(set(named)) == len(captions) else []
 
 
-def _part(task: Json, row: int, pair: str, n_captions: int) -> dict[str, Any]:
-    data = {key: value for key, value in task["data"].items() if key != CAPTIONS}
-    page = data[PAIR_ID] if n_captions > 1 else ""
-    part: dict[str, Any] = {**task, "data": {**data, PAIR_ID: pair}, PART: Part(page, row + 1)}
-    for name in ("annotations", "drafts"):
-        if isinstance(task.get(name), list):
-            part[name] = [_own(entry, row, pair, n_captions) for entry in task[name]]
-    return part
-
-
 def _own(entry: object, row: int, pair: str, n_captions: int) -> object:
     """Return what an annotation or a draft of a page says of one of its captions."""
     if not isinstance(entry, dict):
         return entry
     own = dict(entry)
     if isinstance(entry.get("result"), list):
-        named = [_named_in_row(result, row) for result in entry["result"]]
-        own["result"] = [result for result in named if result is not None]
+        own["result"] = []
+        for result in entry["result"]:
+            name = result.get("from_name") if isinstance(result, dict) else None
+            if not isinstance(name, str):  # not as Label Studio writes them: refused where results are read
+                own["result"] += [] if result is None else [result]
+            elif (found := _CONTROL.fullmatch(name)) and int(found[2]) == row:
+                own["result"].append({**result, "from_name": found[1]})
     seconds = entry.get("lead_time")
     if isinstance(seconds, int | float) and not isinstance(seconds, bool):
         own |= {"lead_time": seconds / n_captions, "page_s": seconds}
     if isinstance(entry.get("unique_id"), str) and entry["unique_id"]:
         own["unique_id"] = part_key(entry["unique_id"], pair)
     return own
-
-
-def _named_in_row(result: object, row: int) -> object:
-    """Return a result of a row's controls under the control's own name; None: of another row."""
-    name = result.get("from_name") if isinstance(result, dict) else None
-    if not isinstance(result, dict) or not isinstance(name, str):
-        return result  # no result as Label Studio writes them: refused where results are read
-    found = _CONTROL.fullmatch(name)
-    return {**result, "from_name": found[1]} if found and int(found[2]) == row else None
 
 
 def part_key(annotation: str, pair: str) -> str:

@@ -98,7 +98,11 @@ def assign_tasks(
     weights = _weights(annotators)
     rng = _generator(seed)
     items = _items([tasks, training, controls], n_captions)
-    first, doubled = _batches(tasks)
+    first, doubled = (sorted(tasks.loc[tasks["batch"] == batch, "pair_id"]) for batch in (1, 2))
+    if len(tasks) and (further := int(tasks["batch"].max())) > 2:
+        raise JoinError(f"tasks have a batch {further}; expected 1 and, for a second annotator, 2")
+    if alone := sorted(set(doubled) - set(first)):
+        raise JoinError(f"{len(alone)} doubled pairs are not in batch 1 ({', '.join(alone[:3])})")
     if len(doubled) and len(weights) == 1:
         raise UsageError(
             f"{len(doubled)} pairs need two annotators, and {next(iter(weights))!r} is the only one; "
@@ -108,7 +112,11 @@ def assign_tasks(
     if training is not None:
         trained = list(dict.fromkeys(training.sort_values(["batch", "position"])["pair_id"]))
     known = [] if controls is None else sorted(set(controls["pair_id"]) - set(trained))
-    _refuse_overlap(trained, first)
+    if both := sorted(set(trained) & set(first)):
+        raise JoinError(
+            f"{len(both)} training pairs are also tasks ({', '.join(both[:3])}), so annotators would see "
+            "them twice; leave them out of the pool with `pool --judged`, or out of the training"
+        )
     loads = dict.fromkeys(weights, 0)
     kinds: dict[str, dict[str, str]] = {name: dict.fromkeys(known, CONTROL) for name in weights}
     rooms = {item: max(1, n_captions - n) for item, n in Counter(items.get(p, "") for p in known).items()}
@@ -229,28 +237,6 @@ def _generator(seed: int) -> np.random.Generator:
     if seed < 0:
         raise UsageError(f"seed is {seed}, expected 0 or more")
     return np.random.default_rng(seed)
-
-
-def _batches(tasks: Tasks) -> tuple[list[str], list[str]]:
-    """Return the pairs, and those of them that are judged twice, each sorted."""
-    first = sorted(tasks.loc[tasks["batch"] == 1, "pair_id"])
-    doubled = sorted(tasks.loc[tasks["batch"] == 2, "pair_id"])
-    further = int(tasks["batch"].max()) if len(tasks) else 0
-    if further > 2:
-        raise JoinError(f"tasks have a batch {further}; expected 1 and, for a second annotator, 2")
-    alone = sorted(set(doubled) - set(first))
-    if alone:
-        raise JoinError(f"{len(alone)} doubled pairs are not in batch 1 ({', '.join(alone[:3])})")
-    return first, doubled
-
-
-def _refuse_overlap(trained: list[str], first: list[str]) -> None:
-    both = sorted(set(trained) & set(first))
-    if both:
-        raise JoinError(
-            f"{len(both)} training pairs are also tasks ({', '.join(both[:3])}), so annotators would see "
-            "them twice; leave them out of the pool with `pool --judged`, or out of the training"
-        )
 
 
 def _seats(

@@ -111,7 +111,11 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
     ]
     known = split_pair_ids(str(row["pair_id"]) for row in rows)
     for row in rows:
-        row["query_id"], row["doc_id"] = known.get(str(row["pair_id"])) or _ids_by_hand(row)
+        try:
+            key = str(row["pair_id"])
+            row["query_id"], row["doc_id"] = known.get(key) or split_pair_id(key)
+        except FireError as error:
+            raise FormatError(f"{row['place']}: {error}") from None
     names = [name for name in TASKS.names if name != REFERENCE_URL or guideline.shows_reference]
     tasks = check_tasks(pd.DataFrame(rows, columns=names, dtype=object), where=str(path))
     if tasks["round"].nunique() > 1:
@@ -216,10 +220,3 @@ def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
         "guideline": guideline.name,
         "round": number,
     }
-
-
-def _ids_by_hand(row: Mapping[str, object]) -> tuple[str, str]:
-    try:
-        return split_pair_id(str(row["pair_id"]))
-    except FireError as error:
-        raise FormatError(f"{row['place']}: {error}") from None

@@ -89,7 +89,11 @@ def make_tasks(
         1  a dog runs      1         2
         2  a dog runs      2         1
     """
-    rng = _generator(overlap, seed)
+    if not 0 <= overlap <= 1:
+        raise UsageError(f"overlap is {overlap}, expected a share from 0 to 1")
+    if seed < 0:
+        raise UsageError(f"seed is {seed}, expected 0 or more")
+    rng = np.random.default_rng(seed)
     if n_captions < 1:
         raise UsageError(f"captions on a page are {n_captions}, expected 1 or more")
     pairs = ordered(pool[["query_id", "doc_id", "round"]], PAIR)
@@ -197,14 +201,6 @@ def _clips(items: Items) -> pd.Series[str]:
 
 def _seconds(moment: float) -> str:
     return f"{moment:.3f}".rstrip("0").rstrip(".")
-
-
-def _generator(overlap: float, seed: int) -> np.random.Generator:
-    if not 0 <= overlap <= 1:
-        raise UsageError(f"overlap is {overlap}, expected a share from 0 to 1")
-    if seed < 0:
-        raise UsageError(f"seed is {seed}, expected 0 or more")
-    return np.random.default_rng(seed)
 
 
 def _looked_up(ids: Iterable[str], values: pd.Series[str], table: str) -> pd.Series[str]:

@@ -196,7 +196,13 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     votes, others = Answers(found if is_vote.all() else found[is_vote]), Answers(found[~is_vote])
     del found
     result = judgments_of_votes(votes, others, guideline=guideline)
-    parts = (result.dropped, *_earlier_versions(store), _of_no_pair(store))
+    of_no_pair = (
+        "select '' as query_id, '' as doc_id, counted.annotator_id, '' as label, '' as created_at, "
+        "iif(is_deleted, ?, ?) as reason, 'annotation ' || id || ' at task ' || task || ' of project ' || "
+        "project as detail from counted join answers using (number) where counted.pair_id = ''"
+    )
+    nameless = check_dropped(store.table(of_no_pair, [DELETED, NO_PAIR]))
+    parts = (result.dropped, *_earlier_versions(store), nameless)
     dropped = pd.concat(parts, ignore_index=True)
     dropped = check_dropped(dropped.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
     judgments = check_judgments(_with_pages(result.judgments, store))
@@ -228,16 +234,6 @@ def _answers(store: Store, columns: str, which: str) -> Answers:
     numbers = {"number": "int64", "duration_s": "float64", "round": "int64"}
     kinds = {name: kind for name, kind in numbers.items() if name in found}
     return Answers(found.assign(**times).astype(kinds))
-
-
-def _of_no_pair(store: Store) -> Dropped:
-    """Return the answers to tasks that name no pair, with what names these."""
-    query = (
-        "select '' as query_id, '' as doc_id, counted.annotator_id, '' as label, '' as created_at, "
-        "iif(is_deleted, ?, ?) as reason, 'annotation ' || id || ' at task ' || task || ' of project ' || "
-        "project as detail from counted join answers using (number) where counted.pair_id = ''"
-    )
-    return check_dropped(store.table(query, [DELETED, NO_PAIR]))
 
 
 def _earlier_versions(store: Store) -> Iterator[Dropped]:
