@@ -45,7 +45,14 @@ def parse_label_config(xml: str, *, where: str = "label_config.xml") -> LabelCon
             continue
         controls[name] = element.tag
         if element.tag == "Choices":
-            choices[name] = _choices(element, where)
+            from_data = element.get("value", "")  # answers that come with the task stand for themselves
+            hotkeys = {from_data: ""} if from_data else {}
+            for choice in element.iter("Choice"):
+                if (answer := choice.get("alias", choice.get("value", ""))) in hotkeys:
+                    raise FormatError(f"{where}: choice {answer!r} appears twice in {name}")
+                hotkeys[answer] = choice.get("hotkey", "")
+            is_multiple, is_required = element.get("choice") == "multiple", element.get("required") == "true"
+            choices[name] = Choices(element.get("toName", ""), is_multiple, is_required, hotkeys)
     owners: dict[str, str] = {}
     for name, hotkey in (pair for control in choices.values() for pair in control.hotkeys.items()):
         if hotkey and hotkey in owners:
@@ -78,22 +85,6 @@ def _root(xml: str, where: str) -> ET.Element:
         return ET.fromstring(xml)
     except (ET.ParseError, ValueError) as error:
         raise FormatError(f"{where}: not well-formed XML ({error})") from None
-
-
-def _choices(element: ET.Element, where: str) -> Choices:
-    from_data = element.get("value", "")  # answers that come with the task stand for themselves
-    hotkeys: dict[str, str] = {from_data: ""} if from_data else {}
-    for choice in element.iter("Choice"):
-        name = choice.get("alias", choice.get("value", ""))
-        if name in hotkeys:
-            raise FormatError(f"{where}: choice {name!r} appears twice in {element.get('name')}")
-        hotkeys[name] = choice.get("hotkey", "")
-    return Choices(
-        to_name=element.get("toName", ""),
-        multiple=element.get("choice") == "multiple",
-        required=element.get("required") == "true",
-        hotkeys=hotkeys,
-    )
 
 
 CAPTIONS, TEXT, ANSWERS = "captions", "text", "answers"

@@ -52,7 +52,7 @@ def served_files(items: Items, *, root: Path) -> tuple[dict[str, str], int]:
 
 def items_at(items: Items, base_url: str, addresses: Mapping[str, str]) -> Items:
     """Return the items with addresses below `base_url`; addresses: the name there, by media_url."""
-    urls = {url: base_url.rstrip("/") + url_path(name) for url, name in addresses.items()}
+    urls = {url: f"{base_url.rstrip('/')}/{quote(name)}" for url, name in addresses.items()}
     return check_items(items.assign(media_url=[urls.get(url, url) for url in items["media_url"]]))
 
 
@@ -157,16 +157,6 @@ class GalleryServer(LocalServer):
         super().__init__(application([files]), port=port)
         place = quote((own / "index.html").relative_to(root).as_posix())
         self.address = f"http://{LOOPBACK}:{self.server_port}/{place}"
-
-
-def url_path(name: str) -> str:
-    """Return the path under which a file with this relative name is asked for.
-
-    Examples:
-        >>> url_path("clips/50% off?.mp4")
-        '/clips/50%25%20off%3F.mp4'
-    """
-    return "/" + quote(name, safe="/")
 
 
 def allowed_origins(origins: Iterable[str]) -> frozenset[str]:

@@ -9,7 +9,7 @@ from chat_server import said, with_probability
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import guideline_folder, list_guidelines
-from fire_toolkit.machines.answers import read_answer
+from fire_toolkit.machines.chat import read_answer
 from fire_toolkit.machines.prompts import messages, read_prompt
 
 PROMPT = read_prompt("caption-relevance-v1")[0]
