@@ -155,37 +155,31 @@ class Rounds(Sequence[Round]):
 
     def numbered(self, number: int) -> Round:
         """Return the round of a number."""
-        if number not in self._read:
-            with Store(self._path) as store:
-                self._read[number] = _read_round(store, number)
+        if number in self._read:
+            return self._read[number]
+        where = f"{self._path}: round {number}"
+        last = "select max(rowid) from asked where round = ? group by pair_id"
+        with Store(self._path) as store:
+            asked = store.table(f"select * from asked where rowid in ({last}) order by position", [number])
+            known = store.table("select query_id, doc_id, relevance from controls where round = ?", [number])
+            hands = store.table(
+                "select annotator_id, pair_id, kind, batch, is_there, row_number() over "
+                "(partition by annotator_id order by batch, position, rowid) as position from hands "
+                "where round = ? order by batch, hands.position, rowid",
+                [number],
+            )
+        is_there = hands["is_there"].to_numpy(dtype=bool)
+        is_as_drawn = is_there.all() and not hands["batch"].any()
+        self._read[number] = Round(
+            number,
+            _tasks(asked, where),
+            check_assignments(hands if is_there.all() else hands[is_there], where=where),
+            check_qrels(known, where=where),
+            self.carriers[number],
+            self.captions[number],
+            None if is_as_drawn else hands.assign(is_there=is_there),
+        )
         return self._read[number]
-
-
-def _read_round(store: Store, number: int) -> Round:
-    ((carrier, n_captions),) = store.database.select(
-        "select carrier, captions from rounds where number = ? order by rowid desc limit 1", [number]
-    )
-    where = f"{store.database.path}: round {number}"
-    last = "select max(rowid) from asked where round = ? group by pair_id"
-    asked = store.table(f"select * from asked where rowid in ({last}) order by position", [number])
-    controls = store.table("select query_id, doc_id, relevance from controls where round = ?", [number])
-    hands = store.table(
-        "select annotator_id, pair_id, kind, batch, is_there, row_number() over "
-        "(partition by annotator_id order by batch, position, rowid) as position from hands where round = ? "
-        "order by batch, hands.position, rowid",
-        [number],
-    )
-    is_there = hands["is_there"].to_numpy(dtype=bool)
-    is_as_drawn = is_there.all() and not hands["batch"].any()
-    return Round(
-        number,
-        _tasks(asked, where),
-        check_assignments(hands if is_there.all() else hands[is_there], where=where),
-        check_qrels(controls, where=where),
-        carrier,
-        n_captions,
-        None if is_as_drawn else hands.assign(is_there=is_there),
-    )
 
 
 def _tasks(asked: pd.DataFrame, where: str) -> Tasks:
@@ -207,8 +201,7 @@ def tasks_of_pairs(store: Store, pairs: pd.DataFrame) -> Tasks:
 
 def with_moves(root: Path, drawn: Round) -> Round:
     """Return a round as it was drawn with what has changed hands in the workspace `root` since."""
-    with Store(root / STORE) as store:
-        there = _round_there(store, drawn.number)
+    there = _round_there(root, drawn.number)
     if there is None or not _are_same(drawn.drawn, there.drawn, ASSIGNMENTS.names):
         return drawn
     return replace(drawn, assignments=there.assignments, hands=there.hands)
@@ -230,43 +223,28 @@ def write_round(root: Path, entry: Round) -> None:
     Raises:
         UsageError: another round of that number has begun.
     """
-    with Store(root / STORE) as store:
-        there = _round_there(store, entry.number)
-        if there is not None:
-            _refuse_other(store, entry, there)
-            if entry.carrier in (there.carrier, BY_HAND) and entry.carrier != BY_SERVER:
-                return
-        with asking(store.database) as db:
-            if there is None or (there.carrier, there.n_captions) != (entry.carrier, entry.n_captions):
-                db.execute(
-                    "insert into rounds values (?, ?, ?)", [entry.number, entry.carrier, entry.n_captions]
-                )
-            names = [name for name in TASKS.names if name in entry.tasks.columns]
-            known = set() if there is None else set(_rows(there.tasks, names))
-            _insert(db, "asked", names, [row for row in _rows(entry.tasks, names) if row not in known])
-            if there is None:
-                drawn = _rows(entry.drawn, ASSIGNMENTS.names)
-                columns = ("round", "batch", "annotator_id", "to_annotator_id", "pair_id", "position", "kind")
-                _insert(db, "given", columns, [(entry.number, 0, "", *row) for row in drawn])
-                known_answers = [(entry.number, *row) for row in _rows(entry.controls, _KNOWN)]
-                _insert(db, "controls", ("round", *_KNOWN), known_answers)
+    there = refuse_other_round(root, entry)
+    if there and entry.carrier in (there.carrier, BY_HAND) and entry.carrier != BY_SERVER:
+        return
+    with Store(root / STORE) as store, asking(store.database) as db:
+        if there is None or (there.carrier, there.n_captions) != (entry.carrier, entry.n_captions):
+            db.execute("insert into rounds values (?, ?, ?)", [entry.number, entry.carrier, entry.n_captions])
+        names = [name for name in TASKS.names if name in entry.tasks.columns]
+        known = set() if there is None else set(_rows(there.tasks, names))
+        _insert(db, "asked", names, [row for row in _rows(entry.tasks, names) if row not in known])
+        if there is None:
+            drawn = _rows(entry.drawn, ASSIGNMENTS.names)
+            columns = ("round", "batch", "annotator_id", "to_annotator_id", "pair_id", "position", "kind")
+            _insert(db, "given", columns, [(entry.number, 0, "", *row) for row in drawn])
+            known_answers = [(entry.number, *row) for row in _rows(entry.controls, _KNOWN)]
+            _insert(db, "controls", ("round", *_KNOWN), known_answers)
 
 
-def refuse_other_round(root: Path, entry: Round) -> None:
-    """Raise `UsageError` if another round of that number has begun."""
-    with Store(root / STORE) as store:
-        there = _round_there(store, entry.number)
-        if there is not None:
-            _refuse_other(store, entry, there)
-
-
-def _round_there(store: Store, number: int) -> Round | None:
-    is_there = store.database.select("select 1 from rounds where number = ? limit 1", [number])
-    return _read_round(store, number) if is_there else None
-
-
-def _refuse_other(store: Store, entry: Round, there: Round) -> None:
-    where = f"{store.database.path}: round {entry.number}"
+def refuse_other_round(root: Path, entry: Round) -> Round | None:
+    """Return the round of that number which has begun; `UsageError` if it is another."""
+    if (there := _round_there(root, entry.number)) is None:
+        return None
+    where = f"{root / STORE}: round {entry.number}"
     if there.carrier == entry.carrier == BY_SERVER and there.n_captions != entry.n_captions:
         raise UsageError(
             f"{where} is on the server with at most {there.n_captions} captions a page, now "
@@ -285,6 +263,12 @@ def _refuse_other(store: Store, entry: Round, there: Round) -> None:
             f"{where} was assigned differently ({', '.join(changed)} would change); "
             "push without new inputs to continue it, or begin another campaign in another workspace"
         )
+    return there
+
+
+def _round_there(root: Path, number: int) -> Round | None:
+    rounds = Rounds(root)
+    return rounds.numbered(number) if number in rounds.carriers else None
 
 
 def _are_same(one: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]) -> bool:
