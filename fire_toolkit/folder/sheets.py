@@ -79,10 +79,22 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
         }
         content |= {"created_at": created_at} if created_at else {}
         content |= {} if seconds is None else {"lead_time": seconds}
-        row = dict.fromkeys(("project", "task", "queue", "round"), "")
-        row |= {"source": f"file:{path.name}", "annotation": f"{annotator_id}#{pair}#{path.name}"}
-        row |= {"updated_at": seen_at, "state": ANSWERED, "seen_at": seen_at}
-        rows.append(row | {"pair_id": pair, "annotator_id": annotator_id, "answer": answer_text(content)})
+        rows.append(
+            {
+                "source": f"file:{path.name}",
+                "project": "",
+                "annotation": f"{annotator_id}#{pair}#{path.name}",
+                "updated_at": seen_at,
+                "state": ANSWERED,
+                "seen_at": seen_at,
+                "pair_id": pair,
+                "task": "",
+                "queue": "",
+                "round": "",
+                "annotator_id": annotator_id,
+                "answer": answer_text(content),
+            }
+        )
     return rows
 
 
