@@ -1,7 +1,7 @@
 """What annotators are asked: the question, its labels and their grades, in one checked object.
 
 A guideline lives in three files that must agree: `guideline.md` for people, `labels.toml` for this
-toolkit, `label_config.xml` for Label Studio. `check_guideline` holds them to that.
+toolkit, `label_config.xml` for Label Studio. `disagreements` holds them to that.
 """
 
 from __future__ import annotations
@@ -186,13 +186,12 @@ class LabelConfig:
         return mine == theirs
 
 
-def check_guideline(guideline: Guideline, config: LabelConfig, *, where: str = "") -> None:
-    """Raise `TableError` unless labels.toml, label_config.xml and guideline.md say the same.
+def disagreements(guideline: Guideline, config: LabelConfig) -> list[str]:
+    """Return in what labels.toml, label_config.xml and guideline.md do not say the same, a sentence each.
 
     Args:
         guideline: labels and text.
         config: the parsed form of `guideline.label_config`.
-        where: what the guideline is called in an error; by default its name.
 
     The labels: at least two with grades, rising; names and hotkeys without white space, none twice.
     The page: the question as a heading; `$caption` in a text named caption; the item in an object (or,
@@ -201,13 +200,6 @@ def check_guideline(guideline: Guideline, config: LabelConfig, *, where: str = "
     and hotkeys; a text area `comment`. The text: the title as its heading, the question, a table row that
     starts with `hotkey` and `name` in code font for each label and flag, and nothing else in code font.
     """
-    problems = disagreements(guideline, config)
-    if problems:
-        raise TableError(f"{where or guideline.name}: {'; '.join(problems)}")
-
-
-def disagreements(guideline: Guideline, config: LabelConfig) -> list[str]:
-    """Return what `check_guideline` finds wrong, a sentence each."""
     return [*_label_problems(guideline), *_config_problems(guideline, config), *_text_problems(guideline)]
 
 

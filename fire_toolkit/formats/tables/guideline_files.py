@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.errors import FileNote, FormatError, UsageError
+from fire_toolkit.errors import FileNote, FormatError, TableError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.model import (
@@ -17,7 +17,6 @@ from fire_toolkit.guidelines.model import (
     GuidelineFlag,
     GuidelineLabel,
     LabelConfig,
-    check_guideline,
     disagreements,
 )
 from fire_toolkit.syntax import parse_toml
@@ -58,7 +57,7 @@ def read_guideline(name_or_path: str | Path) -> Guideline:
     Raises:
         FormatError: there is no such guideline, a file is missing or not TOML or XML, or a key is missing
             or has another type.
-        TableError: the three files do not agree (`guidelines.model.check_guideline`).
+        TableError: the three files do not agree (`guidelines.model.disagreements`).
 
     Examples:
         >>> read_guideline("caption-relevance-v1").grades
@@ -150,7 +149,8 @@ def _texts_in(folder: Path) -> list[str]:
 @lru_cache  # a command asks for it some ten times
 def _checked(folder: Path, text: str, labels: str, label_config: str) -> Guideline:
     guideline, config = _parsed(folder, text, labels, label_config)
-    check_guideline(guideline, config, where=str(folder))
+    if problems := disagreements(guideline, config):
+        raise TableError(f"{folder}: {'; '.join(problems)}")
     return guideline
 
 
