@@ -12,8 +12,9 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from fire_toolkit.campaign.kept import keep_rows
-from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, Version
+from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, EVENTS, Version
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
+from fire_toolkit.campaign.schema import BEST
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.workspace.database import STORE
 
@@ -84,7 +85,24 @@ def moved_round(entry: Round, moves: pd.DataFrame) -> Round:
     return found
 
 
+# The version of each answer that counts, and its author.
+LATEST = f"""
+select number, source, project, annotation, updated_at,
+  case when 'deleted' = (select state from answers event where event.annotation = own.annotation
+         and event.updated_at = own.updated_at and state in {EVENTS}
+         order by seen_at desc, state desc limit 1) then 'deleted'
+       when exists (select 1 from answers other where other.annotation = own.annotation
+         and other.updated_at < own.updated_at) then 'edited' else 'answered' end as state,
+  seen_at, pair_id, task, queue,
+  coalesce(nullif(annotator_id, ''), (select annotator_id from answers named where annotator_id <> ''
+    and named.annotation = own.annotation order by {BEST} limit 1), '') as annotator_id, answer
+from answers own where number =
+  (select number from answers other where other.annotation = own.annotation order by {BEST} limit 1)
+order by annotation
+"""
+
+
 def latest_answers(rows: pd.DataFrame | Path) -> pd.DataFrame:
     """Return what counts of rows of answers, or of those in a record."""
     with Store(rows) if isinstance(rows, Path) else record_of(rows=rows) as store:
-        return store.table("select * from latest order by annotation")
+        return store.table(LATEST)

@@ -89,7 +89,7 @@ create table retired (annotator_id text primary key) without rowid;
 {_OF_CARRIERS}
 """
 BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
-# said: what each answer says. latest: the version of each answer that counts, and its author.
+# said: what each answer says.
 # counted_now: what each row of answers in `stale` was asked for: the round, its kind, and the
 #   owner of its queue. An answer in a queue is of that queue's round; any other of the task on its pair that
 #   its author was given last, else of the round that it names; to what nobody was asked in that round or
@@ -103,18 +103,6 @@ BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
 VIEWS = f"""
 create temp view said as select number, annotation, updated_at, {", ".join(SAID_NAMES)} from answers;
 create temp table stale (number integer primary key, is_of_several integer);
-create temp view latest as
-select number, source, project, annotation, updated_at,
-  case when 'deleted' = (select state from answers event where event.annotation = own.annotation
-         and event.updated_at = own.updated_at and state in {EVENTS}
-         order by seen_at desc, state desc limit 1) then 'deleted'
-       when exists (select 1 from answers other where other.annotation = own.annotation
-         and other.updated_at < own.updated_at) then 'edited' else 'answered' end as state,
-  seen_at, pair_id, task, queue,
-  coalesce(nullif(annotator_id, ''), (select annotator_id from answers named where annotator_id <> ''
-    and named.annotation = own.annotation order by {BEST} limit 1), '') as annotator_id, answer
-from answers own where number =
-  (select number from answers other where other.annotation = own.annotation order by {BEST} limit 1);
 create temp view hands as
 select round, to_annotator_id as annotator_id, pair_id, kind, batch, position,
   not exists (select 1 from given later where later.annotator_id <> ''

@@ -194,10 +194,12 @@ class Store:
             [*([numbers] if numbers else []), project, source],
         )
         looked_at = {name for name, *task in found if tasks is None or tuple(task) in tasks}
+        self.count()
+        names = (f"{'counted' if name == 'annotator_id' else 'answers'}.{name}" for name in COLUMNS)
         rows = self.database.select(
-            f"select {_LISTED} from json_each(?) as wanted cross join latest on annotation = wanted.value "
-            "where source = ? and project = ? and state <> 'deleted' and updated_at >= ? and updated_at < ? "
-            "order by annotation",
+            f"select {', '.join(names)} from json_each(?) as wanted cross join answers "
+            "on annotation = wanted.value cross join counted using (number) where source = ? and project = ? "
+            "and not is_deleted and updated_at >= ? and updated_at < ? order by annotation",
             [json.dumps(list(looked_at.difference(seen))), source, project, since, until],
         )
         return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
