@@ -144,7 +144,7 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
         zip(ids, [*ids.values()][::-1], strict=True)
     )  # its queries are the docs of the way there
     there, (back,) = _runs(given, files[:1], read_run), _runs(given, files[1:], partial(open_run, **turned))
-    if isinstance(back, MatrixRun) and back.stored and back.may_be_turned:
+    if isinstance(back, MatrixRun) and back.may_be_turned:
         shape = " × ".join(map(str, back.stored.values.shape))
         todo = "score each model alone, or give items as rows (of a square one with ids in the file)"
         raise UsageError(f"{back.path}: {shape}, which may be texts × items of another model; {todo}")

@@ -20,7 +20,7 @@ from fire_toolkit.formats.runs.ranked import Ranked, joined
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.own_items import LeftOut
-from fire_toolkit.matching.pair_ranks import PairRanks, joined_ranks
+from fire_toolkit.matching.pair_ranks import PairRanks, StoredRun, joined_ranks
 from fire_toolkit.results import Shown
 
 _File = NativeRunFile | MatrixRun
@@ -28,7 +28,7 @@ Spread = Callable[..., list[Any] | None]  # `cluster.spread` of an address
 
 
 @dataclass(frozen=True, eq=False)
-class SharedRun(Shown):
+class SharedRun(StoredRun, Shown):
     """A run that the workers of a cluster read; its numbers are those of `run`, to the last bit."""
 
     run_id: str
@@ -73,8 +73,7 @@ def shared(run: Any, spread: Spread, sha256: str) -> Any:
 def _on_part(function: Any, part: _File, *given: Any) -> tuple[Any, list[LeftOut]]:
     """Return what the function gives for a part, and what is told of it."""
     left_out: list[LeftOut] = []
-    run = part.mapped() if isinstance(part, MatrixRun) else part
-    return function(replace(run, tell=left_out.append), *given), left_out
+    return function(replace(part, tell=left_out.append), *given), left_out
 
 
 def _rank(run: _File, own: Ints, coded: CodedQrels, doc_order: Any) -> tuple[Ints, PairRanks]:

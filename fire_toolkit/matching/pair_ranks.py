@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from fire_toolkit.arrays import Ints, are_among, find_pairs, places_among, rows_
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.own_items import OwnItems, places_of
+from fire_toolkit.matching.own_items import OwnItems, Tell, places_of
 from fire_toolkit.matching.ranking import ranks_in_rows
 from fire_toolkit.matching.ties import places_in_order
 
@@ -86,33 +86,11 @@ def joined_ranks(coded: CodedQrels, parts: Sequence[tuple[Ints, PairRanks]]) -> 
     return whole
 
 
-class StoredRun(Protocol):
-    """One run, which need not fit in memory: lists in blocks, a matrix of all docs' scores, or another's."""
+class StoredRun:
+    """One run, which need not fit in memory: lists in blocks, or what a kind of its own reads otherwise.
 
-    @property
-    def run_id(self) -> str:
-        """Return its id."""
-        ...
-
-    def rank_pairs(
-        self, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
-    ) -> PairRanks:
-        """Return where the pairs of `coded` stand; it is read once.
-
-        Args:
-            coded: the pairs, and the universe.
-            with_ties: whether ties are looked for; else no doc need count as tied.
-            doc_order: docs of equal score stand in this order; None leaves the order of the run.
-        """
-        ...
-
-    def top_blocks(self, depth: int | None) -> Iterable[RunBlock]:
-        """Return at least the top `depth` docs of each query, all without one; a query is in one block."""
-        ...
-
-
-class ListedRun:
-    """A run that is read as blocks of lists, as often as it is asked for."""
+    It is read as often as it is asked for.
+    """
 
     run_id: str
 
@@ -120,17 +98,27 @@ class ListedRun:
         """Yield its lists; the queries of each block sort after those of the block before."""
         raise NotImplementedError
 
+    def without_own_items(self, own_items: OwnItems, tell: Tell) -> Any:
+        """Return the run of a file without each query's own item; tell: told of them when it is read."""
+        run: Any = self
+        return replace(run, own_items=own_items, tell=tell)
+
     def top_blocks(self, depth: int | None) -> Iterable[RunBlock]:
-        """Return its lists, whole."""
+        """Return at least the top `depth` docs of each query, all without one; a query is in one block."""
         return self.blocks()
 
     def rank_pairs(
         self, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
     ) -> PairRanks:
-        """Return where the pairs of `coded` stand in its lists, whose blocks are read once and dropped.
+        """Return where the pairs of `coded` stand; it is read once, and its blocks are dropped.
 
-        Of docs that the run left out nothing is known: docs of one score that go on below the end of a list
-        count as far as it goes.
+        Of docs that a list left out nothing is known: docs of one score that go on below its end count as
+        far as it goes.
+
+        Args:
+            coded: the pairs, and the universe.
+            with_ties: whether ties are looked for; else no doc need count as tied.
+            doc_order: docs of equal score stand in this order; None leaves the order of the run.
         """
         found = PairRanks(coded)
         docs: pd.Index[str] = pd.Index([], dtype="str")

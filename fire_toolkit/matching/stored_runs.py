@@ -11,7 +11,7 @@ from fire_toolkit.matching.alike import Cut, find_cut
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.pair_ranks import ListedRun, StoredRun
+from fire_toolkit.matching.pair_ranks import StoredRun
 from fire_toolkit.matching.ranking import check_run_fits, split_runs
 from fire_toolkit.tables import Run
 
@@ -19,7 +19,7 @@ AnyRun = Run | StoredRun
 
 
 @dataclass(frozen=True)
-class HeldRun(ListedRun):
+class HeldRun(StoredRun):
     """A Run of one run, as those take it that read runs a block at a time."""
 
     run_id: str

@@ -19,7 +19,7 @@ from fire_toolkit.commands.score import score
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.inference.background import Background, Unusable
 from fire_toolkit.matching.blocks import RunBlock, block_of
-from fire_toolkit.matching.pair_ranks import ListedRun
+from fire_toolkit.matching.pair_ranks import StoredRun
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures, parse_measure
@@ -248,7 +248,7 @@ DOCS = [f"d{n}" for n in range(8)]
 
 
 @dataclass(frozen=True)
-class Cut(ListedRun):
+class Cut(StoredRun):
     """A Run of one run, cut before the queries at some places."""
 
     run: Run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
-from fire_toolkit.matching.pair_ranks import PairRanks, rank_pairs
+from fire_toolkit.matching.pair_ranks import PairRanks, StoredRun, rank_pairs
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run
@@ -87,31 +88,32 @@ def readings_of(
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixRun(Shown):
+class MatrixRun(StoredRun, Shown):
     """A matrix of queries × docs in a file, as one run of all its docs.
 
     If the docs at a query's lowest score are a flood, they are not docs of the run, as in `rank_rows`.
-    own_items: the doc of each query that is left out of its ranking; tell: told of them when it is scored.
-    stored, is_turned: where the values lie, and whether columns are queries there. may_be_turned: whether its
-    columns are or may be queries, and the file does not say. rows: which of its rows a part has, from one up
+    stored, is_turned: where the scores lie, and whether columns are queries there. may_be_turned: whether its
+    columns are or may be queries, and the file does not say. own_items: the doc of each query that is left
+    out of its ranking; tell: told of them when it is scored. rows: which of its rows a part has, from one up
     to another.
     """
 
     path: Path
     run_id: str
-    values: Array
+    stored: Matrix
     query_ids: Sequence[str]
     doc_ids: Sequence[str]
-    own_items: OwnItems | None = None
-    tell: Tell | None = None
-    stored: Matrix | None = None
     is_turned: bool = False
     may_be_turned: bool = False
+    own_items: OwnItems | None = None
+    tell: Tell | None = None
     rows: tuple[int | None, int | None] = (None, None)
 
-    def without_own_items(self, own_items: OwnItems, tell: Tell) -> MatrixRun:
-        """Return the run without each query's own item."""
-        return replace(self, own_items=own_items, tell=tell)
+    @cached_property
+    def values(self) -> Array:
+        """Return the scores, queries × docs."""
+        values = self.stored.values
+        return (values.T if self.is_turned else by_rows(values))[slice(*self.rows)]
 
     def rank_pairs(
         self, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
@@ -146,16 +148,11 @@ class MatrixRun(Shown):
 
     def parts(self, most: int) -> list[tuple[MatrixRun, list[str]]]:
         """Return at most so many parts that others can map, with their queries; none of held arrays."""
-        if self.stored is None or not self.stored.is_mapped:
+        if not self.stored.is_mapped:
             return []
         cuts, queries = ranges_of(len(self.query_ids), most), list(self.query_ids)
-        own = replace(self, values=np.empty((0, 0)), tell=None)
+        own = replace(self, tell=None)  # which has not read its scores
         return [(replace(own, query_ids=queries[a:b], rows=(a, b)), queries[a:b]) for a, b in cuts]
-
-    def mapped(self) -> MatrixRun:
-        """Return a part with its values."""
-        values = self.stored.values if self.stored else self.values
-        return replace(self, values=(values.T if self.is_turned else by_rows(values))[slice(*self.rows)])
 
     def top(self, depth: int | None) -> Run:
         """Return the top `depth` docs of each query, all without one, as a table.
@@ -230,10 +227,9 @@ def matrix_run(arrays: Arrays, path: Path, run_id: str, ids: Sequence[Ids]) -> M
     """
     axes = axes_of(path, (arrays.query_ids, arrays.doc_ids), ids)
     name, readings = readings_of(arrays, path, axes, wanted=arrays.orientation, may_be_padded=False)
-    orientation, values = next(iter(readings.items()))
-    if is_turned := orientation == QUERIES_COLUMNS:
+    if is_turned := QUERIES_ROWS not in readings:
         how = "the file says" if arrays.orientation else "the shape shows"
         warnings.warn(f"{path}: columns are queries, as {how}", FileNote, stacklevel=2)
     is_unsaid = arrays.query_ids is None and arrays.orientation is None
-    lies: Any = {"is_turned": is_turned, "may_be_turned": is_unsaid and QUERIES_COLUMNS in readings}
-    return MatrixRun(path, run_id, values, *axes, stored=arrays.matrices[name], **lies)
+    may_be_turned = is_unsaid and QUERIES_COLUMNS in readings
+    return MatrixRun(path, run_id, arrays.matrices[name], *axes, is_turned, may_be_turned)

@@ -28,7 +28,7 @@ from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, guarded, open
 from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
-from fire_toolkit.matching.pair_ranks import ListedRun
+from fire_toolkit.matching.pair_ranks import StoredRun
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run
@@ -112,7 +112,7 @@ def is_native_run(start: bytes, path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class NativeRunFile(ListedRun, Shown):
+class NativeRunFile(StoredRun, Shown):
     """A run in the toolkit's own file, which is read a block of queries at a time.
 
     run_id: the one in the file, unless another is given. own_items: the doc of each query that is left
@@ -125,10 +125,6 @@ class NativeRunFile(ListedRun, Shown):
     own_items: OwnItems | None = None
     tell: Tell | None = None
     groups: tuple[int, int] | None = None
-
-    def without_own_items(self, own_items: OwnItems, tell: Tell) -> NativeRunFile:
-        """Return the run without each query's own item."""
-        return replace(self, own_items=own_items, tell=tell)
 
     def blocks(self) -> Iterator[RunBlock]:
         """Yield the lists, about a million docs at a time; nothing where the run is empty.
