@@ -9,7 +9,6 @@ a line that is neither is refused. What is written here is quoted, so that it re
 from __future__ import annotations
 
 import csv
-import io
 import math
 import re
 import warnings
@@ -38,9 +37,6 @@ _LONGEST_FIELD = 1 << 17
 _NOT_EXACT = 2.0**53  # from where on a float skips whole numbers
 _BLOCK_BYTES, _MOST_BYTES = 1 << 20, (1 << 31) - 1  # small blocks are read into memory that is there already
 _ROWS_WRITTEN_AT_ONCE, _ROWS_JOINED_AT_ONCE = 1 << 20, 1 << 16
-_MARKS, _STAND_INS = b'",;\t\r\n', tuple(b"\xf8\xf9\xfa\xfb\xfc\xfd")  # of which none is in UTF-8
-_HIDDEN, _SHOWN = bytes.maketrans(_MARKS, bytes(_STAND_INS)), bytes.maketrans(bytes(_STAND_INS), _MARKS)
-_PLAIN = {"include_header": False, "quoting_style": "none", "batch_size": _ROWS_JOINED_AT_ONCE}
 _FIELD = r'(?:"[^"]*(?:""[^"]*)*"|[^"\t\r\n]*)'
 _QUOTED_ROW = re.compile(f"{_FIELD}(?:\t{_FIELD})*(?:\r\n?|\n)?")
 _ALL_QUOTED = re.compile(r'"[^"]*(?:""[^"]*)*"(?:\t"[^"]*(?:""[^"]*)*")*(?:\r\n?|\n)?')
@@ -293,47 +289,30 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
     field, NaN in a float column is `nan`. A field with a delimiter, a quote or a line end is quoted; where
     texts of a TSV hold tabs and line ends, all fields are, since a row could be taken for several.
     """
-    texts = [field_texts(values, nan=nan) for _, values in table.items()] if delimiter == "\t" else []
-    quotes_all = any(b"\t" in (data := bytes_of(each)) and (b"\n" in data or b"\r" in data) for each in texts)
+    quotes_all = delimiter == "\t" and any(
+        b"\t" in (data := bytes_of(field_texts(values, nan=nan))) and (b"\n" in data or b"\r" in data)
+        for _, values in table.items()
+    )
     marks = (delimiter, '"', "\r", "\n")
 
     def marked(texts: Texts) -> Texts:
-        """Return texts quoted where they need it, with bytes that no text holds in the place of marks."""
+        """Return texts in quotes, where they need them."""
         data = bytes_of(texts)
         if not quotes_all and not any(mark.encode() in data for mark in marks):
             return texts
         coded = texts.dictionary_encode()
         distinct = [
-            ('"' + text.replace('"', '""') + '"').encode().translate(_HIDDEN)
-            if quotes_all or any(mark in text for mark in marks)
-            else text.encode()
+            '"' + text.replace('"', '""') + '"' if quotes_all or any(mark in text for mark in marks) else text
             for text in coded.dictionary.to_pylist()
         ]
-        return pa.array(distinct, pa.large_binary()).view(pa.large_string()).take(coded.indices)
+        return pa.array(distinct, pa.large_string()).take(coded.indices)
 
-    names = marked(pa.array(map(str, table.columns), pa.large_string())).cast(pa.large_binary())
-    written = io.BytesIO(delimiter.encode().join(names.to_pylist()) + b"\n")  # whose value is its own buffer
-    begin, options = written.seek(0, io.SEEK_END), arrow_csv.WriteOptions(delimiter=delimiter, **_PLAIN)
+    names = marked(pa.array(map(str, table.columns), pa.large_string()))
+    lines = [delimiter.join(names.to_pylist()).encode() + b"\n"]
     for start in range(0, len(table), _ROWS_WRITTEN_AT_ONCE):
-        columns = [values for _, values in table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE].items()]
-        fields = [
-            pa.array(values.array)
-            if pd.api.types.is_integer_dtype(values.dtype) and not quotes_all
-            else field_texts(values, nan=nan)
-            for values in columns
-        ]
-        places = [*map(str, range(len(fields)))]
-        try:
-            fields = [marked(each) for each in fields] if quotes_all else fields
-            arrow_csv.write_csv(pa.table(fields, places), written, options)
-        except pa.ArrowInvalid:  # a field that needs quotes
-            written.truncate(begin)
-            written.seek(begin)
-            fields = [marked(each) if each.type == pa.large_string() else each for each in fields]
-            arrow_csv.write_csv(pa.table(fields, places), written, options)
-        begin = written.tell()
-    content = written.getvalue()
-    return content.translate(_SHOWN) if any(mark in content for mark in _STAND_INS) else content
+        columns = table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE].items()
+        lines += joined_lines([marked(field_texts(own, nan=nan)) for _, own in columns], between=delimiter)
+    return b"".join(lines)
 
 
 def field_texts(values: pd.Series, *, nan: str = "") -> Texts:
