@@ -19,7 +19,6 @@ from fire_toolkit.arrays import (
     are_firsts,
     rows_of_lists,
     starts_of_groups,
-    starts_of_lists,
 )
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.tables import RUN, Run, check_run
@@ -176,25 +175,20 @@ def check_run_fits(
         )
 
 
-def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[Ints, Ints]:
-    """Return row and column indices of the `depth` best columns of each row, in rank order.
+def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> Ints:
+    """Return the `depth` best columns of each row, in rank order.
 
     Args:
-        scores: queries × docs, finite or minus infinity.
+        scores: queries × docs, floats, finite or minus infinity.
         depth: how many columns a row keeps (all, when the matrix has fewer).
-        tie_codes: the integers from 0, one a column, or one a cell; among equal scores the higher
-            code comes first.
+        tie_codes: the integers from 0, one a column; among equal scores the higher code comes first.
 
     Exact under ties. The depth-th largest of the maxima of groups of columns bounds the depth-th largest
     score from below; what reaches the bound is sorted. Rows of about equally many float32 entries are sorted
     together, score and code packed into one integer; others one entry at a time.
     """
-    if scores.dtype.kind != "f":
-        scores = scores.astype(np.float64)
-    n_docs = scores.shape[1]
+    n_rows, n_docs = scores.shape
     depth = min(depth, n_docs)
-    if depth == 0:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     if depth == n_docs:
         rows, columns = (index.ravel() for index in np.indices(scores.shape))
     else:
@@ -207,25 +201,21 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
             best = np.maximum(whole.max(axis=1), np.pad(rest, pads, constant_values=-np.inf))
         is_candidate = scores >= np.partition(best, -depth, axis=1)[:, -depth, None]
         rows, columns = np.divmod(np.flatnonzero(is_candidate.ravel()), n_docs)
-    codes = tie_codes[columns] if tie_codes.ndim == 1 else tie_codes[rows, columns]
+    codes = tie_codes[columns]
     values = scores[rows, columns] + scores.dtype.type(0)  # -0.0 equals 0.0 and becomes it
-    n_rows, counts = len(scores), np.bincount(rows, minlength=len(scores))
+    counts = np.bincount(rows, minlength=n_rows)
     widest, place = int(counts.max(initial=0)), rows_of_lists(0, counts)
     is_ragged = n_rows * widest > 4 * len(rows) + 64 * n_rows
     if values.dtype != np.float32 or is_ragged or int(codes.max(initial=0)) >= 2**32:
         order = np.lexsort([-codes, -values.astype(np.float64), rows])[place < depth]
-        return rows[order], columns[order]
+        return np.asarray(columns[order].reshape(n_rows, depth))
     bits = values.view(np.uint32)
     ordered = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
     keys = np.zeros((n_rows, widest), dtype=np.uint64)  # below every key of a number
     keys[rows, place] = (ordered << np.uint64(32)) | codes.astype(np.uint64)
-    if tie_codes.ndim == 1:  # a code tells its column
-        keys.sort(axis=1)
-        best = (keys[:, : -depth - 1 : -1] & np.uint64(2**32 - 1)).astype(np.int64)
-        return np.repeat(np.arange(n_rows), depth), np.argsort(tie_codes)[best].ravel()
-    best = np.argsort(keys, axis=1)[:, : -depth - 1 : -1]
-    order = (starts_of_lists(counts)[:-1, None] + best).ravel()
-    return rows[order], columns[order]
+    keys.sort(axis=1)
+    best = (keys[:, : -depth - 1 : -1] & np.uint64(2**32 - 1)).astype(np.int64)
+    return np.asarray(np.argsort(tie_codes)[best])  # a code tells its column
 
 
 def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints) -> Ints:

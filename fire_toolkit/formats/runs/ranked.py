@@ -23,6 +23,7 @@ from fire_toolkit.arrays import (
     are_firsts,
     find_pairs,
     mix_bits,
+    places_among,
     rows_of_lists,
     starts_of_groups,
 )
@@ -98,14 +99,6 @@ def _some(ranked: Ranked, are_kept: Bools) -> Ranked:
     return replace(ranked, **{name: getattr(ranked, name)[are_kept] for name in _COLUMNS})
 
 
-def tie_codes_of(docs: Sequence[str]) -> Ints:
-    """Return for each doc its place in the order of ids; among equal scores the higher comes first."""
-    order = np.argsort(np.array(docs, dtype=object), kind="stable")
-    codes = np.empty(len(docs), dtype=np.int64)
-    codes[order] = np.arange(len(docs))
-    return codes
-
-
 def rank_rows(
     blocks: Iterable[Array],
     *,
@@ -141,7 +134,8 @@ def rank_rows(
             f"{where}: the mask keeps {int(mask.sum())} of {len(mask)} rows, expected {n_queries} "
             f"queries of {n_rows} rows"
         )
-    codes, anomalies, pieces = tie_codes_of(docs), ScoreAnomalies(), list[list[Array]]()
+    anomalies, pieces = ScoreAnomalies(), list[list[Array]]()
+    codes = places_among(np.argsort(np.array(docs, dtype=object), kind="stable"), len(docs))
     row = query = 0
     for chunk in blocks:
         is_row = None if mask is None else mask[row : row + len(chunk)]
@@ -174,7 +168,7 @@ def _ranked_block(
 ) -> list[Array]:
     """Return row, column, rank and score of each row's top above its cut, followed by the cells below it."""
     n_rows, n_docs = scores.shape
-    columns = top_of_rows(scores, depth, codes)[1].reshape(n_rows, -1)
+    columns = top_of_rows(scores, depth, codes)
     best = scores.reshape(-1).take(columns + n_docs * np.arange(n_rows)[:, None])
     is_real = best > cut[:, None]
     lengths = is_real.sum(axis=1)
