@@ -35,7 +35,7 @@ from fire_toolkit.inference.drawn_pairs import (
 from fire_toolkit.inference.estimates import LEAST_FOUND
 from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
-from fire_toolkit.pooling.score_strata import allocate, stratify_scores
+from fire_toolkit.pooling.machine import allocate, stratify_scores
 
 PREVALENCES = (0.01, 0.03, 0.06, 0.15)
 N_QUERIES, K = 300, 10

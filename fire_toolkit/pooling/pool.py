@@ -12,7 +12,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import OwnItems, own_items_of, without_own_pairs
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, Tables, texts_at
-from fire_toolkit.pooling.deep_queries import DEPTH, design_queries
+from fire_toolkit.pooling.draws import DEPTH, design_queries
 from fire_toolkit.pooling.registry import Chosen, choose, parse_strategy
 from fire_toolkit.pooling.tops import read_tops
 from fire_toolkit.results import Result
@@ -292,3 +292,20 @@ def _sampled(candidates: Candidates, choice: Choice) -> pd.DataFrame:
     columns: dict[str, Any] = dict(choice.columns) or {name: [] for name in SAMPLE}
     columns.pop("seed", None)
     return candidates.ids_of(choice.pairs).assign(best_rank=candidates.best_rank[choice.pairs], **columns)
+
+
+def pairs_to_ask(pool: Pool) -> Pool:
+    """Return the pairs of a pool that nobody was asked: of its latest round, and not judged.
+
+    Earlier rounds were asked before; a pool that was never asked has one round and is returned whole.
+
+    Examples:
+        >>> pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": list("abc"), "round": [1, 2, 2],
+        ...                                 "is_judged": [False, False, True]}))
+        >>> pairs_to_ask(pool)["doc_id"].tolist()
+        ['b']
+    """
+    kept = pool["round"] == pool["round"].max()
+    if "is_judged" in pool.columns:
+        kept &= ~pool["is_judged"]
+    return Pool(pool[kept].reset_index(drop=True))

@@ -10,7 +10,7 @@ from examples import cases
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import PoolingResult, pool_runs
-from fire_toolkit.pooling.score_strata import allocate, stratify_scores
+from fire_toolkit.pooling.machine import allocate, stratify_scores
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 N_QUERIES, N_DOCS = 12, 30

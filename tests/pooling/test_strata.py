@@ -12,11 +12,11 @@ from small_world import run_in_order as run
 
 from examples import cases
 from fire_toolkit.errors import JoinError, TableError, UsageError
-from fire_toolkit.pooling import pool_runs, source_changes
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.candidates import Candidates
-from fire_toolkit.pooling.deep_queries import design_queries
-from fire_toolkit.pooling.draws import draw_candidates, draw_ids
+from fire_toolkit.pooling.draws import design_queries, draw_candidates, draw_ids
 from fire_toolkit.pooling.strata import parse_strata
+from fire_toolkit.pooling.words import source_changes
 from fire_toolkit.tables import check_pool
 
 NAMES = [f"q{n}" for n in range(1332)]
