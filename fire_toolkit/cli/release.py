@@ -15,16 +15,25 @@ import pandas as pd
 
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import Store, check_record
-from fire_toolkit.cli.common import Progress, say, say_notes
+from fire_toolkit.cli.common import FORMATS, Progress, say, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import made_file, needed_workspace, relative_path, say_next, workspace_lock
-from fire_toolkit.cli.release_check import check, version_in
 from fire_toolkit.cli.report_readers import workspace_facts
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, StaleError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.releases import STAGE, parquet_files, release_version, scores_in, text_files
+from fire_toolkit.formats.releases import (
+    STAGE,
+    labels_of_release,
+    parquet_files,
+    qrels_of_release,
+    release_files,
+    release_version,
+    scores_in,
+    scores_of_release,
+    text_files,
+)
 from fire_toolkit.formats.tables.delimited import check_header, delimited_bytes, read_delimited
 from fire_toolkit.formats.tables.fire_release import ABOUT, PROVENANCE, fire_release_json, read_about
 from fire_toolkit.formats.tables.guideline_files import (
@@ -33,17 +42,28 @@ from fire_toolkit.formats.tables.guideline_files import (
     place_of,
     read_guideline,
 )
-from fire_toolkit.formats.tables.table_files import read_judgments, read_pool_sources, read_query_design
+from fire_toolkit.formats.tables.table_files import checked_table, read_pool_sources
+from fire_toolkit.formats.tables.table_text import LONG, table_text
 from fire_toolkit.labelstudio.accounts import private_words
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, key_at
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import VERSION, blinded, check_answers, draft, version_before
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
+from fire_toolkit.release.check import check_release, qrels_in
 from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of, with_pseudonyms
-from fire_toolkit.release.published import Published, make_pseudonyms, publish, refuse_people, with_own_ids
+from fire_toolkit.release.published import (
+    MUST,
+    Finding,
+    Published,
+    make_pseudonyms,
+    publish,
+    refuse_people,
+    with_own_ids,
+)
 from fire_toolkit.release.rankings import rankings_of
+from fire_toolkit.results import drawn_text
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.tables import check_changes, check_disputes
+from fire_toolkit.tables import check_changes
 from fire_toolkit.tables.ids import BLANKS
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
@@ -128,9 +148,6 @@ def release(
     say(f"next: fire-toolkit release check {folder}")
 
 
-COMMANDS = (check,)
-
-
 @dataclass(frozen=True)
 class _Release:
     """A release to be: of which workspace, where, and what the command line says of it."""
@@ -165,9 +182,8 @@ class _Release:
         given = Given({"own_item": None})
         published = self._read(given)
         say_notes(published.notes)
-        facts = self._facts(published, given)
         tell("making the files")
-        contents = self._contents(published, facts)
+        facts, contents = self._contents(published, given)
         tell(f"looking for names, addresses and tokens in {len(contents)} files")
         comments = published.tables["judgments"].get("comment", pd.Series(dtype="str")).fillna("")
         names, emails, secrets = private_words(self.workspace.root / SERVER_FOLDER)
@@ -202,17 +218,15 @@ class _Release:
         key = key_at(self.workspace.root / SERVER_FOLDER / _KEY, _LOSS)
         corrected = read_qrels(given.use(root / "augmented/qrels.txt"))
         queries, items, original = given.queries, given.items_if_any, given.original_as_read
-        changes, disputes = root / "augmented/changes.csv", root / "labels/disputes.csv"
-        design = root / "pool/query_design.csv"
         runs = [given.use(relative_path(path)) for path in self.workspace.paths("runs", "files")]
         files = {"file": [path.name for path in runs], "sha256": [given.hash_of(path) for path in runs]}
         stages = {
-            "changes": check_changes(read_delimited(given.use(changes)), where=str(changes)),
+            "changes": checked_table(check_changes, given.use(root / "augmented/changes.csv")),
             "labels": given.labels_as_read,
-            "disputes": check_disputes(read_delimited(given.use(disputes)), where=str(disputes)),
+            "disputes": given.disputes_if_any,
             "pool": given.pool_if_any,
             "pool_sources": read_pool_sources(given.use(root / "pool/pool_sources.csv")),
-            **({"query_design": read_query_design(given.use(design))} if design.is_file() else {}),
+            **({"query_design": design} if (design := given.query_design) is not None else {}),
             "runs": pd.DataFrame(files, dtype="str"),
             "leaderboard": scores_in(given.use(root / "scores/scores.csv")),
         }
@@ -230,59 +244,48 @@ class _Release:
             rankings_of(given.stored_runs, self.depth, original, corrected, stages["leaderboard"])
         )
 
-    @property
-    def _previous(self) -> Path | None:
-        """The release named, else that of the highest version below in the workspace's folder of releases."""
-        if self.before:
-            return self.before
-        folder = relative_path(self.workspace.root / "releases")
-        name = version_before(self.version, (path.name for path in folder.glob("*") if path.is_dir()))
-        return folder / name if name else None
-
-    def _facts(self, published: Published, given: Given) -> ReleaseFacts:
-        before, guideline = self._previous, read_guideline(self._guideline(published))
-        answers, (platform, why) = self.workspace.settings["release"], _platform_of(self.workspace)
+    def _contents(self, published: Published, given: Given) -> tuple[ReleaseFacts, dict[str, bytes]]:
+        """Return what is known of the release, and every file of it but the manifest."""
+        workspace, tables, before, changes, earlier = self.workspace, published.tables, self.before, None, ""
+        folder = relative_path(workspace.root / "releases")
+        names = (path.name for path in folder.glob("*") if path.is_dir())
+        if not before and (name := version_before(self.version, names)):
+            before = folder / name
+        guideline = place_of(published.guideline, workspace) or guideline_name(workspace)
+        rules, answers = read_guideline(guideline), workspace.settings["release"]
+        platform, why = _platform_of(workspace)
         if not platform:
             raise UsageError(f"judgments/judgments.csv {why}; write into fire.toml, [release] platform")
-        return ReleaseFacts(
+        facts = ReleaseFacts(
             published,
-            with_pseudonyms(workspace_facts(self.workspace, given), published.names),
+            with_pseudonyms(workspace_facts(workspace, given), published.names),
             blinded(answers) if self.is_anonymous else answers,
-            self.workspace.settings["licences"],
+            workspace.settings["licences"],
             version=self.version,
             date=self.date,
             tool=f"fire-toolkit {__version__}",
             platform=platform,
-            item_kind=guideline.item_kind,
-            is_composed=guideline.shows_reference,
+            item_kind=rules.item_kind,
+            is_composed=rules.shows_reference,
             own_item=given.own.parameters.get("own_item", ""),
             previous=release_version(before) or before.name if before else "",
             encoded=given.encoded_ids,
         )
-
-    def _guideline(self, published: Published) -> str:
-        """Return the guideline that the judgments name, else the workspace's."""
-        return place_of(published.guideline, self.workspace) or guideline_name(self.workspace)
-
-    def _contents(self, published: Published, facts: ReleaseFacts) -> dict[str, bytes]:
-        """Return every file of the release but the manifest."""
-        tables, before, changes, earlier = published.tables, self._previous, None, ""
         if facts.encoded == BLANKS:
             tables = {name: with_own_ids(table) for name, table in tables.items()}
         found = parquet_files(tables)
         if before is not None:
             labels = labels_with_disputes(published.tables["labels"], published.tables["disputes"])
             now = Version(published.corrected, labels, tables["leaderboard"])
-            changes = compare_releases(version_in(before), now)
+            changes = compare_releases(_version_in(before), now)
             pairs = with_own_ids(changes.pairs) if facts.encoded == BLANKS else changes.pairs
             found["changed_pairs.csv"] = delimited_bytes(pairs)
             earlier = read_text(log) if (log := before / "CHANGELOG.md").is_file() else ""
         texts = documents(facts, found, changes=changes, earlier=earlier)
-        guideline = guideline_files(self._guideline(published))
-        texts |= {f"guideline/{name}": text for name, text in guideline.items()}
+        texts |= {f"guideline/{name}": text for name, text in guideline_files(guideline).items()}
         found |= text_files(tables, published.original, published.corrected)
         found |= published.rankings.files() if published.rankings else {}
-        return found | {name: text.encode() for name, text in texts.items()}
+        return facts, found | {name: text.encode() for name, text in texts.items()}
 
 
 def _platform_of(workspace: Workspace) -> tuple[str, str]:
@@ -305,8 +308,7 @@ def _write_fire_release(workspace: Workspace, tables: Path | None, out: Path) ->
     Raises:
         UsageError: nothing says under which licence they may be passed on.
     """
-    named = {} if tables is None else dict.fromkeys(("judgments", "labels"), str(tables))
-    given = Given(named)
+    given = Given({} if tables is None else dict.fromkeys(("judgments", "labels"), str(tables)))
     folder = given.needed("labels").parent
     about, own, path = {}, workspace.settings["release"], folder / ABOUT
     if path.is_file():  # the labels are of a release that was read
@@ -316,8 +318,7 @@ def _write_fire_release(workspace: Workspace, tables: Path | None, out: Path) ->
     dataset = next(iter(about.get("datasets", [own["name"]])), "")
     if not licence:
         raise UsageError("no licence is known for these judgments; write into fire.toml, [release] licence")
-    judgments = read_judgments(given.use(given.needed("judgments")))
-    tables_of_release = (judgments, given.labels, given.disputes, given.queries)
+    of_workspace = (given.all_judgments, given.labels, given.disputes, given.queries)
     beside, provenance = folder / PROVENANCE, None
     file = beside if beside.is_file() else made_file("pool/pool_sources.csv")
     if file is None:
@@ -326,15 +327,65 @@ def _write_fire_release(workspace: Workspace, tables: Path | None, out: Path) ->
         say(f"which model proposed a pair: {file}")
         provenance = read_delimited(given.use(file)).rename(columns={"run_id": "model"})
         check_header(list(provenance.columns), ["query_id", "doc_id", "model"], file)
-    content = fire_release_json(
-        *tables_of_release,
-        provenance=provenance,
-        dataset=dataset,
-        licence=licence,
-        about=about,
-    )
+    more = {"provenance": provenance, "dataset": dataset, "licence": licence, "about": about}
+    content = fire_release_json(*of_workspace, **more)
     written = parse_json(content, str(out))  # captions of one text share an entry
     counts = {name: len(written[name]) for name in ("annotations", "disagreements")}
     given.write(out, {out.name: content}, "release", {"format": "fire", "licence": licence}, counts)
     say(" and ".join(f"{n:,} {name}" for name, n in counts.items()) + f" written to {out}")
     say_next(f"import {quote(str(out))} --out {quote(str(out.with_suffix('')) + '-read')}")
+
+
+def check(
+    folder: Annotated[Path, Option(metavar="NEW", is_argument=True)],
+    *,
+    against: Annotated[Path | None, Option(metavar="OLD")] = None,
+    form: Annotated[str, click.Choice(FORMATS), Option(("--format",))] = "table",
+) -> None:
+    """Check anybody's release: layout, metadata, hashes, qrels, privacy; or show what changed from another.
+
+    Each finding is a line on stdout, with its level: it must be mended (a loader fails, a number is wrong or
+    somebody is exposed), or should. Exit code 1 where something must. Scores are computed again from the runs
+    that a release includes. With --against the table shows changed
+    scores of runs, and stderr counts pairs whose relevance or label changed, or that became a dispute; csv,
+    tsv and json have a row for each pair and score.
+
+    Args:
+        folder: The release.
+        against: Compare with this release, from which it was changed, and check nothing.
+        form: Format of the output.
+    """
+    if against is not None:
+        changes = compare_releases(_version_in(against), _version_in(folder))
+        rows = changes.shown_scores
+        if form in LONG:
+            click.echo(table_text(changes.rows, form), nl=False)
+        elif rows:
+            click.echo(drawn_text(rows, ["run", "measure", "before", "after"], form))
+        say(changes.in_words)
+        return
+    with Progress(f"checking {folder}"):
+        files = release_files(folder)
+        found = check_release(files)
+    if form == "table":
+        click.echo("".join(f"{each.level + ':':8}{each}\n" for each in found), nl=False)
+    else:
+        click.echo(table_text(pd.DataFrame(found, columns=Finding._fields), form), nl=False)
+    named = ", ".join(name for name, pairs in qrels_in(files).items() if pairs) or "none"
+    words = f"{folder}: {n_of(len(files), 'file')}, qrels: {named}"
+    n_must = sum(each.level == MUST for each in found)
+    counted = f"{n_must:,} that must and {len(found) - n_must:,} that should be mended"
+    words = f"{words}; {counted if found else 'nothing found'}"
+    if n_must:
+        raise FireError(words)
+    say(words)
+
+
+def _version_in(folder: Path) -> Version:
+    """Return what is compared of the release in a folder."""
+    both = labels_of_release(folder)
+    labels = None if both is None else labels_with_disputes(*both)
+    return Version(qrels_of_release(folder), labels, scores_of_release(folder))
+
+
+COMMANDS = (check,)
