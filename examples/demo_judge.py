@@ -12,6 +12,7 @@ sure of itself in the middle of its scale, where it says yes more often than is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -20,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats
-from fire_toolkit.demo.models import Frames, largest_blob, words_of
+from fire_toolkit.demo.models import Frames, largest_blob
 from fire_toolkit.tables import MachineJudgments, check_machine_judgments
 
 T = TypeVar("T")
@@ -117,7 +118,7 @@ def answer(text: str, sight: Sight) -> float:
 
 def look_up(text: str, lexicon: Mapping[str, T]) -> list[T]:
     """Return what `lexicon` knows of the words of `text`, in order; words unknown to it are passed over."""
-    return [lexicon[word] for word in words_of(text) if word in lexicon]
+    return [lexicon[word] for word in re.findall(r"[a-z]+", text.lower()) if word in lexicon]
 
 
 def _of_form(text: str, sight: Sight) -> list[float]:

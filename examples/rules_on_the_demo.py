@@ -19,7 +19,7 @@ import pandas as pd
 from fire_toolkit import read_guideline, read_pool
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.campaign.votes import judgments_from_export
-from fire_toolkit.demo.annotators import Export, annotators_seen, answer_tasks
+from fire_toolkit.demo.annotators import Export, answer_tasks
 from fire_toolkit.demo.world import World, make_world
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.resolve import resolve
@@ -55,8 +55,9 @@ class Campaign:
                 seed=self.seed,
             )
             rounds.append(exports)
-            for key, names in annotators_seen(exports).items():
-                self.seen[key] = self.seen.get(key, set()) | names
+            for name, export in exports.items():
+                for task in export:
+                    self.seen.setdefault(task["data"]["pair_id"], set()).add(name)
         files = [(name, export) for exports in rounds for name, export in exports.items()]
         judgments = judgments_from_export(files, guideline=GUIDELINE).judgments
         return check_judgments(judgments.assign(round=self.number))

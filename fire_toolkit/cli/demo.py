@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import click
-import pandas as pd
 
 from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.cli.common import give_command, n_of, say
 from fire_toolkit.commands.types import Option
-from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
+from fire_toolkit.demo.annotators import answer_tasks
 from fire_toolkit.demo.film import figure_in_text, media_suffix, prepare_folder, write_world
 from fire_toolkit.demo.world import World, compare_with_truth, make_world
 from fire_toolkit.errors import FireError
@@ -63,16 +62,28 @@ def demo(
     with contextlib.chdir(root):
         give_command("pool")
         give_command("tasks")
-        seen = _answer(world, "tasks/tasks.json", "first", batch=1, seen={})
-        seen = _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seen=seen)
+        seen: dict[str, set[str]] = {}
+        _answer(world, "tasks/tasks.json", "first", batch=1, seen=seen)
+        _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seen=seen)
         for words in (["import"], ["resolve"], ["next-round"]):
             give_command(*words)
         give_command("tasks", "plan/round-2", "--overlap", "0", "--out", "tasks/third.json")
         _answer(world, "tasks/third.json", "third", batch=3, seen=seen)  # of every dispute
         for words in (["import"], ["agree"], ["resolve"], ["augment"], ["score"], ["compare"], ["gallery"]):
             give_command(*words)
-        scores = _compare_with_truth(world)
+        told, scores = compare_with_truth(
+            world,
+            labels=read_labels("labels"),
+            pool=read_pool("pool"),
+            runs=[read_run(path) for path in sorted(Path("runs").glob("*.npz"))],
+            augmented=read_qrels("augmented/qrels.txt"),
+            measures=[name for name in DEMO if parse_measure(name).definition.is_score],
+            shown=DEMO_SHOWN,
+        )
+        click.echo(told, nl=False)
         give_command("report", "html")
+    scores = scores[scores["measure"] == FIRST]
+    scores = scores.sort_values("corrected", ascending=False, kind="stable")
     click.echo(f"\n{FIRST} by the benchmark (o) and corrected (#):")
     click.echo("\n".join(figure_in_text(scores)))
     say(text_in("demo", "closing.txt").format(root=root).rstrip())
@@ -123,10 +134,8 @@ def _show_tables() -> None:
         say("no pair was judged by both yet, so there is no agreement to compute")
 
 
-def _answer(
-    world: World, task_file: str, name: str, *, batch: int, seen: dict[str, set[str]]
-) -> dict[str, set[str]]:
-    """Let the annotators answer a file of tasks, write their exports, return who has seen which pair."""
+def _answer(world: World, task_file: str, name: str, *, batch: int, seen: dict[str, set[str]]) -> None:
+    """Let the annotators answer a file of tasks, write their exports, and note who has seen which pair."""
     tasks = json.loads(Path(task_file).read_text(encoding="utf-8"))
     keys = [task["data"]["pair_id"] for task in tasks]
     exports = answer_tasks(
@@ -136,20 +145,6 @@ def _answer(
     if files:
         write_files({Path("exports") / file: text.encode() for file, text in files.items()})
     say(f"\n{len(exports)} annotators answered {n_of(len(tasks), 'task')}: {', '.join(sorted(files))}")
-    answered = annotators_seen(exports)
-    return {key: seen.get(key, set()) | answered.get(key, set()) for key in {*seen, *answered}}
-
-
-def _compare_with_truth(world: World) -> pd.DataFrame:
-    """Print how near labels and scores came to the truth; return the scores three ways, the best first."""
-    words, scores = compare_with_truth(
-        world,
-        labels=read_labels("labels"),
-        pool=read_pool("pool"),
-        runs=[read_run(path) for path in sorted(Path("runs").glob("*.npz"))],
-        augmented=read_qrels("augmented/qrels.txt"),
-        measures=[name for name in DEMO if parse_measure(name).definition.is_score],
-        shown=DEMO_SHOWN,
-    )
-    click.echo(words, nl=False)
-    return scores[scores["measure"] == FIRST].sort_values("corrected", ascending=False, kind="stable")
+    for who, export in exports.items():
+        for task in export:
+            seen.setdefault(task["data"]["pair_id"], set()).add(who)

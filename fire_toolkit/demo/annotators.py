@@ -16,8 +16,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.errors import JoinError, UsageError
-
 RELEVANT, IRRELEVANT, AMBIGUOUS = "relevant", "irrelevant", "ambiguous"
 SENSITIVE = "sensitive"
 FIRST_DAY = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
@@ -61,64 +59,36 @@ def answer_tasks(
     *,
     pair_ids: Mapping[str, tuple[str, str]],
     pairs: pd.DataFrame,
+    seen: Mapping[str, Collection[str]],
+    batch: int,
     annotators: Sequence[Annotator] = ANNOTATORS,
-    seen: Mapping[str, Collection[str]] | None = None,
-    batch: int = 1,
     seed: int = 0,
 ) -> dict[str, Export]:
     """Return what each annotator's project exports once all `tasks` are answered.
 
     Args:
         tasks: as Label Studio imports them; `task["data"]["pair_id"]` is the key. No key twice.
-        pair_ids: query id and doc id of each key.
+        pair_ids: query id and doc id of each key, each a pair of `pairs`.
         pairs: columns query_id, doc_id, relevance (0 or 1) and difficulty (0 to 1), as `World.pairs`.
-        annotators: who answers; of those with as few tasks, whoever stands first gets the next.
-        seen: names of those who had a key before (see `annotators_seen`); they do not get it again.
+        seen: names of those who had a key before; they do not get it again, and are never all.
         batch: 1 or more: the project's number and the working day; the second labels are batch 2.
+        annotators: who answers; of those with as few tasks, whoever stands first gets the next.
         seed: the same seed and tasks give the same exports. An answer depends on the seed, the
             annotator, the batch and the key, not on the other tasks.
 
     Returns:
         By annotator name, the list of tasks with annotations that Label Studio's JSON export has.
-
-    Raises:
-        JoinError: a key without a pair, or a pair of which nothing is known.
-        UsageError: a key given twice; a task which everybody has seen; batch below 1.
     """
-    if batch < 1:
-        raise UsageError(f"batch {batch}: expected 1 or more")
-    keys = list(map(_key, tasks))
-    if len(set(keys)) < len(keys):
-        raise UsageError("a pair_id is given twice: answer the second labels as a batch of their own")
     signed = (2 * pairs["relevance"] - 1) * (1 - pairs["difficulty"])  # 1: clearly relevant, -1: clearly not
     known = dict(zip(zip(pairs["query_id"], pairs["doc_id"], strict=True), signed, strict=True))
-    for key in keys:
-        if pair_ids.get(key) not in known:
-            raise JoinError(f"pair_id {key}: {pair_ids.get(key, 'no pair')} is not in this world")
     # Shuffled, tasks are dealt out to whoever has fewest so far, and did not have them before.
     assigned: dict[str, list[tuple[Task, float]]] = {annotator.name: [] for annotator in annotators}
     for place in np.random.default_rng([seed, 3]).permutation(len(tasks)):
-        key = keys[place]
-        free = [name for name in assigned if name not in (seen or {}).get(key, ())]
-        if not free:
-            raise UsageError(f"pair_id {key}: all {len(assigned)} annotators have seen it")
+        key = tasks[place]["data"]["pair_id"]
+        free = [name for name in assigned if name not in seen.get(key, ())]
         own = assigned[min(free, key=lambda name: len(assigned[name]))]
         own.append((tasks[place], float(known[pair_ids[key]])))
     return {each.name: list(_export(each, assigned[each.name], batch, seed)) for each in annotators}
-
-
-def annotators_seen(*rounds: Mapping[str, Export]) -> dict[str, set[str]]:
-    """Return, for each key, the names of those who had it in any of the `rounds` of exports."""
-    seen: dict[str, set[str]] = {}
-    for exports in rounds:
-        for name, export in exports.items():
-            for task in export:
-                seen.setdefault(_key(task), set()).add(name)
-    return seen
-
-
-def _key(task: Task) -> str:
-    return str(task["data"]["pair_id"])
 
 
 def _export(
@@ -129,7 +99,8 @@ def _export(
     project = 10 * batch + annotator.user_id
     number = 1_000_000 * project
     for inner_id, (task, margin) in enumerate(tasks, start=1):
-        rng = np.random.default_rng([seed, batch, annotator.user_id, zlib.crc32(_key(task).encode())])
+        crc = zlib.crc32(task["data"]["pair_id"].encode())
+        rng = np.random.default_rng([seed, batch, annotator.user_id, crc])
         ids = {"task": 1_000_000 * project + inner_id, "project": project}
         opened, notes = clock, []
         for label, lead_time, comment, is_flagged in _answers(annotator, margin, rng):

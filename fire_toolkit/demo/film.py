@@ -17,10 +17,11 @@ from fire_toolkit.arrays import Floats32
 from fire_toolkit.demo.models import score_clips
 from fire_toolkit.demo.scene import DURATION_S, HEIGHT, WIDTH, Clip, Thing
 from fire_toolkit.demo.world import World
-from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.measures.defaults import DEMO
+from fire_toolkit.media.probe import load_pyav
 from fire_toolkit.workspace.config import CONFIG, config_text
 from fire_toolkit.workspace.manifests import write_files
 
@@ -39,16 +40,15 @@ def render_clip(clip: Clip) -> Frames:
     coarse = np.random.default_rng([clip.seed, N_FRAMES]).normal(0, 1, (5, 6, 3))
     patches = _between(_between(coarse, HEIGHT).swapaxes(0, 1), WIDTH).swapaxes(0, 1)
     background = (255 * clip.lightness + 70 * clip.blotches * patches).astype(np.float32)
-    return np.stack([_frame(clip, background, number) for number in range(N_FRAMES)])
-
-
-def _frame(clip: Clip, background: Floats32, number: int) -> Frames:
-    image = background.copy()
-    for thing in clip.things:
-        _draw(image, thing, number / (N_FRAMES - 1))
-    noise = np.random.default_rng([clip.seed, number]).standard_normal((HEIGHT, WIDTH, 1), dtype=np.float32)
-    image += noise * np.float32(clip.grain)
-    return np.clip(np.rint(image), 0, 255).astype(np.uint8)
+    frames = []
+    for number in range(N_FRAMES):
+        image = background.copy()
+        for thing in clip.things:
+            _draw(image, thing, number / (N_FRAMES - 1))
+        rng = np.random.default_rng([clip.seed, number])
+        image += rng.standard_normal((HEIGHT, WIDTH, 1), dtype=np.float32) * np.float32(clip.grain)
+        frames.append(np.clip(np.rint(image), 0, 255).astype(np.uint8))
+    return np.stack(frames)
 
 
 def _between(values: npt.NDArray[np.float64], length: int) -> npt.NDArray[np.float64]:
@@ -109,7 +109,6 @@ def encode_clip(frames: Frames, *, suffix: str = ".webm") -> bytes:
         suffix: `.webm` for VP9 in yuv420p by PyAV, `.webp` for an animated picture by Pillow.
 
     Raises:
-        UsageError: any other suffix.
         FireError: PyAV is not installed and `.webm` is asked for.
     """
     target = io.BytesIO()
@@ -120,12 +119,7 @@ def encode_clip(frames: Frames, *, suffix: str = ".webm") -> bytes:
         options = {"duration": round(1000 / FRAMES_PER_S), "loop": 0, "quality": 60, "method": 0}
         first.save(target, "WEBP", save_all=True, append_images=rest, **options)
         return target.getvalue()
-    if suffix != ".webm":
-        raise UsageError(f"clips as {suffix!r}: expected one of .webm, .webp")
-    try:
-        import av
-    except ImportError:
-        raise FireError("PyAV is not installed: `pip install av`, or ask for .webp clips") from None
+    av = load_pyav()
     # One thread and no random segment id, so that equal frames give equal bytes.
     with av.open(target, "w", format="webm", options={"fflags": "+bitexact"}) as container:
         stream = container.add_stream("libvpx-vp9", rate=FRAMES_PER_S, options=_VP9)
@@ -146,13 +140,7 @@ def prepare_folder(root: Path, kind: str) -> None:
     write_files({mark: kind.encode()})
 
 
-def write_world(
-    world: World,
-    root: Path,
-    *,
-    depth: int = 10,
-    overlap: float = 0.15,
-) -> None:
+def write_world(world: World, root: Path, *, depth: int = 10, overlap: float = 0.15) -> None:
     """Write clips, collection, runs and fire.toml: what a researcher would bring.
 
     depth, overlap: deep enough that most positives are pooled, shallow enough that some stay unjudged.

@@ -62,7 +62,7 @@ def rank_clips(texts: Sequence[str], frames: Sequence[Frames], model: Callable[[
     seen = [model(own) for own in frames]
     concepts = list(seen[0])
     shown = _standard(np.array([[own[concept] for concept in concepts] for own in seen]), axis=0)
-    named = [[_WORDS.get(word) for word in words_of(text)] for text in texts]
+    named = [[_WORDS.get(word) for word in re.findall(r"[a-z]+", text.lower())] for text in texts]
     asked = np.array([[float(words.count(concept)) for concept in concepts] for words in named])
     asked[:, concepts.index("large")] += 0.02
     return np.asarray(asked @ shown.T, dtype=np.float64)
@@ -90,9 +90,13 @@ def see_shapes(frames: Frames) -> Seen:
         soft = (np.roll(soft, 1, axis) + soft + np.roll(soft, -1, axis)) / 3
     distance = np.abs(soft - _border(image)).sum(axis=2)
     blob = largest_blob(distance > np.percentile(distance, 99.5) / 2)
-    outline, hue = _outline(blob), hue_of(image[blob].mean(axis=0))
+    y, x = (places - places.mean() for places in np.nonzero(blob))
+    sectors = ((np.arctan2(y, x) + np.pi) * (_ANGLES / (2 * np.pi))).astype(np.int64) % _ANGLES
+    radius = np.zeros(_ANGLES)
+    np.maximum.at(radius, sectors, np.hypot(x, y))
+    outline, hue = _waves(radius), hue_of(image[blob].mean(axis=0))
     forms = {
-        name: 1 / (1 + 8 * float(np.linalg.norm(outline - _waves(radius)))) for name, radius in _FORMS.items()
+        name: 1 / (1 + 8 * float(np.linalg.norm(outline - _waves(form)))) for name, form in _FORMS.items()
     }
     size = float(np.log(blob.sum() + 20.0))
     return {**forms, "large": size, "small": -size, **_of_hue(hue)}
@@ -144,16 +148,6 @@ def remember(texts: Sequence[str], frames: Sequence[Frames], own: Sequence[int],
     return np.asarray(weights / weights.sum(axis=1, keepdims=True) @ near, dtype=np.float64)
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of `text` in lower case, in order.
-
-    Examples:
-        >>> words_of("A red star, moving.")
-        ['a', 'red', 'star', 'moving']
-    """
-    return re.findall(r"[a-z]+", text.lower())
-
-
 def hue_of(colour: npt.NDArray[Any]) -> Floats32:
     """Return the hue in degrees (0 to 360) of RGB in the last axis."""
     red, green, blue = np.moveaxis(np.asarray(colour, dtype=np.float32), -1, 0)
@@ -199,17 +193,8 @@ def _near(hues: npt.NDArray[Any], hue: float, width: float) -> npt.NDArray[Any]:
     return np.asarray(np.exp(-((turned / width) ** 2)))
 
 
-def _outline(mask: Bools) -> Floats:
-    """Return how strongly the radius of a blob, seen from its middle, waves 1 to 8 times a turn."""
-    rows, columns = np.nonzero(mask)
-    y, x = rows - rows.mean(), columns - columns.mean()
-    sectors = ((np.arctan2(y, x) + np.pi) * (_ANGLES / (2 * np.pi))).astype(np.int64) % _ANGLES
-    radius = np.zeros(_ANGLES)
-    np.maximum.at(radius, sectors, np.hypot(x, y))
-    return _waves(radius)
-
-
 def _waves(radius: Floats) -> Floats:
+    """Return how strongly the radius of a form, seen from its middle, waves 1 to 8 times a turn."""
     return np.asarray(np.abs(np.fft.rfft(radius))[1:9] / (radius.sum() + 1e-9) * 2, dtype=np.float64)
 
 

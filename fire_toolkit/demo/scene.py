@@ -104,14 +104,6 @@ def margin(clip: Clip, conditions: Sequence[Condition]) -> float:
     )
 
 
-def holding(clip: Clip, thing: Thing) -> dict[str, list[str]]:
-    """Return, for each aspect, the values that hold of `thing`; empty for a medium size, say."""
-    return {
-        aspect: [value for value in values if _over(clip, thing, aspect, value) > 0]
-        for aspect, values in VALUES.items()
-    }
-
-
 def _over(clip: Clip, thing: Thing, aspect: str, value: str) -> float:
     """Return how far beyond its border a thing lies, in units of what is clear."""
     moves = min(1.0, (thing.travel - 14.0) / 8.0)
@@ -232,7 +224,10 @@ def _choose_conditions(clip: Clip, thing: Thing, level: int, rng: np.random.Gene
 
     Level 1 has one aspect (or a colour and that it moves), level 2 two, level 3 all there is to say.
     """
-    true = holding(clip, thing)
+    true = {
+        aspect: [value for value in values if _over(clip, thing, aspect, value) > 0]
+        for aspect, values in VALUES.items()
+    }
     motions = [value for value in true["motion"] if value != "moving"]
     described = {aspect: str(rng.choice(values)) for aspect, values in true.items() if values}
     described["motion"] = str(rng.choice(motions or ["moving"]))
