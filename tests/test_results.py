@@ -180,12 +180,16 @@ def test_the_words_say_what_was_given_and_no_folder() -> None:
         fire.agree(JUDGMENTS).table,
         fire.qrels(SAMPLE / "qrels.txt"),
         fire.run([[1.0]], "<script>", query_ids=["1"], doc_ids=["a"]),
+        fire.agree(
+            JUDGMENTS, grades={"relevant": 1, "irrelevant": 0, "ambiguous": None}, by="annotator_id"
+        ).table,
     ]
-    shown, read, hostile = (table._repr_html_() for table in made)  # type: ignore[operator]
+    shown, read, hostile, graded = (table._repr_html_() for table in made)  # type: ignore[operator]
     assert f"rests on: agree (judgments of {len(JUDGMENTS):,} rows" in shown
     assert "rests on: qrels (x qrels.txt); table: 100 rows (100 queries" in read
     assert "name &lt;script&gt;" in hostile
     assert "<script>" not in hostile
+    assert "rows, grades of 3, by annotator_id); table: " in graded
 
 
 def test_a_table_stays_a_plain_frame_and_what_is_made_of_it_says_nothing() -> None:

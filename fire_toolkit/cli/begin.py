@@ -1,10 +1,11 @@
 """`init`, `guideline` and `snippet`, to begin with; `refresh` and `doctor`, where something has changed."""
 
 import os
+from collections.abc import Mapping
 from contextlib import chdir
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import click
 
@@ -13,7 +14,7 @@ from fire_toolkit.campaign.store import check_record
 from fire_toolkit.cli.common import give_command, n_of, say
 from fire_toolkit.cli.here import current_workspace, needed_workspace, say_next
 from fire_toolkit.commands.types import Option
-from fire_toolkit.errors import FireError, ServerError, UsageError
+from fire_toolkit.errors import FireError, ServerError, StaleError, UsageError
 from fire_toolkit.formats.snippets import SNIPPETS, find_snippet
 from fire_toolkit.formats.tables.guideline_files import (
     guideline_problems,
@@ -24,10 +25,10 @@ from fire_toolkit.formats.tables.guideline_files import (
 from fire_toolkit.guidelines.label_config import several_config, shows_several
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.machines.prompts import prompt_problems
-from fire_toolkit.workspace.config import CONFIG, config_text, find_workspace
+from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import write_files
-from fire_toolkit.workspace.stages import COMPUTED, given_again, stage_states
+from fire_toolkit.workspace.manifests import manifest_at, manifest_path, verify, write_files
+from fire_toolkit.workspace.stages import CHANGED, COMPUTED, NEW, StageState, stage_states
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -150,7 +151,7 @@ def refresh() -> None:
     for name in COMPUTED:
         for state in stage_states(workspace, only={name}):
             if state.changed:
-                given = given_again(state, workspace)
+                given = _given_again(state, workspace)
                 say(f"{name}: {state.age}")
                 with chdir(workspace.root / given["folder"]):
                     give_command(*given["words"])
@@ -160,6 +161,27 @@ def refresh() -> None:
         if state.state == "stale":
             say(f"still stale: {state.stage.name} ({state.reason})")
     say_next("status")
+
+
+def _given_again(state: StageState, workspace: Workspace) -> Mapping[str, Any]:
+    """Return the words of a stage's command and their folder, where its files are as it wrote them.
+
+    Exports that the last `import` did not name are read by one that names none.
+    """
+    stage, root = state.stage, workspace.root
+    at = manifest_path(root / stage.out, is_folder=stage.is_folder)
+    manifest = manifest_at(at)
+    for path in map(at.with_name, manifest.outputs):
+        if path.is_file():
+            verify(path)
+    if not (given := manifest.command):
+        todo = f"does not tell the command that was given; run `fire-toolkit {stage.name}`"
+        raise StaleError(f"{at.relative_to(root)}: {todo}")
+    named = {(root / given["folder"] / str(word)).resolve() for word in given["words"]}
+    others = [name for name, what in state.changed.items() if what in (NEW, CHANGED)]
+    if stage.name == "import" and any((root / name).resolve() not in named for name in others):
+        return {"words": ["import"], "folder": "."}
+    return given
 
 
 _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}

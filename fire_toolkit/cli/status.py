@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import click
 
@@ -34,6 +35,7 @@ from fire_toolkit.cli.here import (
     setting_or_default,
 )
 from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.files import stem_of
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
@@ -44,14 +46,7 @@ from fire_toolkit.tables import ELSEWHERE
 from fire_toolkit.workspace.config import SETTINGS, Workspace
 from fire_toolkit.workspace.manifests import manifest_of, writer_of
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign, planned_rounds
-from fire_toolkit.workspace.stages import (
-    GONE,
-    StageState,
-    changed_runs,
-    command_of,
-    runs_in_words,
-    stage_states,
-)
+from fire_toolkit.workspace.stages import CHANGED, COMPUTED, EDITED, GONE, NEW, StageState, stage_states
 
 
 def status(*, as_json: bool) -> None:
@@ -107,7 +102,15 @@ def _told(state: StageState, workspace: Workspace) -> StageState:
     With tasks that wait for `push` how many of their pairs were judged meanwhile; with a pool whose runs have
     changed what they bring that nobody was asked.
     """
-    if runs := changed_runs(state, workspace):
+    changed = state.changed if state.stage.name == "pool" else {}
+    files, patterns = workspace.paths("runs", "files") if changed else (), workspace.setting("runs", "files")
+    now = {path.relative_to(workspace.root).as_posix() for path in files}
+    runs = {
+        name: what
+        for name, what in changed.items()
+        if name in now or (what == GONE and any(PurePath(name).match(pattern) for pattern in patterns))
+    }
+    if runs:
         try:
             news = _news_of_runs(workspace, runs, are_all=len(runs) == state.n_reasons)
         except FireError as error:
@@ -131,7 +134,7 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
 
     None where nobody was asked yet.
 
-    changed: runs by their names in the pool's manifest, as `changed_runs` returns them. are_all: whether
+    changed: runs by their names in the pool's manifest, with what has become of each. are_all: whether
     nothing else differs from then; pairs of the other runs are then in the pool.
     """
     from fire_toolkit.cli.pool_readers import options_of_pool  # these take half a second
@@ -153,7 +156,11 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
         to_ask = pool(**tables).counts.get("to_ask", 0)
         hours = time_in_words(to_ask, tables["asked_before"].seconds)
     asked = f"{n_of(to_ask, 'pair')} to ask{hours}" if to_ask else "nothing new to ask"
-    return f"{runs_in_words(changed)}: {asked}"
+    told = []
+    for kind, words in {NEW: "new {}", CHANGED: "{} changed", GONE: "{} withdrawn"}.items():
+        if models := [stem_of(name) for name, what in changed.items() if what == kind]:
+            told.append(words.format(f"model{'s' * (len(models) > 1)} {', '.join(models)}"))
+    return f"{', '.join(told)}: {asked}"
 
 
 def _without_what_is_judged(states: list[StageState], workspace: Workspace) -> list[StageState]:
@@ -226,7 +233,7 @@ def standing_of(
 
     return Standing(
         stages,
-        lambda state: command_of(state, workspace, Path.cwd()),
+        lambda state: _command_of(state, workspace),
         asking,
         to_ask=to_ask,
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
@@ -234,6 +241,20 @@ def standing_of(
         lost=Step("add-collection FILE...", why) if gone else None,
         planned="" if begun is not None else _planned(workspace),
     )
+
+
+def _command_of(state: StageState, workspace: Workspace) -> str:
+    """Return the command of a stage, or `refresh` where it can be given again as it was."""
+    out, is_folder = workspace.root / state.stage.out, state.stage.is_folder
+    given = manifest_of(out, is_folder=is_folder).command if state.state == "stale" else {}
+    if not {"words", "folder"} <= given.keys():
+        return state.stage.name
+    if state.stage.name == "push" and {*state.changed.values()} <= {NEW}:
+        return "push"  # new rounds go as the one before did; the options began that one
+    if state.stage.name in COMPUTED and EDITED not in state.changed.values():
+        return "refresh" if state.changed else state.stage.name
+    is_here = (workspace.root / given["folder"]).resolve() == Path.cwd() or len(given["words"]) == 1
+    return shlex.join(map(str, given["words"])) + ("" if is_here else f"   # in {given['folder']}")
 
 
 def _planned(workspace: Workspace) -> str:

@@ -1,6 +1,6 @@
 """`influence`: agreement, labels and scores as if an annotator had not been asked."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -10,13 +10,13 @@ import pandas as pd
 from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import GradesOf, Measures, Option, Original, OwnItem, OwnQueries, Runs, Table
-from fire_toolkit.evidence.qrels import Augmented, augment_qrels, highest_grade, originals_beside
+from fire_toolkit.evidence.qrels import augment_qrels, highest_grade, originals_beside
 from fire_toolkit.inference.leave_out import score_changes
 from fire_toolkit.measures.defaults import INFLUENCE
 from fire_toolkit.resolution.other_labels import LabelsWithout, labels_without_each
 from fire_toolkit.resolution.resolve import grades_or_usual, resolve
 from fire_toolkit.results import Found
-from fire_toolkit.tables import Judgments, Labels, Qrels, asked_judgments
+from fire_toolkit.tables import Judgments, Qrels, asked_judgments
 from fire_toolkit.tables.columns import are_in, pair_rows
 from fire_toolkit.words import n_of
 
@@ -85,7 +85,12 @@ def influence(
     augmented = join(original, labels).qrels
     each_without = labels_without_each(asked, labels, grades=known, rule=rule, adjudicators=adjudicators)
     without = list(each_without)
-    changes = {each.annotator_id: _changed_qrels(original, each, join) for each in without}
+    changes = {}  # the relevance of each pair whose label changes, nan where the qrels lose the pair
+    for each in without:
+        part = Qrels(original[are_in(original["query_id"], each.pairs["query_id"])].reset_index(drop=True))
+        changed = join(part, each.labels).qrels
+        relevance = np.append(changed["relevance"].to_numpy(dtype=np.float64), np.nan)
+        changes[each.annotator_id] = each.pairs.assign(relevance=relevance[pair_rows(each.pairs, changed)])
     found = score_changes(runs, original, augmented, changes, measures)
     scores = found.scores.drop(columns="is_left_out").rename(columns={"left_out": "annotator_id"})
     alphas = leave_one_out(judgments, grades=known, level=level)
@@ -94,17 +99,6 @@ def influence(
     kept = [f"{adjudicators[0]} is the only adjudicator and is not left out"] if is_kept else []
     more = [n_of(len(asked), "judgment"), f"labels by rule {rule}, joined under policy {policy}"]
     return Found(tables, [*kept, *found.notes], more, shown=show)
-
-
-def _changed_qrels(
-    original: Qrels, without: LabelsWithout, join: Callable[[Qrels, Labels], Augmented]
-) -> pd.DataFrame:
-    """Return the relevance of each pair whose label changes, nan where the qrels lose the pair."""
-    pairs = without.pairs
-    part = Qrels(original[are_in(original["query_id"], pairs["query_id"])].reset_index(drop=True))
-    qrels = join(part, without.labels).qrels
-    relevance = np.append(qrels["relevance"].to_numpy(dtype=np.float64), np.nan)
-    return pairs.assign(relevance=relevance[pair_rows(pairs, qrels)])
 
 
 def _by_annotator(

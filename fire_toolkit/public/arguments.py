@@ -7,11 +7,12 @@ that a plain frame with the right columns will do.
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -22,12 +23,12 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference.background import Background
 from fire_toolkit.matching.ranking import refuse_unranked
-from fire_toolkit.public.shown import made_in_words, show_basis
 from fire_toolkit.resolution.judgments import typed_judgments
-from fire_toolkit.results import Found, Result
+from fire_toolkit.results import Found, Result, part_in_words, shown_html
 from fire_toolkit.tables import Run
 from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.specs import SPECS as TABLES
+from fire_toolkit.words import n_of
 
 MADE_BY = {
     "Queries": "read_queries reads one",
@@ -75,7 +76,7 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             raise TypeError(f"{name}: {error}") from None
         for parameter, value in given.arguments.items():
             given.arguments[parameter] = _argument(value, takes[parameter], f"{name}: {parameter}")
-        refuse_unfit(name, plain, given.arguments)
+        _refuse_unfit(name, plain, given.arguments)
         try:
             found = function(*given.args, **given.kwargs)
         except KeyError:  # a plain frame says what it is by its columns alone
@@ -88,7 +89,7 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         inputs = set(map(id, given.arguments.values()))  # tables that were given stay as they are
         for part in parts:
             if isinstance(part, pd.DataFrame) and id(part) not in inputs:
-                show_basis(part, made_in_words(name, given.arguments))
+                _show_basis(part, _made_in_words(name, given.arguments))
         return found
 
     with_checks.__module__, with_checks.__qualname__ = "fire_toolkit", name
@@ -220,18 +221,10 @@ _KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
 }
 
 
-def refuse_unfit(where: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+def _refuse_unfit(where: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Raise `UsageError` for a value that is not what its annotation allows.
 
-    Args:
-        where: what is called, for the message.
-        hints: annotations by name; one that allows other than plain values and lists of them is passed over.
-        values: by name.
-
-    Examples:
-        >>> refuse_unfit("pool", {"depth": int | None}, {"depth": "ten"})
-        Traceback (most recent call last):
-        fire_toolkit.errors.UsageError: pool: depth is 'ten', expected a whole number or None
+    An annotation that allows other than plain values and lists of them is passed over.
     """
     for name, hint in hints.items():
         bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint
@@ -278,3 +271,51 @@ def _words(kind: Any) -> str:
     if get_origin(kind) is Sequence:
         return f"a list, each {_words(get_args(kind)[0])}"
     return _KINDS[kind][1]
+
+
+def _show_basis(table: pd.DataFrame, made: str) -> None:
+    """Have a notebook say below a table what it rests on: how it was made, and what it holds.
+
+    The table stays a plain frame: only this object shows it. What is filtered, copied, merged or unpickled
+    from it is another table, of which the words might be wrong, and is shown as pandas does.
+    """
+    itself = weakref.ref(table)  # the frame must not hold itself in memory
+
+    def shown() -> str:
+        own = itself()
+        if own is None:
+            return ""
+        basis = f"rests on: {made}; {part_in_words('table', own)}"
+        of_pandas: Any = type(own)
+        return shown_html(of_pandas._repr_html_(own) or "", [basis])
+
+    object.__setattr__(table, "_repr_html_", shown)
+
+
+def _made_in_words(name: str, given: Mapping[str, object]) -> str:
+    """Return how a function was called: the tables it was given by their sizes, files by their names."""
+    words = [told for each, value in given.items() if (told := _given_in_words(each, value))]
+    return f"{name} ({', '.join(words)})" if words else name
+
+
+def _given_in_words(name: str, value: object) -> str:
+    """Return an argument in a few words; empty for what says nothing."""
+    if isinstance(value, bool | int | float):
+        return f"{name} {value}"
+    if isinstance(value, str) or hasattr(value, "__fspath__"):
+        return f"{name} {_short(str(getattr(value, 'name', value)))}"
+    if hasattr(value, "columns"):
+        return f"{name} of {n_of(len(cast('pd.DataFrame', value)), 'row')}"
+    parts = value.values() if isinstance(value, Mapping) else value
+    if not isinstance(parts, Collection) or not len(parts):
+        return ""
+    if all(isinstance(each, str) for each in parts):
+        return f"{name} {_short(', '.join(map(str, parts)))}"
+    return f"{name} of {len(parts):,}"
+
+
+_LONGEST_WORDS = 60  # characters of an argument that are shown
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]} …"

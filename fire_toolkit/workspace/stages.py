@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
-from fire_toolkit.errors import FireError, StaleError
-from fire_toolkit.files import stem_of
+from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.hashes import kept_hashes
-from fire_toolkit.workspace.manifests import Manifest, manifest_at, manifest_of, manifest_path, verify
+from fire_toolkit.workspace.manifests import Manifest, manifest_at, manifest_path, verify
 from fire_toolkit.workspace.rounds import (
     campaign_rounds,
     given_by_round,
@@ -150,34 +148,6 @@ def out_of_date(workspace: Workspace, used: Iterable[Path]) -> list[StageState]:
     return [state for state in stage_states(workspace, only=behind) if state.changed]
 
 
-def changed_runs(pool: StageState, workspace: Workspace) -> dict[str, str]:
-    """Return the runs among the changed inputs of the pool, with what has become of each."""
-    if pool.stage.name != "pool":
-        return {}
-    now = {path.relative_to(workspace.root).as_posix() for path in workspace.paths("runs", "files")}
-    patterns = workspace.setting("runs", "files")
-    return {
-        name: what
-        for name, what in pool.changed.items()
-        if name in now or (what == GONE and any(PurePath(name).match(pattern) for pattern in patterns))
-    }
-
-
-def runs_in_words(changed: Mapping[str, str]) -> str:
-    """Return which runs are new, changed or withdrawn, of `changed_runs`.
-
-    Examples:
-        >>> runs_in_words({"runs/a.run": NEW, "runs/b.run.gz": NEW, "runs/c.run": GONE})
-        'new models a, b, model c withdrawn'
-    """
-    named = {
-        words: [stem_of(name) for name, what in changed.items() if what == kind]
-        for kind, words in {NEW: "new {}", CHANGED: "{} changed", GONE: "{} withdrawn"}.items()
-    }
-    told = {words: f"model{'s' * (len(of) > 1)} {', '.join(of)}" for words, of in named.items() if of}
-    return ", ".join(words.format(models) for words, models in told.items())
-
-
 def stages_of(workspace: Workspace, *, on_server: bool = False) -> list[Stage]:
     """Return a workspace's stages in their order; in a campaign its carriers bring the judgments."""
     begun, by_hand = set(campaign_rounds(workspace.root)), rounds_by_hand(workspace.root)
@@ -186,47 +156,6 @@ def stages_of(workspace: Workspace, *, on_server: bool = False) -> list[Stage]:
         is_by_hand = not on_server or workspace.paths("import", "exports")
         brought = [STAGES[2]] if is_by_hand else [*BEFORE_PUSH]
     return [*STAGES[:2], *brought, *STAGES[3:]]
-
-
-def command_of(state: StageState, workspace: Workspace, here: Path) -> str:
-    """Return the command of a stage, or `refresh` where it can be given again as it was.
-
-    here: the folder in which it would be given.
-    """
-    out, is_folder = workspace.root / state.stage.out, state.stage.is_folder
-    given = manifest_of(out, is_folder=is_folder).command if state.state == "stale" else {}
-    if not {"words", "folder"} <= given.keys():
-        return state.stage.name
-    if state.stage.name == "push" and {*state.changed.values()} <= {NEW}:
-        return "push"  # new rounds go as the one before did; the options began that one
-    if state.stage.name in COMPUTED and EDITED not in state.changed.values():
-        return "refresh" if state.changed else state.stage.name
-    is_here = (workspace.root / given["folder"]).resolve() == here or len(given["words"]) == 1
-    return shlex.join(map(str, given["words"])) + ("" if is_here else f"   # in {given['folder']}")
-
-
-def given_again(state: StageState, workspace: Workspace) -> Mapping[str, Any]:
-    """Return the words of a stage's command and their folder, where its files are as it wrote them.
-
-    Exports that the last `import` did not name are read by one that names none.
-
-    Raises:
-        StaleError: a file was changed by hand, or the command is not known.
-    """
-    stage, root = state.stage, workspace.root
-    at = manifest_path(root / stage.out, is_folder=stage.is_folder)
-    manifest = manifest_at(at)
-    for path in map(at.with_name, manifest.outputs):
-        if path.is_file():
-            verify(path)
-    if not (given := manifest.command):
-        todo = f"does not tell the command that was given; run `fire-toolkit {stage.name}`"
-        raise StaleError(f"{at.relative_to(root)}: {todo}")
-    named = {(root / given["folder"] / str(word)).resolve() for word in given["words"]}
-    others = [name for name, what in state.changed.items() if what in (NEW, CHANGED)]
-    if stage.name == "import" and any((root / name).resolve() not in named for name in others):
-        return {"words": ["import"], "folder": "."}
-    return given
 
 
 def given_options(manifest: Manifest) -> dict[str, Any]:
