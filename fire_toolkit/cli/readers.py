@@ -83,6 +83,7 @@ TABLES.update(
     kind_of_qrels=lambda given: (
         kind_of_qrels(given.needed("qrels")) if given.values.get("qrels") else ORIGINAL
     ),
+    known_of_workspace=lambda given: None if given.values["labellings"] else given.known,
     # The grade of original positives beside the labels (None: the one they have), and the highest there is.
     original_grade=lambda given: given.known.original_grade,
     highest_grade=lambda given: given.known.highest_grade or 1,

@@ -217,11 +217,11 @@ def rests_on(
         parts.append(n_of(int(has["qrels"]["query_id"].nunique()), "query"))
         parts.append(f"{n_of(len(has['qrels']) - n_added, 'pair')} in the {kind}")
     if "labellings" in has:
-        sizes = [f"{name} {n_of(len(own) - n_added, 'pair')}" for name, own in has["labellings"].items()]
-        first = next(iter(has["labellings"].values()))
-        parts += [n_of(int(first["query_id"].nunique()), "query"), ", ".join(sizes)]
+        of = has["labellings"]
+        sizes = [f"{name} {n_of(len(own) - n_added, 'pair')}{_open_in(own)}" for name, own in of.items()]
+        parts += [n_of(int(next(iter(of.values()))["query_id"].nunique()), "query"), ", ".join(sizes)]
     if "augmented" in has:
-        parts.append(f"{len(has['augmented']) - n_added:,} in the augmented")
+        parts.append(f"{len(has['augmented']) - n_added:,} in the augmented{_open_in(has['augmented'])}")
     parts += of_files
     if "labels" in has:
         methods = has["labels"].get("method")
@@ -232,6 +232,11 @@ def rests_on(
         parts.append(f"{n_of(int(starts_of_groups(*ids).size), 'pair')} in the pool")
     parts += [units_of(has["clusters"])] if "clusters" in has else []
     return "; ".join([*parts, *more, *rules])
+
+
+def _open_in(qrels: pd.DataFrame) -> str:
+    """Return how many pairs of qrels a sample left out, or have no label though they were drawn."""
+    return f" ({n:,} of them not judged)" if (n := int((qrels["relevance"] < 0).sum())) else ""
 
 
 def units_of(clusters: pd.Series) -> str:

@@ -29,7 +29,7 @@ from fire_toolkit.inference.votes import words_of_errors
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
-from fire_toolkit.measures.defaults import SCORE
+from fire_toolkit.measures.defaults import BY_RANK, SCORE
 from fire_toolkit.reporting.honest import USABLE, heading_of_usable, show_honest, usable_scores
 from fire_toolkit.results import Found, Next, drawn_text
 from fire_toolkit.scoring import score_curves, score_runs
@@ -39,6 +39,7 @@ from fire_toolkit.scoring.drawn import drawn_scores, score_cells
 from fire_toolkit.tables import PoolSources, Qrels, Queries, Scores
 from fire_toolkit.words import n_of
 
+_OF_CURVES = [f"{curve}@{rank}" for rank in (10, 100) for curve in BY_RANK]  # which notes on them name
 _OF_SCORES = ("ties", "groups", "by", "per_query", "curves")
 Policies = Annotated[Sequence[Literal["union", "override", "drop"]], Option(("--policy",), needs="honest")]
 
@@ -144,16 +145,16 @@ def score(
     runs, notes = (runs, []) if groups is None else _restricted(runs, groups, qrels, queries, own_item)
     fed = set(pool_sources["run_id"]) if fed is None and pool_sources is not None else fed
     on_labels = [*([] if fed is None else unpooled(runs, fed)), *known.notes]
-    if curves:
-        tables = {"curves": score_curves(runs, qrels, augmented=augmented)}
-        return Found(tables, [*notes, *on_labels], is_long=True)
     ordered: Any = {"ties": ties, "doc_order": doc_order}
-    measures, left_out = _with_expectation(measures) if ties == "expected" else (measures, [])
+    measures, left_out = _with_expectation(_OF_CURVES if curves else measures, ties)
     each = per_query or bool(by)
     scores, own = score_runs(runs, qrels, measures, augmented=augmented, per_query=each, **ordered)
     notes += [*left_out, *own]
     if groups is None:  # a group's docs are few, and its positives known
         notes += describe_labelled(runs, qrels, augmented, scores, measures, known.design)
+    if curves:
+        tables = {"curves": score_curves(runs, qrels, augmented=augmented)}
+        return Found(tables, notes + on_labels, is_long=True)
     is_plain = groups is None and not each and ties == "doc-desc"
     errors = {} if augmented is None else known.counts.get("label_errors", {})
     said = [words_of_errors(errors)] if "wrong_share" in errors else []
@@ -195,9 +196,9 @@ def _shown(
     return Found({"aspects": aspects}, notes, said=said, draw=draw, next=goes_on)
 
 
-def _with_expectation(measures: Sequence[str]) -> tuple[Sequence[str], list[str]]:
-    """Return measures, of the default ones those with an expectation over ties, and a note on the rest."""
-    if tuple(measures) != SCORE:
+def _with_expectation(measures: Sequence[str], ties: str) -> tuple[Sequence[str], list[str]]:
+    """Return measures; of the default ones for expected ties those with an expectation, and a note."""
+    if ties != "expected" or tuple(measures) != SCORE:
         return measures, []
     kept = [name for name in SCORE if parse_measure(name).definition.is_linear]
     left_out = ", ".join(name for name in SCORE if name not in kept)

@@ -23,13 +23,15 @@ from fire_toolkit.commands.types import (
     Table,
 )
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.bounds import coverage as coverage_of
 from fire_toolkit.inference.judged_pairs import Tell, silent
 from fire_toolkit.inference.leave_out import contributions, leave_out
 from fire_toolkit.inference.orders import compare_orders
+from fire_toolkit.inference.trust import describe_labelled
 from fire_toolkit.measures.defaults import COVERAGE, REUSABILITY, SCORE
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import Judgments, Qrels, check_pool
+from fire_toolkit.tables import Judgments, Qrels, Scores, check_pool
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
 
@@ -222,6 +224,7 @@ def orders(
     show: Literal["agreement", "swaps", "scores"] = "agreement",
     clusters: Clusters = None,
     pooled_runs: FedRuns = None,
+    background: Annotated[Background | None, Table("known_of_workspace", is_told=True)] = None,
     tell: Tell = silent,
 ) -> Found:
     """Compare the order of runs under two or more qrels: original and augmented, or several rules.
@@ -238,6 +241,7 @@ def orders(
         show: Tau of the orders, every pair of runs, or every place.
         clusters: Intervals over whole clusters of queries, named by this column of the queries.
         pooled_runs: The runs that fed the pool; a note names the others.
+        background: What else is known of the labels of the qrels after the first.
 
     Examples:
         >>> import pandas as pd
@@ -260,4 +264,8 @@ def orders(
     by = column_of(queries, clusters)
     found = compare_orders(runs, labellings, measures, clusters=by, tell=tell)
     notes = [*found.notes, *(() if pooled_runs is None else unpooled(runs, pooled_runs))]
-    return replace(found, notes=notes, shown=show)
+    first, design = next(iter(labellings.values())), (background or Background()).design
+    for name, qrels in list(labellings.items())[1:]:
+        own = found.scores[found.scores["labelling"] == name].assign(query_id="all", qrels="augmented")
+        notes += describe_labelled(runs, first, qrels, Scores(own), measures, design)
+    return replace(found, notes=list(dict.fromkeys(notes)), shown=show)

@@ -154,6 +154,20 @@ def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fir
     assert f"P@10: {left_out} too low by an estimated {ends} points (`score --honest`)" in plain
     assert f"C@10: {left_out} worse by an unknown amount" in plain
     assert f"P@2: {left_out}" not in plain
+    drawn = fire("score", *RUNS, *BOTH, "--curves").stderr
+    assert f"P@10: {left_out} too low by an estimated {ends} points" in drawn
+    assert f"P@100: {left_out} worse by an unknown amount" in drawn
+    qrels = [line.split() for line in Path("out/qrels.txt").read_text().splitlines()]
+    n_open = sum(relevance == "-1" for *_, relevance in qrels)
+    sizes = f"o.txt 60 pairs, qrels.txt {len(qrels):,} pairs ({n_open:,} of them not judged)"
+    assert sizes in fire("orders", *RUNS, *ORIGINAL, "--qrels", "out/qrels.txt").stderr
+    Path("fire.toml").write_text('[collection]\nqrels = "o.txt"\n')
+    fire("augment", "--labels", "labels.csv")
+    ordered = fire("orders", *RUNS, "-m", "P@10", "-m", "P@2", "-m", "R@10").stderr
+    assert f"P@10: {left_out} too low by an estimated {ends} points" in ordered
+    assert "R@10: at least about" in ordered
+    assert f"P@2: {left_out}" not in ordered
+    Path("fire.toml").unlink()
     pairs = pd.read_csv("labels.csv", dtype=str)
     in_dispute = pairs[(pairs["relevance"] == "0") & (pairs["doc_id"] != "d0")].index[::40]
     pairs.drop(in_dispute).to_csv("labels.csv", index=False)
