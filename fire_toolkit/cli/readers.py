@@ -149,7 +149,9 @@ def _with_told(given: Given, found: Evidence) -> Evidence:
     facts, workspace = found.facts, current_workspace()
     if "judge_id" in found.pairs and "runs" in given.values:
         settings = workspace.runs if workspace else {}
-        names = map(run_id_of, given.stored_runs)
+        names = [*map(run_id_of, given.stored_runs)]
+        if not given.values["runs"] and (others := [name for name in settings if name not in names]):
+            say(f"warning: fire.toml: no run is called {', '.join(others)}; found {', '.join(names)}")
         facts = replace(
             facts, backbones={run: str(settings.get(run, {}).get("backbone", "")) for run in names}
         )

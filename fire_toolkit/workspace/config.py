@@ -116,6 +116,8 @@ def _workspace_of(root: Path, text: str) -> Workspace:
 def values_over(defaults: Mapping[str, Any], written: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return written settings over their defaults, each of its default's type; a whole number is a number.
 
+    A text is empty only where its default is, or where it names a file that may be lacking.
+
     Raises:
         FormatError: there is no such setting, or its value is of another type.
 
@@ -129,7 +131,8 @@ def values_over(defaults: Mapping[str, Any], written: Mapping[str, Any], where: 
             raise FormatError(f"{where} no setting is called {key!r}; {hint_at(key, defaults)}")
         found[key] = float(value) if type(defaults[key]) is float and type(value) is int else value
         is_texts = type(value) is not list or {*map(type, value)} <= {str}
-        if type(found[key]) is not type(defaults[key]) or not is_texts:
+        is_lost = value == "" and defaults[key] != "" and key not in {own for _, own in MAY_LACK}
+        if type(found[key]) is not type(defaults[key]) or not is_texts or is_lost:
             raise FormatError(f"{where} {key} = {value!r}, expected a value like {defaults[key]!r}")
     return found
 

@@ -42,8 +42,11 @@ def test_the_sample_stands_beside_the_qrels_and_a_shared_backbone_is_said(judged
     assert {len(line.split()) for line in (judged / "augmented/qrels.txt").read_text().splitlines()} == {4}
     shown = run(*SCORE)
     assert "judge j may share errors with b (judge j and run b share the backbone clip)" in shown.stderr
-    (judged / "fire.toml").write_text('[runs.b]\nbackbone = "Vicuna, CLIP"\n')
-    assert "with a, b (the backbone of run a is not named)" in run(*SCORE).stderr
+    (judged / "fire.toml").write_text('[runs.A]\n[runs.b]\nbackbone = "Vicuna, CLIP"\n')
+    told = run(*SCORE).stderr
+    assert "with a, b (the backbone of run a is not named)" in told
+    assert "warning: fire.toml: no run is called A; found a, b" in told
+    assert "no run is called" not in run(*SCORE, "runs/b.run").stderr
     answers = judged / "machine/j/machine.csv"
     answers.write_text(answers.read_text().replace(",backbone\n", "\n").replace(",clip\n", "\n"))
     assert "out of date: augment (machine/j/machine.csv has changed)" in run(*SCORE).stderr
