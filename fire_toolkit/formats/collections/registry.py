@@ -96,9 +96,9 @@ def _reader_of(source: Source, given: Mapping[str, str], columns: Named) -> Read
         "table", lambda _: why, lambda source, split: tables.read_table(source, given, split=split)
     )
     reader = None if why and len(given) == len(columns) else find_reader(source)
-    if reader in (None, _TABLE):
+    if reader in (None, _TABLE, READERS["lavis"]):
         tables.refuse_unread_grades(source, given)
-        if why:
+        if why and reader is not READERS["lavis"]:
             return by_names
     if reader is not None:
         return reader

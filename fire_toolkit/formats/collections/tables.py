@@ -120,13 +120,13 @@ def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) 
 
 
 def refuse_unread_grades(source: Source, given: Mapping[str, str]) -> None:
-    """Raise FormatError where captions have their items and an unnamed score of each pair."""
+    """Raise UsageError where captions have their items and an unnamed score of each pair."""
     kind, roles = roles_of(source.columns, given)
     unread = next((each for each in source.columns if _GRADES.search(each.lower())), "")
     is_told = {"text", "doc_id"} <= {*given} or "relevance" in roles or unread in roles.values()
     if kind == "captions" and unread and not is_told:
         own = {role: roles[role] for role in COLLECTION if role in roles}
-        raise FormatError(
+        raise UsageError(
             f"{source.path}: column {unread} may say how relevant each item is; if so, make whole grades of "
             f"it and add {line_of({**own, 'relevance': unread})}; if each row is a positive, {line_of(own)}"
         )

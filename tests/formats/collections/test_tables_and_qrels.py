@@ -92,14 +92,21 @@ def test_captions_beside_a_score_of_each_pair_are_no_positives_in_silence() -> N
     header = "caption,image,agg_score,sampling_method\n"
     path = put("sits.csv", f"{header}a dog runs,v1,1.0,c2i\na cat sits,v2,4.0,c2i\n")
     said = "column agg_score ... 'text=caption,doc_id=image,relevance=agg_score'; if each row is a positive, "
-    refused(said, read_collection, [path])
+    refused(said, read_collection, [path], by=UsageError)
     line = {"text": "caption", "doc_id": "image"}
-    refused(said, read_collection, [path], columns={"text": "caption"})
+    refused(said, read_collection, [path], columns={"text": "caption"}, by=UsageError)
     for named, grades in ((line | {"relevance": "agg_score"}, [1, 4]), (line, [1, 1])):
         assert read_collection([path], columns=named).collection.qrels["relevance"].tolist() == grades
     decimals = put("d.csv", f"{header}a dog runs,v1,4.6,c2i\n")
     refused("4.6", read_collection, [decimals], columns=line | {"relevance": "agg_score"}, by=TableError)
     assert read_ids(path, "doc_id") == ["v1", "v2"]
+    put("f/sits", path.read_text())
+    put("f/q.csv", "query_id,text,doc_id\nq,a,d\n")
+    refused(said, read_collection, [path.parent / "f"], by=UsageError)
+    entries = [{"image": "v1", "caption": ["a", "b"], "clip_score": 0.2}]
+    refused("column clip_score", read_collection, [put("l.json", json.dumps(entries))], by=UsageError)
+    known = read({"m.json": [{"image": "v1", "caption": "a", "relevance": 0}]})
+    assert known.qrels["relevance"].tolist() == [0]
 
 
 @cases("columns", "line")
