@@ -42,7 +42,7 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
         refuse_apart(function, values)
         if values.get("measures", ()) != ():
             values["measures"] = measure_names(values["measures"])
-        if values.get("runs") is not None:
+        if values.get("runs") is not None and not values.get("direction"):  # of one name, and other docs
             _refuse_mixed_docs(values["runs"], values.get("qrels"))
         own = OwnItemRule.chosen(values.get("own_item"), values.get("queries"))
         if own.of_query:

@@ -79,6 +79,7 @@ def score_both_ways(
         0  t2i_R@1    1.0
         1  t2i_R@5    1.0
     """
+    runs = [runs] if isinstance(runs, pd.DataFrame) else runs
     n, are_tables = len(runs), isinstance(runs[0], pd.DataFrame)
     if n != (2 if are_tables else 1):
         raise UsageError(

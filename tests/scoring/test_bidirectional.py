@@ -10,6 +10,7 @@ from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fire_toolkit as fire
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.ranking import rank_run
@@ -126,6 +127,17 @@ def test_augmented_qrels_count_in_both_directions() -> None:
     new_item = make_qrels([*pairs_of(np.eye(2), ["t1", "t2"], ["a", "b"]), ("t1", "z")])
     _, notes = score_both_ways([forth, back], qrels, new_item)
     assert notes[-1].startswith("1 items that only the augmented qrels hold are not queries")
+
+
+def test_python_scores_both_ways_of_one_model_and_refuses_a_single_run() -> None:
+    sims, positive, texts, items = collection([2, 1, 3], 0)
+    qrels = make_qrels([(texts[t], items[i]) for t, i in np.argwhere(positive)])
+    forth, back = both_runs(sims, texts, items)  # both are called m
+    found = fire.score([forth, back], qrels, direction="both").table
+    assert as_dict(found) == pytest.approx(slow(sims, positive))
+    refused(
+        "1 run; expected one matrix, or two runs", fire.score, forth, qrels, direction="both", by=UsageError
+    )
 
 
 def test_turned_twice_is_the_same() -> None:
