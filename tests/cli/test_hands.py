@@ -10,7 +10,7 @@ import pytest
 from command import as_json, begin_workspace, given, rows, run
 from exports import fill_in
 
-from examples import some
+from examples import cases, some
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
@@ -138,15 +138,7 @@ def test_what_waits_for_somebody_who_left_is_asked_again(server: FakeServer) -> 
     assert (again["pairs"], again["annotators"]) == (6, {"A05": 6})
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("A09", "--to", "A04"), "no annotator is called 'A09'; active: A02, A03"),
-        (("A02", "--to", "A02"), "A02 cannot both give tasks away and get them"),
-        (("A02", "--to", "A09"), "A09 has no active account; fire-toolkit annotators add A09"),
-        (("A02", "--to", "A04,A04"), "--to: expected names, each once"),
-    ],
-)
+@cases("words", "message")
 def test_moves_that_cannot_be_are_refused(server: FakeServer, words: tuple[str, ...], message: str) -> None:
     begin()
     before = given(Path())

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from examples import cases
 from command import run
 
 RUN = "q0 Q0 d1 1 2.0 clip\n"
@@ -19,15 +21,7 @@ def folder(here: Path) -> Path:
     return here
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("add-run", "p", "--out", "runs"),
-        ("score", "m=p", "--qrels", "q.txt"),
-        ("score", "x.run", "--qrels", "p"),
-        ("add-collection", "p", "--out", "made"),
-    ],
-)
+@cases("words")
 def test_commands_refuse_a_pipe_and_an_address(words: tuple[str, ...], folder: Path) -> None:
     os.mkfifo("p")
     pipe = "a pipe or a device, expected a file; save what it gives in a file first"
@@ -40,15 +34,7 @@ def test_commands_refuse_a_pipe_and_an_address(words: tuple[str, ...], folder: P
     assert sorted(path.name for path in folder.iterdir()) == ["p", "q.txt", "x.run"]
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        (("score", "-", "--qrels", "q.txt", "-m", "C@1"), "x.run"),
-        (("score", "x.run", "--qrels", "-", "-m", "C@1"), "q.txt"),
-        (("augment", "--qrels", "q.txt", "--labels", "-", "--out", "new.txt"), "labels.csv"),
-        (("agree", "-"), "judgments.csv"),
-    ],
-)
+@cases("words", "name")
 def test_standard_input_is_read_as_the_file_would_be(words: tuple[str, ...], name: str, folder: Path) -> None:
     (folder / "labels.csv").write_text("query_id,doc_id,label,relevance\nq0,d2,relevant,1\n")
     answers = "A,q0,d1,relevant\nB,q0,d1,relevant\nA,q0,d2,irrelevant\nB,q0,d2,relevant\n"

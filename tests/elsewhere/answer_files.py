@@ -45,13 +45,6 @@ def mturk(worker: str, query: str, doc: str, answer: str, status: str = "Approve
     return row | {"Input.caption_id": query, "Input.video_id": doc, "Answer.match": answer} | more
 
 
-def prodigy(by: str, query: str, **more: Any) -> Row:
-    """An example of `db-out`."""
-    row = {"text": "a dog", "meta": {"caption_id": query, "video_id": "v1"}, "_input_hash": -91551573}
-    row |= {"_task_hash": -1162253049, "_view_id": "choice", "_timestamp": 1707211049}
-    return row | {"_annotator_id": by, "_session_id": by, **more}
-
-
 def table(name: str) -> list[dict[str, str]]:
     """The rows of judgments.csv or dropped.csv."""
     return rows(Path("judgments", name))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from chat_server import said, with_probability
 
+from examples import cases
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import guideline_folder, list_guidelines
 from fire_toolkit.machines.chat import read_answer
@@ -106,17 +107,7 @@ def test_each_shipped_prompt_was_written_for_its_guideline_as_it_is(name: str) -
     assert {prompt.answers[word] for word in prompt.positive_words} == positive
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (('yes = "relevant"', 'yes = "good"'), "answers lead to good"),
-        (('no = "irrelevant"', 'no = "relevant"'), "answers need one for a positive label and one"),
-        (('yes = "relevant"', '"Yes!" = "relevant"'), "answer 'Yes!', expected one word"),
-        (('guideline_sha256 = "', 'guideline_sha256 = "0'), "written for another version of caption-rel"),
-        (("version = 1", "version = 1\nmodel = 2"), "unknown key model"),
-        (("version = 1", 'version = "1"'), "version is '1', expected a whole number"),
-    ],
-)
+@cases("change", "message")
 def test_a_prompt_that_does_not_fit_is_refused(tmp_path, change, message) -> None:  # type: ignore[no-untyped-def]
     own = tmp_path / "caption-relevance-v1"
     shutil.copytree(guideline_folder("caption-relevance-v1"), own)

@@ -144,14 +144,7 @@ def test_strata_go_through_a_collection_and_give_the_score_of_the_plain_file() -
     assert score("plain.qrels") != score("four.qrels")
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ({"12": [391895, 7], "007": ["a"]}, [("007", "a", 1), ("12", "391895", 1), ("12", "7", 1)]),
-        ({"q": {"d1": 0, "d2": 3}}, [("q", "d1", 0), ("q", "d2", 3)]),
-        ({"q": ["d"], "r": []}, [("q", "d", 1)]),
-    ],
-)
+@cases("content", "expected")
 def test_json_of_docs_under_queries_is_qrels(
     content: dict[str, object], expected: list[tuple[str, str, int]]
 ) -> None:
@@ -162,8 +155,7 @@ def test_json_of_docs_under_queries_is_qrels(
     collection, recognised = read_collection([texts, path])
     assert recognised[1].why == "a JSON object of docs under queries"
     for qrels in (read_qrels(path), collection.qrels):
-        columns = qrels[["query_id", "doc_id", "relevance"]]
-        assert expected == list(columns.itertuples(index=False, name=None))
+        assert expected == qrels[["query_id", "doc_id", "relevance"]].values.tolist()
 
 
 @pytest.mark.parametrize(
