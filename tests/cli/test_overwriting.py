@@ -11,7 +11,7 @@ from command import Copied, Fire, run
 from exports import export
 
 import fire_toolkit.cli
-from examples import some
+from examples import cases, some
 from fire_toolkit.campaign.keys import pair_id
 
 RUNS = ("clip.run", "ssb.run")
@@ -80,18 +80,7 @@ def test_own_files_stay_and_a_second_run_replaces_the_first(ready: Fire, folder:
     assert files_of(folder) == after
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("score", *RUNS, *QRELS, "-m", "C@1", "--out", "ssb.run"),
-        ("augment", *QRELS, "--labels", "labels", "--out", "qrels.txt"),
-        ("augment", "--qrels", "./qrels.txt", "--labels", "labels", "--out", "link.txt"),
-        ("compare", *RUNS, "--out", "clip.run"),
-        ("import", "export.json", "--out", "export.json"),
-        ("add-collection", "queries.tsv", "qrels.txt", "--out", "."),
-        ("score", *RUNS, *QRELS, "--curves", "--out", "clip.run"),
-    ],
-)
+@cases("words")
 def test_an_input_is_not_overwritten(ready: Fire, folder: Path, words: tuple[str, ...]) -> None:
     (folder / "link.txt").symlink_to(folder / "qrels.txt")
     before = files_of(folder)

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import run
 
 from examples import cases
-from command import run
 
 RUN = "q0 Q0 d1 1 2.0 clip\n"
 QRELS = "q0 0 d1 1\n"

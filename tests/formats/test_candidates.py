@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from brought import put, refused
 
+from examples import cases
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.read import read_run
@@ -193,28 +194,6 @@ def test_lists_of_places_in_json_may_differ_in_length(text: str) -> None:
     assert lists_of(ingest(put("p.csv", text), BY_PLACE)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("0,1\n1,0\n", "2 lists, but 3 query ids; expected a list for each query"),
-        ("0,1\n1,4\n0,1\n", "place 4, but 4 doc ids; expected places from 0 to 3"),
-        ("0,1\n1\n0,1\n", "p.csv:2: '1', expected 2 whole numbers, as on the first line"),
-        ("0,1\n\n1,x\n0,1\n", "p.csv:3: '1,x', expected 2 whole numbers"),
-        ("0,1\n1,1\n0,1\n", "p.csv:2: a doc appears twice"),
-        ("0,1\n1," + "9" * 30 + "\n0,1\n", "p.csv:2: '1,999"),
-        ([[0, 1], [], [2]], "p.csv: list 2: an empty list"),
-        ([[0, 1], [2, 2], [2]], "p.csv: list 2: a doc appears twice"),
-        ([[0, 1], [2], [4]], "place 4, but 4 doc ids"),
-        ([[0, 1], [2]], "2 lists, but 3 query ids"),
-        ([[0.5, 0.1], [0.2]], "no ranked lists"),
-        ([[0, True], [1], [2]], "no ranked lists"),
-        ([[0, -1], [1], [2]], "no ranked lists"),
-        ({"ids": [[0, 1]], "scores": [[0.5, 0.4]]}, "no ranked lists"),
-        ([[], []], "no ranked lists"),
-        ("[[0,1]\n[1,0]", "damaged or truncated JSON"),
-        ("[0,1]\n[1,0\n[2]\n", "p.csv:2: damaged or truncated JSON"),
-    ],
-    ids=str,
-)
+@cases("text", "said")
 def test_lists_of_places_that_do_not_fit_are_told(text: Any, said: str) -> None:
     refused(said, ingest, put("p.csv", text), BY_PLACE)

@@ -1,7 +1,6 @@
 """What is an id is the same in every file; ids and masks beside a matrix, in any file that people keep."""
 
 import csv
-import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from brought import npy, put, refused
 from command import run
 
+from examples import cases
 from fire_toolkit.errors import StaleError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.ids import id_text, id_texts
@@ -192,18 +192,7 @@ COCO = {
 PAIRS = [{"query_id": f"q{n}", "text": "a", "doc_id": f"d{m}"} for n, m in ((2, 9), (1, 7))]
 
 
-@pytest.mark.parametrize(
-    ("content", "queries", "docs"),
-    [
-        (MSRVTT, ["ret1", "ret0"], ["video9", "video7"]),
-        (COCO, ["3", "2", "1"], ["9", "7"]),
-        ([{"video": "v9", "caption": ["a", "b"]}], ["v9#0", "v9#1"], ["v9"]),
-        ("\n".join(map(json.dumps, PAIRS)), ["q2", "q1"], ["d9", "d7"]),
-        ("sen_id\tvideo\tframes\ns2\tv9\t3\ns1\tv7\t4\n", ["s2", "s1"], ["v9", "v7"]),
-        ("d9.jpg#0\ta dog\nd9.jpg#1\ta cat\n", ["d9.jpg#0", "d9.jpg#1"], ["d9.jpg"]),
-    ],
-    ids=["msrvtt", "coco", "lavis", "jsonl", "table", "flickr"],
-)
+@cases("content", "queries", "docs")
 def test_a_collections_own_file_gives_the_ids_of_both_sides_in_its_order(
     content: Any, queries: list[str], docs: list[str]
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import cases
 from fire_toolkit.errors import FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio.accounts import (
     Accounts,
@@ -191,9 +192,6 @@ def test_who_cannot_retire_is_said_first(accounts: Accounts, server: Server, nam
 
 
 OWNER = Annotator("", "1", "admin@localhost", "2026-01-01", "owner")
-TAKEN = [("A01", "other@x.org"), ("A02", "jo@x.org"), ("a01", ""), ("a01", "jo@x.org")]
-NO_PSEUDONYMS = ["", "A 1", "ä", "-a", "a@b", "a,b", "x" * 33, "a\n"]
-NO_EMAILS = ["a", "a@b", "a b@c.d", "a@b@c.d", "a@b.", "a\x00@b.c", "a,b@c.d"]
 
 
 def states(rows: list[Annotator]) -> dict[str, str]:
@@ -224,18 +222,7 @@ def test_an_account_made_here_before_the_register_was_lost_gets_its_pseudonym_ba
     assert [row.pseudonym for row in match_accounts([], accounts)] == ["A01", "B07"]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "state", "words"),
-    [
-        *((each, "pending", "already belongs to A01") for each in TAKEN),
-        *(
-            (("A01", ""), state, f"A01 is {state}; choose another")
-            for state in ("retired", "deleted", "owner")
-        ),
-        *(((name, ""), "pending", "not a valid pseudonym") for name in NO_PSEUDONYMS),
-        *((("A02", email), "pending", "not an e-mail") for email in NO_EMAILS),
-    ],
-)
+@cases("wanted", "state", "words")
 def test_what_can_be_no_new_row_is_refused(wanted: tuple[str, str], state: str, words: str) -> None:
     row = Annotator("A01", email="jo@x.org" if state == "pending" else "a01@annotators.invalid", state=state)
     with pytest.raises(UsageError, match=words):

@@ -10,6 +10,7 @@ import pytest
 from media_files import items_of
 from network import answer_links
 
+from examples import cases
 from fire_toolkit.errors import FireError
 from fire_toolkit.media import links
 from fire_toolkit.media.links import COLUMNS, check_media, reach_media
@@ -79,25 +80,7 @@ def test_no_items_give_an_empty_table(clips: Path) -> None:
     assert (0, list(COLUMNS)) == (len(found), list(found.columns))
 
 
-@pytest.mark.parametrize(
-    ("path", "state", "reason"),
-    [
-        ("good/h264.mp4", "plays", ""),
-        ("any/vp9.webm", "plays", ""),
-        ("good/mpeg4.avi", "no", "MPEG-4 part 2 in AVI: Chromium does not play it"),
-        ("good/text.mp4", "no", "neither video nor picture, or damaged from the start"),
-        ("nocors/h264.mp4", "no", f"allows no other page (CORS), expected {PAGE}"),
-        ("other/h264.mp4", "no", f"allows https://other.example.org (CORS), expected {PAGE}"),
-        ("norange/h264.mp4", "no", "does not answer parts (Range): no seeking"),
-        ("down/h264.mp4", "no", "does not answer (ConnectError)"),
-        ("401/h264.mp4", "no", "answers 401"),
-        ("404/h264.mp4", "no", "answers 404"),
-        ("nocors/a.png", "plays", ""),
-        ("norange/a.png", "plays", ""),
-        ("moved/any/h264.mp4", "plays", ""),
-        ("moved/good/h264.mp4", "no", f"allows {PAGE} (CORS), expected null"),
-    ],
-)
+@cases("path", "state", "reason")
 def test_an_address_must_answer_pages_and_parts(clips: Path, path: str, state: str, reason: str) -> None:
     found = row(look(items_of(f"http://media.example.org/{path}"), clips))
     assert (state, reason) == (found["state"], found["reason"])
