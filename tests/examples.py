@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from fire_toolkit import errors
+
 THOROUGH = "FIRE_THOROUGH" in os.environ
 
 
@@ -36,14 +38,29 @@ def some_rows(rows: Iterable[tuple[Any, ...]], few: int) -> list[Any]:
 
 
 def cases(*names: str) -> Callable[[Callable[..., Any]], Any]:
-    """Return the parametrization of a test by the rows under its name in the TOML file beside its own."""
+    """Return the parametrization of a test by the rows under its name in the TOML file beside its own.
+
+    `(none)` is None there; what stands under `error` is a class of fire_toolkit.errors.
+    """
 
     def mark(test: Callable[..., Any]) -> Any:
         beside = Path(test.__code__.co_filename).with_suffix(".toml")
         rows = tomllib.loads(beside.read_text(encoding="utf-8"))[test.__name__.removeprefix("test_")]
-        return pytest.mark.parametrize(names if len(names) > 1 else names[0], rows)(test)
+        if len(names) == 1:
+            return pytest.mark.parametrize(names[0], [meant(row) for row in rows])(test)
+        table = [[meant(cell, name) for name, cell in zip(names, row, strict=True)] for row in rows]
+        return pytest.mark.parametrize(names, table)(test)
 
     return mark
+
+
+def meant(cell: Any, name: str = "") -> Any:
+    """Return what a cell of a case stands for."""
+    if isinstance(cell, list):
+        return [meant(each) for each in cell]
+    if isinstance(cell, dict):
+        return {key: meant(each) for key, each in cell.items()}
+    return getattr(errors, cell) if name == "error" else None if cell == "(none)" else cell
 
 
 def load_script(path: Path) -> ModuleType:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from small_world import made, make_qrels
 
 import fire_toolkit as fire
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.making import POLICIES, make_evidence
 from fire_toolkit.evidence.qrels import augment_qrels, augmented_of, change_counts
@@ -36,24 +36,7 @@ def labelled(relevances: Relevances) -> Labels:
     return made(check_labels, "query_id doc_id label relevance", *rows)
 
 
-@pytest.mark.parametrize(
-    ("before", "label", "source", "union", "override", "drop"),
-    [
-        (1, None, "original", 1, 1, 1),
-        (0, None, "original", 0, 0, 0),
-        (-1, None, "original", -1, -1, -1),
-        (1, 1, "confirmed", 1, 1, 1),
-        (1, 2, "confirmed", 2, 2, 2),
-        (2, 1, "confirmed", 2, 1, 2),
-        (1, 0, "rejected", 1, 0, None),
-        (None, 1, "new", 1, 1, 1),
-        (0, 2, "new", 2, 2, 2),
-        (-1, 1, "new", 1, 1, 1),
-        (None, 0, "irrelevant", 0, 0, 0),
-        (0, 0, "irrelevant", 0, 0, 0),
-        (-1, 0, "irrelevant", 0, 0, 0),
-    ],
-)
+@cases("before", "label", "source", "union", "override", "drop")
 def test_what_becomes_of_a_pair_under_each_policy(
     before: int | None, label: int | None, source: str, union: int, override: int, drop: int | None
 ) -> None:

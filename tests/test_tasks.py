@@ -15,7 +15,7 @@ from brought import refused
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.campaign.keys import pair_id, pair_ids, split_pair_id, split_pair_ids
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.errors import JoinError, TableError, UsageError
@@ -213,19 +213,7 @@ NO_TIME = float("nan")
 
 
 # Media Fragments URI 1.0, section 4.2.1: t=begin,end in seconds; to s3:// it would be part of the key.
-@pytest.mark.parametrize(
-    ("media_url", "start_s", "end_s", "added"),
-    [
-        ("v.mp4", 3, 5.25, "#t=3,5.25"),
-        ("http://m/v.mp4?x=1", 3, NO_TIME, "#t=3"),
-        ("/data/local-files/?d=a/v.mp4", NO_TIME, 10, "#t=0,10"),
-        ("v.mp4", 12345.6789, 20000, "#t=12345.679,20000"),
-        ("v.mp4", NO_TIME, NO_TIME, ""),
-        ("v.mp4", 0, NO_TIME, ""),
-        ("v.mp4#t=1", 3, 5, ""),
-        ("s3://bucket/v.mp4", 3, 5, ""),
-    ],
-)
+@cases("media_url", "start_s", "end_s", "added")
 def test_a_part_of_a_video_is_a_fragment(media_url: str, start_s: float, end_s: float, added: str) -> None:
     assert clip_url(media_url, start_s, end_s) == media_url + added
 

@@ -9,7 +9,7 @@ from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.campaign.queues import (
     ADJUDICATION,
     CONTROL,
@@ -121,17 +121,7 @@ def test_doubled_pairs_bring_all_annotators_together() -> None:
     assert {"ab", "ac", "ad", "bc", "bd", "cd"} == set(company)
 
 
-@pytest.mark.parametrize(
-    ("annotators", "message"),
-    [
-        ([], "no annotator given"),
-        (["ann", "ann"], "each once"),
-        (["two words"], "without white space"),
-        ({"ann": 0}, "expected a number above 0"),
-        ({"ann": float("nan")}, "expected a number above 0"),
-        (["ann"], "3 pairs need two annotators, and 'ann' is the only"),
-    ],
-)
+@cases("annotators", "message")
 def test_bad_annotators_are_refused(annotators: Any, message: str) -> None:
     refused(message, assign_tasks, tasks_of(5, 3), annotators, seed=0, by=UsageError)
 

@@ -15,6 +15,7 @@ from brought import refused
 from command import StandIn, as_json, given, run
 from page_site import make_workspace
 
+from examples import cases
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store
@@ -139,18 +140,7 @@ def test_our_own_page_is_not_begun_without_the_items(begun: Path) -> None:
     assert given(begun)
 
 
-@pytest.mark.parametrize(
-    ("table", "change", "n"),
-    [
-        ("given", "delete from given where rowid = 2", 1),
-        ("given", "update given set to_annotator_id = 'A02' where rowid = 2", None),
-        ("given", "insert into given values (1, 0, 99, '', 'A01', 'a pair', 'task')", None),
-        ("asked", "update asked set text = 'another caption' where rowid = 2", None),
-        ("rounds", "update rounds set captions = 2", 1),
-        ("campaign", "update campaign set guideline_sha256 = ''", 1),
-        ("retired", "insert into retired values ('A09')", None),
-    ],
-)
+@cases("table", "change", "n")
 def test_a_changed_row_of_what_was_asked_is_damage_and_salvage_tells_of_it(
     begun: Path, table: str, change: str, n: int | None
 ) -> None:

@@ -12,6 +12,7 @@ from exports import export
 from small_release import STATED, set_in
 
 import fire_toolkit
+from examples import cases
 
 N_QUERIES, N_DOCS = 24, 40
 
@@ -143,17 +144,7 @@ def test_no_reference_is_pooled_and_those_left_out_are_counted(workspace: Compos
     assert "collection/queries.tsv" in manifest_of("pool")["inputs"]
 
 
-@pytest.mark.parametrize(
-    ("entry", "rule", "said"),
-    [
-        ({"pairid": 1, "reference": "a", "target_hard": "b", "caption": "x",
-          "img_set": {"id": 1, "members": ["a"]}}, "drop", "left out of rankings"),
-        ({"id": 1, "reference_img_id": 1, "relative_caption": "x", "gt_img_ids": [2]},
-         "keep", "kept in rankings"),
-        ({"candidate": "a", "target": "b", "captions": ["x", "y"]}, "keep", "kept in rankings"),
-        ({"query_id": "1", "doc_id": "b", "caption": "x", "reference": "a"}, None, "no protocol"),
-    ],
-)  # fmt: skip
+@cases("entry", "rule", "said")
 def test_the_manifest_has_a_benchmark_s_protocol(here: Path, entry: Any, rule: str | None, said: str) -> None:
     (here / "c.json").write_text(json.dumps([entry]))
     assert said in run("add-collection", "c.json", "--out", "c").stderr

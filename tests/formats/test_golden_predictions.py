@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from small_world import make_run as make_small
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.axis_ids import IdFile
@@ -284,30 +284,7 @@ def rewritten(path: Path, **columns: list[object]) -> Path:
 RIGHT = {"query_id": ["q1", "q2"], "doc_ids": [["a", "b"], ["a"]], "ranks": [[1, 2], [1]]}
 
 
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        ({"query_id": ["q2", "q1"]}, "queries that are not sorted"),
-        ({"query_id": ["q1", "q1"]}, "queries that are not sorted"),
-        ({"query_id": ["q1", "q 2"]}, "invalid ids"),
-        ({"query_id": ["", "q2"]}, "invalid ids"),
-        ({"query_id": ["q1", None]}, "a value is missing"),
-        ({"doc_ids": [["a", "a"], ["a"]]}, "a doc twice under a query"),
-        ({"doc_ids": [["a", " "], ["a"]]}, "invalid ids"),
-        ({"doc_ids": [["a", None], ["a"]]}, "a value is missing"),
-        ({"doc_ids": [["a"], ["a", "b"]]}, "lists of different lengths"),
-        ({"doc_ids": [["a", "b"], []], "ranks": [[1, 2], []], "scores": [[2, 1], []]}, "without a doc"),
-        ({"ranks": [[2, 1], [1]]}, "ranks that do not follow the scores"),
-        ({"ranks": [[0, 1], [1]]}, "ranks that do not follow the scores"),
-        ({"ranks": [[1, 1], [1]]}, "ranks that do not follow the scores"),
-        ({"ranks": [[1, None], [1]]}, "a value is missing"),
-        ({"ranks": [[1, 2], None]}, "a value is missing"),
-        ({"scores": [[1.0, 2.0], [1.0]]}, "ranks that do not follow the scores"),
-        ({"scores": [[1.0, float("nan")], [1.0]]}, "ranks that do not follow the scores"),
-        ({"scores": [[2.0, 1.0], [float("nan")]]}, "ranks that do not follow the scores"),
-        ({"scores": [[float("inf"), 1.0], [1.0]]}, "ranks that do not follow the scores"),
-    ],
-)
+@cases("columns", "said")
 def test_what_no_run_has_is_refused(columns: dict[str, list[object]], said: str) -> None:
     path = rewritten(stored(make_small({"q1": {"a": 2, "b": 1}, "q2": {"a": 1}})), **{**RIGHT, **columns})
     refused(said, read_run, path)

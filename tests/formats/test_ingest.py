@@ -63,15 +63,7 @@ def test_a_logged_score_tells_a_square_matrix(logged: str, side: str) -> None:
 BOTH = "rows gives R@1 50; queries-columns gives R@1 75"
 
 
-@pytest.mark.parametrize(
-    ("logged", "side", "said"),
-    [
-        ("R@1=60", None, f"neither reading gives R@1=60: queries-{BOTH}"),
-        ("R@10=100", None, "both readings give R@10=100"),
-        ("", None, f"{BOTH}; give --orient"),
-        ("R@1=50.5", "queries-rows", "not give the logged score: R@1 50, logged 50.5; check the ids' order"),
-    ],
-)
+@cases("logged", "side", "said")
 def test_what_does_not_tell_the_orientation_is_refused(logged: str, side: str | None, said: str) -> None:
     refused(said, read, SQUARE, logged, qrels=diagonal(), orientation=side, by=UsageError)
     refused("give --orientation queries-rows or queries-columns, or --expect", read, SQUARE, by=UsageError)

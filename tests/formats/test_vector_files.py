@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.arrays.matrix import Array, as_floats, chunks_of
 from fire_toolkit.formats.runs import embeddings
@@ -93,16 +93,7 @@ def test_parquet_lists_are_read(kind: pa.DataType) -> None:
     assert read_vectors(Path("v.parquet")).doc_ids == ids
 
 
-@pytest.mark.parametrize(
-    ("lists", "said"),
-    [
-        ([[1.0, 2.0], [3.0]], "row 1: a list of 1 numbers, expected 2 numbers"),
-        ([[1.0, 2.0], None], "row 1: no list, expected 2 numbers"),
-        ([[1.0, 2.0], [None, 4.0]], "row 1: a number is missing"),
-        ([None, [1.0]], "row 0: no numbers"),
-        ([["a"], ["b"]], "expected a list of numbers a row"),
-    ],
-)
+@cases("lists", "said")
 def test_odd_parquet_lists_are_refused(lists: list[Any], said: str) -> None:
     parquet.write_table(pa.table({"vector": lists}), "v.parquet")
     refused(said, rows_of, Path("v.parquet"))

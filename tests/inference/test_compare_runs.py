@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from small_world import make_run
 from small_world import run_in_order as run
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.matching.ranking import rank_run
@@ -96,19 +96,7 @@ TIED = ["NH", "M", "ACF", "L"]
 OTHER = ["C", "G", "NA"]
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "p", "expected"),
-    [
-        # Made with Webber, Moffat and Zobel (2010), eqs. 7, 11, 30 and 32: ext, min, res, truncated, average.
-        ("abcdefg", "zcavwxy", 0.9, (0.288217, 0.221686, 0.358990, 0.151561, 0.312245)),
-        ("abcdefg", "zcavwxy", 0.98, (0.288720, 0.100074, 0.789562, None, 0.312245)),
-        ("1234567809", "1234567890", 0.9, (0.995217, 0.850802, 0.144415, 0.646539, None)),
-        ("NHMACFL", "CGNA", 0.9, (0.490384, 0.260303, 0.428691, None, None)),
-        ("CGNA", "NHMACFL", 0.9, (0.490384, 0.260303, 0.428691, None, None)),
-        ("abcdefghij", "0123456789", 0.9, (0.0, 0.0, 0.254442, 0.0, 0.0)),
-        ("abc", "abc", 0.9, (1.0, None, None, None, 1.0)),  # alike, though shorter than the depth
-    ],
-)
+@cases("a", "b", "p", "expected")
 def test_reference_numbers(a: str, b: str, p: float, expected: tuple[float | None, ...]) -> None:
     values = dict(zip(MEASURES, compared([a], [b], p=p, depth=10)[0], strict=True))
     names = ["RBO_ext", "RBO_min", "RBO_res", "RBO_truncated", "average_overlap"]

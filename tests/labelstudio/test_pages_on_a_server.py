@@ -11,6 +11,7 @@ from campaigns import CAMPAIGN, GUIDELINE, Site, counts, known, make_api, pairs_
 from fake_api import FakeServer, choice
 from records import moved_round, record_of
 
+from examples import cases
 from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.campaign.moves import MOVES
@@ -237,15 +238,7 @@ def test_a_round_keeps_how_many_captions_its_pages_have(tmp_path: Path) -> None:
         write_round(tmp_path, replace(ROUND, n_captions=1))
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        *({"pair_id": "page:1", "captions": captions} for captions in ("no list", [], [{"text": "no pair"}])),
-        {"pair_id": "page:1", "captions": [{"pair_id": "a|b"}] * 2},
-        {"pair_id": 7, "captions": [{"pair_id": "a|b"}]},
-        None,
-    ],
-)
+@cases("data")
 def test_what_is_no_page_stays_as_it_is(data: object) -> None:
     task = {"id": 1, "data": data, "annotations": []}
     assert list(split_pages([task])) == [task]

@@ -6,6 +6,7 @@ import pytest
 from small_judgments import alpha_interval
 from small_judgments import judged_docs as judged
 
+from examples import cases
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.plan import STRATA, RoundPlan, plan_round
 from fire_toolkit.resolution.resolve import resolve
@@ -152,16 +153,7 @@ def test_weights_by_the_plans_probabilities_give_the_agreement_of_an_even_sample
     assert weighted.value == pytest.approx(expected, abs=0.03)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"budget": -1}, "budget is -1; expected 0 or more pairs"),
-        ({"random_share": 1.5}, "random_share is 1.5; expected a number from 0 to 1"),
-        ({"low_posterior": math.nan}, "low_posterior is nan"),
-        ({"seed": -1}, "seed is -1, expected 0 or more"),
-        ({"round": 0}, "round is 0; expected 1 or more"),
-    ],
-)
+@cases("options", "words")
 def test_a_bad_argument_is_a_usage_error(options: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         planned(**options)  # type: ignore[arg-type]

@@ -323,22 +323,7 @@ def test_query_and_doc_and_a_score_are_enough() -> None:
     assert checked["score"].isna().tolist() == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        ({"score": [1, None]}, "status 'ok' without score or label (1 of 2; q a)"),
-        (
-            {"score": [1, 0], "status": ["ok", "failed"]},
-            "status 'failed' with a score or label (1 of 2; q a)",
-        ),
-        (
-            {"score": [1, 0], "status": "done"},
-            "status 'done' with a score or label ... expected ok with either, or failed",
-        ),
-        ({"score": [1, "inf"]}, "score is not finite"),
-        ({"score": [1, 0], "doc_id": "a"}, "judge_id, query_id, doc_id, sample_number given twice"),
-    ],
-)
+@cases("columns", "said")
 def test_what_is_refused(columns: dict[str, object], said: str) -> None:
     asked = {"where": "machine.csv"}
     refused(f"machine.csv:  ... {said}", check_machine_judgments, table(**columns), **asked, by=TableError)

@@ -13,7 +13,7 @@ from brought import put, refused
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.errors import FireError, FormatError, JoinError, TableError, UsageError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.tables import check_items, check_qrels, check_queries
@@ -115,23 +115,7 @@ ANY_TEXT = '{"_id": "1", "text": "a"}\n'
 LISTS = "q.jsonl: text holds lists, expected one text for each query"
 
 
-@pytest.mark.parametrize(
-    ("error", "said", "files"),
-    [
-        (FormatError, "none of the 2 ids ... 'v1.mp4', 'v2.mp4', the items are 'v1'", OF_OTHER_IDS),
-        (FormatError, "items.csv:1: 'index' looks like a header, ... doc_id above it", WITH_A_HEADER),
-        (FormatError, "f.jsonl: 0 ids are queries and 0 are docs of the qrels", {"f.jsonl": ANY_TEXT}),
-        (JoinError, "1 of 2 queries have no text ('q1')", {"q.csv": MORE, "qrels": OLD}),
-        (TableError, BOTH_QRELS, TWO_QRELS),
-        (TableError, "more.csv and ... queries.csv: 1 query in both (q2)", TWO_TEXTS),
-        (UsageError, "has splits train, val; choose one with --split, or", {"f.json": {"images": IMAGES}}),
-        (FormatError, "url of 'v9' is 'http://m/9' and 'http://m/8', expected one", {"c.csv": PLACES}),
-        (FormatError, "lavis.json (lavis) and ... t.token (flickr): captions with", TWO_FORMS),
-        (FormatError, LISTS, {"q.jsonl": OF_A_QUERY}),
-        (FormatError, "q.jsonl: entry 0: text: 1, expected text", {"q.jsonl": OF_NUMBERS}),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@cases("error", "said", "files")
 def test_files_that_do_not_go_together_are_told(
     error: type[FireError], said: str, files: dict[str, Any]
 ) -> None:
