@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,24 +21,7 @@ ANSWERS = {
 }
 # By FIRE's rule and policy union: originals stay 1, the dispute has no label.
 CORRECTED = {("1", "a"): 1, ("1", "b"): 1, ("1", "c"): 0, ("1", "007"): 1, ("2", "a"): 1, ("2", "b"): 0}
-STATED = {
-    "name": "small-labels",
-    "title": "Small labels, corrected",
-    "licence": "CC-BY-NC-4.0",
-    "source": "A benchmark of two queries, Example et al. (2020)",
-    "uses": "To rank models",
-    "limitations": "Two queries",
-    "biases": "English only",
-    "personal_information": "None",
-    "social_impact": "None known",
-    "machine_made": "none",
-    "maintenance": "The creators, until 2030",
-    "recruitment": "Two students",
-    "qualification": "An hour of training",
-    "pay": "15 euros an hour",
-    "consent": "In writing",
-    "ethics": "Approved by a board",
-}
+STATED: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 Run = Callable[..., object]
 
 

@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import shutil
+import tomllib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -73,32 +74,10 @@ TOLD: dict[str, Callable[[], dict[str, Any]]] = {
         "pool_sources": fire.read_pool_sources("pool_sources.csv"),
     },
 }
-# Commands with options beside the files, as Python has them.
-CALLS: list[Any] = [
-    ("compare", "--depth 5 --depth 20 --per-query", {"depth": [5, 20], "per_query": True}),
-    ("compare", "--ties a", {"ties": "a"}),
-    ("own", "--show sets", {"show": "sets"}),
-    ("reuse", "-m C@1 --show all", {"measures": ["C@1"], "show": "all"}),
-    ("reuse", "--family both=fused,shape-contour", {"families": {"fused": "both", "shape-contour": "both"}}),
-    ("coverage", "-m P@5", {"measures": ["P@5"]}),
-    ("orders", "-m AP --show swaps", {"measures": ["AP"], "show": "swaps"}),
-    ("influence", "--show scores -m C@1", {"show": "scores", "measures": ["C@1"]}),
-    ("influence", "--rule majority --policy drop", {"rule": "majority", "policy": "drop"}),
-    ("tifa", "--per pair", {"per": "pair"}),
-    ("tifa", "--per label", {"per": "label"}),
-    ("agree", "--by annotator_id -m gwet_ac1", {"by": "annotator_id", "statistics": ["gwet_ac1"]}),
-    ("agree", "--cluster query_id", {"cluster": "query_id"}),
-    ("resolve", "--rule dawid-skene", {"rule": "dawid-skene"}),
-    ("plan", "-m C@1 --tell 60 --all", {"measures": ["C@1"], "points": 60.0, "every": True}),
-    ("plan", "--draw-pilot 60 --seed 1", {"n_drawn": 60, "seed": 1}),
-    ("pool", "--strategy strata(1:3:1,4:10:.5)", {"strategy": "strata(1:3:1,4:10:.5)"}),
-    ("pool", "--strategy settle(C@5) --depth 5", {"strategy": "settle(C@5)", "depth": 5}),
-    ("machine_check", "--show groups", {"show": "groups"}),
-    ("resolve", "--disputes 1 --without-rechecks", {"disputes": "1", "without_rechecks": True}),
-]
 HEAVY = ("audit", "coverage", "influence", "machine_check", "plan")  # without options too
 PLAIN = sorted({*NAMES} - {*HEAVY, "report"})  # the parts of a report are held by its own tests
-CALLS = some_rows([*((name, "", {}) for name in [*PLAIN, *HEAVY]), *CALLS], len(PLAIN))
+WITH_OPTIONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["calls"]
+CALLS = some_rows([*((name, "", {}) for name in [*PLAIN, *HEAVY]), *WITH_OPTIONS], len(PLAIN))
 
 
 def function_of(name: str) -> Callable[..., Any]:

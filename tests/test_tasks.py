@@ -209,9 +209,6 @@ def clip_url(media_url: str, start_s: float, end_s: float) -> str:
     return str(tasks_of(1, 1, items=items, overlap=0)["media_url"].item())
 
 
-NO_TIME = float("nan")
-
-
 # Media Fragments URI 1.0, section 4.2.1: t=begin,end in seconds; to s3:// it would be part of the key.
 @cases("media_url", "start_s", "end_s", "added")
 def test_a_part_of_a_video_is_a_fragment(media_url: str, start_s: float, end_s: float, added: str) -> None:

@@ -12,34 +12,12 @@ from fake_api import FakeServer
 from network import connect
 from small_release import make_workspace
 
-RUNS = {
-    "clip.run": "1 Q0 a 1 9 clip\n1 Q0 b 2 8 clip\n1 Q0 c 3 7 clip\n2 Q0 b 1 9 clip\n2 Q0 NA 2 5 clip\n",
-    "ssb.run": "1 Q0 c 1 9 ssb\n1 Q0 007 2 8 ssb\n2 Q0 a 1 3 ssb\n2 Q0 b 2 3 ssb\n",
-}
-QRELS = "1 0 a 1\n2 0 a 1\n"
-QUERIES = 'query_id\ttext\n1\ta red circle\n2\t"""something"" moves"\n'
-JUDGMENTS = """query_id,doc_id,annotator_id,label,created_at,duration_s,flags,comment,origin
-1,a,ann,irrelevant,2026-01-01T00:00:00Z,2.5,,,manual
-1,b,ann,relevant,2026-01-01T00:00:01Z,2.5,,,manual
-1,b,bob,irrelevant,2026-01-01T00:00:02Z,2.5,,,manual
-2,a,bob,relevant,2026-01-01T00:00:03Z,2.5,,,manual
-2,NA,bob,relevant,2026-01-01T00:00:04Z,2.5,,,manual
-2,NA,ann,relevant,2026-01-01T00:00:05Z,2.5,,,manual
-"""
-
-
-def small_files(folder: Path) -> None:
-    """Write the small plain files."""
-    for name, text in RUNS.items():
-        (folder / name).write_text(text)
-    (folder / "qrels.txt").write_text(QRELS)
-    (folder / "queries.tsv").write_text(QUERIES)
-    (folder / "judgments.csv").write_text(JUDGMENTS)
+SMALL = Path(__file__).parents[1] / "golden/small"
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    small_files(tmp_path)
+    shutil.copytree(SMALL, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -60,7 +38,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Copied:
     def copy(make: Make, folder: Path) -> Path:
         if make not in made:
             made[make] = tmp_path_factory.mktemp("made")
-            small_files(made[make])
+            shutil.copytree(SMALL, made[make], dirs_exist_ok=True)
             with contextlib.chdir(made[make]):
                 make()
         return Path(shutil.copytree(made[make], folder, dirs_exist_ok=True))

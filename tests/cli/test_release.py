@@ -7,7 +7,6 @@ import runpy
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +15,6 @@ from urllib.parse import quote, unquote
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import Result
 from command import rows, run
 from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, set_in
 
@@ -26,7 +24,6 @@ from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.labelstudio.accounts import Annotator, write_register
 from fire_toolkit.labelstudio.secrets import prepare_folder
 
-Fire = Callable[..., Result]
 DATE = ("--date", "2026-11-22")
 RELEASE = ("release", "--version", "1.0", *DATE)
 CHAIN = ("resolve", "augment", "score")

@@ -5,17 +5,7 @@ from pathlib import Path
 import pytest
 from command import as_json, by_pair, manifest_of, pairs_in, rows, run
 
-JUDGMENTS = """query_id,doc_id,annotator_id,label,flags,round
-1,a,ann,irrelevant,,1
-1,b,ann,relevant,,1
-1,b,bob,irrelevant,,1
-1,c,ann,relevant,sensitive,1
-1,c,bob,relevant,,1
-2,a,ann,irrelevant,,1
-2,a,bob,relevant,,1
-2,a,cat,relevant,,2
-2,d,bob,ambiguous,,1
-"""
+JUDGMENTS = Path(__file__).with_suffix(".csv").read_text()
 RESOLVE = ("resolve", "j.csv", "--out", "out")
 LABELS = Path("out/labels.csv")
 

@@ -185,11 +185,6 @@ def test_a_first_line_that_names_the_ids_is_a_header(first: str) -> None:
 
 
 MSRVTT = "key,vid_key,video_id,sentence\nret1,msr9,video9,a dog\nret0,msr7,video7,a cat\n"
-COCO = {
-    "images": [{"id": n, "file_name": f"{n}.jpg"} for n in (9, 7)],
-    "annotations": [{"id": n, "image_id": image, "caption": "a"} for n, image in ((3, 7), (2, 9), (1, 7))],
-}
-PAIRS = [{"query_id": f"q{n}", "text": "a", "doc_id": f"d{m}"} for n, m in ((2, 9), (1, 7))]
 
 
 @cases("content", "queries", "docs")

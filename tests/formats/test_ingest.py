@@ -60,9 +60,6 @@ def test_a_logged_score_tells_a_square_matrix(logged: str, side: str) -> None:
     assert "logged" in result.report["reproduced"]
 
 
-BOTH = "rows gives R@1 50; queries-columns gives R@1 75"
-
-
 @cases("logged", "side", "said")
 def test_what_does_not_tell_the_orientation_is_refused(logged: str, side: str | None, said: str) -> None:
     refused(said, read, SQUARE, logged, qrels=diagonal(), orientation=side, by=UsageError)

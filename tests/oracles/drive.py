@@ -119,7 +119,7 @@ def write_release(walk: Walk) -> None:
     path = walk.root / "fire.toml"
     own = "[release]", "[study]", "[licences]"
     kept = re.split(rf"(?m)^#? ?(?={'|'.join(map(re.escape, own))})", path.read_text())[0]
-    path.write_text(kept + worlds.RELEASE)
+    path.write_text(kept + "\n" + (HERE / "release.toml").read_text(encoding="utf-8"))
     for folder in (".labelstudio", ".fire/private"):  # of then and of today
         key = walk.root / folder / "release.key"
         key.parent.mkdir(parents=True, exist_ok=True)

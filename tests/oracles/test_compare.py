@@ -1,6 +1,5 @@
 """What the comparison with the oracle must see, and what it must pass."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -33,9 +32,6 @@ def test_a_difference_is_named_by_its_cell(
     then: dict[str, Any], now: dict[str, Any], found: list[str]
 ) -> None:
     assert [cell for _, cell, _, _ in differences(then, now, "world: command")] == found
-
-
-Line = Callable[[str, str], list[tuple[str, str]]]
 
 
 def test_a_line_is_spelled_by_each_side_in_its_own_way(

@@ -18,30 +18,6 @@ MODELS = {"alpha": 0.7, "beta": 1.0, "gamma": 1.4}
 WORDS = ["dog", "car", "red", "man", "ball", "tree", "water", "street", "night", "child", "guitar", "runs"]
 
 
-RELEASE = """
-[release]
-name = "small-corrected"
-title = "A small benchmark, corrected"
-creators = ["Curie, Marie"]
-licence = "CC-BY-4.0"
-source = "A drawn benchmark"
-uses = "To hold a tool against an earlier version of it."
-limitations = "Drawn, and no benchmark."
-biases = "None is known."
-personal_information = "None."
-social_impact = "None."
-machine_made = "none"
-maintenance = "Nobody."
-
-[study]
-recruitment = "Drawn."
-qualification = "None."
-pay = "None."
-ethics = "No review was needed."
-consent = "Nobody was asked."
-"""
-
-
 @dataclass(frozen=True)
 class World:
     """A guideline with its labels from the worst to the best, and how often people err."""
