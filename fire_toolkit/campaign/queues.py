@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NewType, TypeVar
 
 import numpy as np
@@ -127,8 +128,8 @@ def assign_tasks(
     pages = _pages(sorted(set(first) - set(doubled)), items, n_captions, rng, rooms)
     for page, name in zip(pages, _shuffled(_seats(len(pages), weights, loads), rng), strict=True):
         kinds[name] |= dict.fromkeys(page, TASK)
-    queues = {name: [(trained, TRAINING), *_random_order(kinds[name], items, rng)] for name in kinds}
-    return _queues(queues)
+    first_of_all = [(pair, TRAINING) for pair in trained]
+    return _queues({name: [*first_of_all, *_random_order(kinds[name], items, rng)] for name in kinds})
 
 
 def assign_round(
@@ -243,17 +244,14 @@ def _seats(
     n: int, weights: Mapping[str, float], loads: dict[str, int], *, limit: int | None = None
 ) -> list[str]:
     """Return who takes each of `n` judgments, at most `limit` each, and add them to `loads`."""
-    queue = [((loads[name] + 0.5) / weight, name) for name, weight in weights.items()]
-    heapq.heapify(queue)
-    taken = dict.fromkeys(weights, 0)
-    seats: list[str] = []
-    while len(seats) < n:
-        _, name = heapq.heappop(queue)
-        seats.append(name)
+    most = n if limit is None else limit
+
+    def turns(name: str) -> Iterator[tuple[float, str]]:
+        return (((loads[name] + turn + 0.5) / weights[name], name) for turn in range(most))
+
+    seats = [name for _, name in islice(heapq.merge(*map(turns, weights)), n)]
+    for name in seats:
         loads[name] += 1
-        taken[name] += 1
-        if limit is None or taken[name] < limit:
-            heapq.heappush(queue, ((loads[name] + 0.5) / weights[name], name))
     return seats
 
 
@@ -283,20 +281,20 @@ def _shuffled(values: Iterable[_T], rng: np.random.Generator) -> list[_T]:
 
 def _random_order(
     kinds: Mapping[str, str], items: Mapping[str, str], rng: np.random.Generator
-) -> list[tuple[list[str], str]]:
-    """Return pairs in random order; where pages have several captions, item by item."""
+) -> list[tuple[str, str]]:
+    """Return pairs and their kinds in random order; where pages have several captions, item by item."""
     order = _shuffled(sorted(kinds), rng)
     if items:
         places = {item: place for place, item in enumerate(_shuffled(sorted({items[p] for p in order}), rng))}
         order.sort(key=lambda pair: places[items[pair]])
-    return [([pair], kinds[pair]) for pair in order]
+    return [(pair, kinds[pair]) for pair in order]
 
 
-def _queues(stretches: Mapping[str, list[tuple[list[str], str]]]) -> Assignments:
-    """Return the table of queues that are given as stretches of pairs of one kind."""
+def _queues(found: Mapping[str, list[tuple[str, str]]]) -> Assignments:
+    """Return the table of queues that are given as pairs and their kinds."""
     rows = [
         (name, pair, position, kind)
-        for name, queue in stretches.items()
-        for position, (pair, kind) in enumerate(((p, kind) for pairs, kind in queue for p in pairs), start=1)
+        for name, queue in found.items()
+        for position, (pair, kind) in enumerate(queue, start=1)
     ]
     return check_assignments(pd.DataFrame(rows, columns=list(ASSIGNMENTS.names)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -227,25 +228,22 @@ def shown_media(
     root: where relative paths start; copies_files: whether files are copied into `out`, under a number and
     their own ending; is_public: whether only addresses that everybody can open are linked.
     """
-    rows = items[items["doc_id"].isin(docs)]
-    urls = dict(zip(rows["doc_id"], rows["media_url"], strict=True))
-    paths = files_of(urls.values(), root)
-    named = {doc: paths[url] for doc, url in urls.items() if url in paths}
-    there = {doc: path for doc, path in named.items() if path.is_file()}
-    base = out.resolve()
-    copies = {doc: f"media/{n:06}{path.suffix.lower()}" for n, (doc, path) in enumerate(there.items())}
-    beside = {doc: Path(os.path.relpath(path, base)).as_posix() for doc, path in there.items()}
-    addresses = {
-        doc: url for doc, url in urls.items() if is_address(url) and (not is_public or is_public_address(url))
-    }
-    addresses |= {doc: quote(name) for doc, name in (copies if copies_files else beside).items()}
-    spans = items.set_index("doc_id").reindex(columns=["start_s", "end_s"])
-    ends = spans.loc[list(addresses)].astype(object).where(spans.notna(), None)
-    kinds = {doc: content_type(urlsplit(url).path).partition("/")[0] for doc, url in addresses.items()}
-    seen = {
-        doc: (url, kinds[doc] if kinds[doc] in ("image", "audio") else "video", start, end)
-        for (doc, url), (start, end) in zip(
-            addresses.items(), ends.itertuples(index=False, name=None), strict=True
-        )
-    }
-    return ShownMedia(seen, there, copies if copies_files else {}, len(named) - len(there))
+    rows = items[items["doc_id"].isin(docs)].reindex(columns=["doc_id", "media_url", "start_s", "end_s"])
+    paths, n_lost = files_of(rows["media_url"], root), 0
+    seen, files, copies = dict[str, Seen](), dict[str, Path](), dict[str, str]()
+    for doc, url, *span in rows.itertuples(index=False, name=None):
+        address = url
+        if path := paths.get(url):
+            if not path.is_file():
+                n_lost += 1
+                continue
+            if copies_files:
+                copies[doc] = f"media/{len(files):06}{path.suffix.lower()}"
+            files[doc] = path
+            address = quote(copies.get(doc) or Path(os.path.relpath(path, out.resolve())).as_posix())
+        elif not is_address(url) or (is_public and not is_public_address(url)):
+            continue
+        kind = content_type(urlsplit(address).path).partition("/")[0]
+        start_s, end_s = (None if math.isnan(moment) else moment for moment in span)
+        seen[doc] = (address, kind if kind in ("image", "audio") else "video", start_s, end_s)
+    return ShownMedia(seen, files, copies, n_lost)
