@@ -36,12 +36,12 @@ from fire_toolkit.campaign.answer_columns import (
     texts_column,
     whole_number,
 )
-from fire_toolkit.campaign.keys import pairs_of_keys, split_pair_id
+from fire_toolkit.campaign.keys import read_key, split_pair_id
 from fire_toolkit.campaign.page_json import is_page, split_pages
 from fire_toolkit.campaign.task_json import PAIR_ID, round_of
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import BOM, text_of
-from fire_toolkit.tables.columns import PAIR, Texts, bytes_of
+from fire_toolkit.tables.columns import PAIR, Texts
 from fire_toolkit.tables.ids import are_ids, is_id
 
 LOST = (
@@ -161,23 +161,19 @@ def _answers_of(tasks: Sequence[Task], *, has_pages: bool = False) -> Answers:
 
 
 def _pairs_of(contents: Sequence[Data], *, has_pages: bool) -> list[Texts]:
-    """Return the query ids and doc ids of tasks; keys as this toolkit writes them are read at once."""
-    own = [data.pair_id for data in contents]
-    keys = [
-        key if type(key) is str and data.query_id is UNSET else ""
-        for key, data in zip(own, contents, strict=True)
+    """Return the query ids and doc ids of tasks, most of which have keys as this toolkit writes them."""
+    pairs: list[Any] = [
+        read_key(data.pair_id) if type(data.pair_id) is str and data.query_id is UNSET else None
+        for data in contents
     ]
-    ids = pairs_of_keys(keys)
-    are_read = are_ids([bytes_of(each.fill_null("")).decode() for each in ids])
-    rows = np.flatnonzero(np.asarray(ids[0].is_null())) if are_read else np.arange(len(keys))
-    if has_pages and any(is_page(own[row]) for row in rows.tolist()):
+    if not are_ids(list(chain.from_iterable(filter(None, pairs)))):
+        pairs = [None] * len(pairs)
+    rows = [row for row, pair in enumerate(pairs) if pair is None]
+    if has_pages and any(is_page(contents[row].pair_id) for row in rows):
         raise Fault(": a page of several captions")
-    if not len(rows):
-        return list(ids)
-    columns = [each.to_pylist() for each in ids]
-    for row in rows.tolist():
-        columns[0][row], columns[1][row] = _pair(contents[row])
-    return [pa.array(each, pa.large_string()) for each in columns]
+    for row in rows:
+        pairs[row] = _pair(contents[row])
+    return [pa.array([pair[side] for pair in pairs], pa.large_string()) for side in (0, 1)]
 
 
 def _checked_parts(task: Any, place: str) -> list[Task]:

@@ -1,9 +1,9 @@
-"""The keys of pairs, which reveal nothing: two ids to a key, and keys to ids, many at once."""
+"""The keys of pairs, which reveal nothing: two ids to a key, many at once, and a key to ids."""
 
 from __future__ import annotations
 
 import base64
-import re
+from binascii import a2b_base64
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
@@ -14,14 +14,14 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.tables.columns import Texts, arrow_text, bytes_of
+from fire_toolkit.tables.columns import arrow_text, bytes_of
 
 _SEPARATOR = "\x1f"
 _READABLE = "|"
 _CHECK_BYTES = 6
-_KEY = re.compile("[A-Za-z0-9_-]+")
+_PLAIN = bytes.maketrans(b"-_+/=", b"+/!!!")  # letters of a key as base64 has them; what is none is refused
+_LAST = ("", "", "AQgw", "AEIMQUYcgkosw048")  # by length: what can end a key, with no bit beyond its bytes
 
 
 def pair_id(query_id: str, doc_id: str) -> str:
@@ -70,8 +70,7 @@ def split_pair_id(token: str) -> tuple[str, str]:
         if not query_id or not doc_id or _READABLE in doc_id:
             raise FormatError(f"pair_id {token!r}: expected query|doc with exactly one '|' between two ids")
         return query_id, doc_id
-    found = split_pair_ids([token.removeprefix("'")])
-    for ids in found.values():
+    if ids := read_key(token.removeprefix("'")):
         return ids
     raise FormatError(
         f"pair_id {token!r} is damaged or was made by another tool; expected a key as in the tasks that "
@@ -101,53 +100,38 @@ def pair_ids(query_ids: Any, doc_ids: Any) -> pd.Index[str]:
     return found
 
 
+def read_key(token: str) -> tuple[str, str] | None:
+    """Return query id and doc id of a key that `pair_id` made; None of any other text."""
+    n_over = len(token) % 4
+    try:
+        raw = a2b_base64(token.encode().translate(_PLAIN) + b"=" * (-n_over % 4), strict_mode=True)
+        check, n_bytes = raw[:_CHECK_BYTES], len(raw) - _CHECK_BYTES
+        stream, n_blocks = b"", 0
+        while len(stream) < n_bytes:
+            stream += sha256(check + n_blocks.to_bytes(4, "big")).digest()
+            n_blocks += 1
+        mask = int.from_bytes(stream[:n_bytes], "big")
+        payload = (int.from_bytes(raw[_CHECK_BYTES:], "big") ^ mask).to_bytes(n_bytes, "big")
+        query_id, doc_id = payload.decode().split(_SEPARATOR)
+    except (ValueError, OverflowError):  # other letters, too few, no text, or not two ids
+        return None
+    is_made = sha256(payload).digest()[:_CHECK_BYTES] == check and (not n_over or token[-1] in _LAST[n_over])
+    return (query_id, doc_id) if is_made and query_id and doc_id else None
+
+
 def split_pair_ids(tokens: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return query id and doc id of the tokens that `pair_id` made; what else there is is left out."""
-    distinct = list(dict.fromkeys(tokens))
-    ids = (each.to_pylist() for each in pairs_of_keys(distinct))
-    found = zip(distinct, zip(*ids, strict=True), strict=True)
-    return {token: pair for token, pair in found if pair[0] is not None}
+    return {token: ids for token in dict.fromkeys(tokens) if (ids := read_key(token))}
 
 
-def ids_of_keys(tokens: Sequence[str]) -> list[Texts]:
+def ids_of_keys(tokens: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the query id and the doc id of each token, as `split_pair_id` reads it; empty of an empty one.
 
     Raises:
         FormatError: as `split_pair_id`.
     """
-    queries, docs = pairs_of_keys(tokens)
-    rows = np.flatnonzero(np.asarray(queries.is_null())).tolist()
-    if not rows:
-        return [queries, docs]
-    columns = [each.to_pylist() for each in (queries, docs)]
-    for row in rows:
-        columns[0][row], columns[1][row] = split_pair_id(tokens[row]) if tokens[row] else ("", "")
-    return [pa.array(each, pa.large_string()) for each in columns]
-
-
-def pairs_of_keys(tokens: Sequence[str]) -> tuple[Texts, Texts]:
-    """Return the query id and the doc id of each token, missing where `pair_id` did not make it.
-
-    Keys of one length are read at once.
-    """
-    lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
-    nothing = pa.array([], pa.large_string())
-    places, parts = [], [(nothing, nothing)]
-    for length in np.unique(lengths).tolist():
-        own = np.flatnonzero(lengths == length)
-        same = [tokens[place] for place in own.tolist()] if len(own) < len(tokens) else tokens
-        if not _KEY.fullmatch("".join(same)):
-            is_key = np.array([_KEY.fullmatch(token) is not None for token in same])
-            own, same = own[is_key], [tokens[place] for place in own[is_key].tolist()]
-        is_made, *ids = _split_of_length(same, length)
-        places.append(own[is_made])
-        parts.append(tuple(ids))
-    order = np.full(len(tokens), -1, dtype=np.int64)
-    made = np.concatenate([*places, np.empty(0, dtype=np.int64)])
-    order[made] = np.arange(len(made))
-    at = pa.array(order, mask=order < 0)
-    queries, docs = (pa.concat_arrays(each).take(at) for each in zip(*parts, strict=True))
-    return queries, docs
+    pairs = [split_pair_id(token) if token else ("", "") for token in tokens]
+    return [query_id for query_id, _ in pairs], [doc_id for _, doc_id in pairs]
 
 
 def _keys_of_length(payloads: bytes, length: int) -> pa.Array:
@@ -164,38 +148,6 @@ def _keys_of_length(payloads: bytes, length: int) -> pa.Array:
     ends = np.arange(len(text) + 1) * width
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(letters.tobytes())]
     return pa.Array.from_buffers(pa.large_string(), len(text), buffers)
-
-
-def _split_of_length(tokens: Sequence[str], n_letters: int) -> tuple[Bools, Texts, Texts]:
-    """Return which tokens, all of so many letters, are keys; and of these the query ids and the doc ids."""
-    n_bytes, pad, nothing = n_letters * 3 // 4, "A" * (-n_letters % 4), pa.array([], pa.large_string())
-    length = n_bytes - _CHECK_BYTES
-    if not tokens or length < 1 or len(pad) == 3:
-        return np.zeros(len(tokens), dtype=bool), nothing, nothing
-    raw = base64.urlsafe_b64decode(pad.join(tokens) + pad)
-    width = len(raw) // len(tokens)
-    mixed = np.frombuffer(raw, dtype=np.uint8).reshape(len(tokens), width)
-    checks = [raw[start : start + _CHECK_BYTES] for start in range(0, len(raw), width)]
-    text = mixed[:, _CHECK_BYTES:n_bytes] ^ _streams(checks, length)
-    joined, is_between = text.tobytes(), text == ord(_SEPARATOR)
-    is_made = (mixed[:, n_bytes:] == 0).all(axis=1) & (is_between.sum(axis=1) == 1)
-    is_made &= ~is_between[:, 0] & ~is_between[:, -1]
-    digests = [
-        sha256(joined[at : at + length]).digest()[:_CHECK_BYTES] for at in range(0, len(joined), length)
-    ]
-    is_made &= np.array([own == check for own, check in zip(digests, checks, strict=True)])
-    rows = text[is_made]
-    bounds = [None, pa.py_buffer(np.arange(len(rows) + 1) * length), pa.py_buffer(rows.tobytes())]
-    payloads = pa.Array.from_buffers(pa.large_binary(), len(rows), bounds)
-    try:
-        payloads = payloads.cast(pa.large_string())
-    except pa.ArrowInvalid:  # bytes that are no text, with a check of their own
-        is_text = np.array([row.tobytes().decode(errors="ignore").encode() == row.tobytes() for row in rows])
-        is_made[is_made] = is_text
-        payloads = payloads.filter(pa.array(is_text)).cast(pa.large_string())
-    ids = compute.split_pattern(payloads, _SEPARATOR).flatten()
-    queries, docs = (ids.take(pa.array(np.arange(first, len(ids), 2))) for first in (0, 1))
-    return is_made, queries, docs
 
 
 def _streams(checks: Sequence[bytes], length: int) -> npt.NDArray[np.uint8]:

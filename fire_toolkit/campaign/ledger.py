@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fire_toolkit.campaign.keys import pair_ids, split_pair_id, split_pair_ids
+from fire_toolkit.campaign.keys import pair_ids, split_pair_id
 from fire_toolkit.campaign.page_json import PART, Part, part_key
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, round_of
 from fire_toolkit.errors import FireError, FormatError
@@ -189,8 +189,7 @@ def pairs_of(contents: Iterable[object]) -> list[str]:
     named = list({each for each in given if isinstance(each, tuple)})
     made = dict(zip(named, listed(pair_ids(*zip(*named, strict=True))), strict=True)) if named else {}
     keys = [made[each] if isinstance(each, tuple) else each for each in given]
-    known = split_pair_ids(keys)
-    return [key if all(map(is_id, known.get(key) or _ids_by_hand(key))) else "" for key in keys]
+    return [key if _is_of_ids(key) else "" for key in keys]
 
 
 def _key_of(content: object) -> str | tuple[str, str]:
@@ -204,11 +203,11 @@ def _key_of(content: object) -> str | tuple[str, str]:
     return key if isinstance(key, str) else ""
 
 
-def _ids_by_hand(key: str) -> tuple[str, str]:
+def _is_of_ids(key: str) -> bool:
     try:
-        return split_pair_id(key)
+        return all(map(is_id, split_pair_id(key)))
     except FireError:
-        return ("", "")
+        return False
 
 
 def after(moment: str) -> str:

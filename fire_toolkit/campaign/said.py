@@ -91,7 +91,7 @@ def _said(pairs: Sequence[str], rows: Sequence[Row]) -> Iterable[tuple[Any, ...]
         [int(row.elsewhere is not None) for row in rows],
         [None] * len(rows),
         *(columns[name] for name in ("number", "created_at", "changed_at", "duration_s")),
-        *(each.to_pylist() for each in ids_of_keys(pairs)),
+        *ids_of_keys(pairs),
         strict=True,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.asking import HandedOut
-from fire_toolkit.campaign.keys import ids_of_keys, split_pair_id, split_pair_ids
+from fire_toolkit.campaign.keys import ids_of_keys, split_pair_id
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
@@ -77,8 +77,8 @@ def waiting_in_files(root: Path, answers: pd.DataFrame) -> pd.DataFrame:
         if number > 1:
             back = answers[answers["round"].isna() | (answers["round"] == number)]
             known = set(zip(back["query_id"], back["doc_id"], strict=True))
-            ids = (each.to_pylist() for each in ids_of_keys(sorted(task_keys(path))))
-            waits += [pair for pair in zip(*ids, strict=True) if pair not in known]
+            pairs = zip(*ids_of_keys(sorted(task_keys(path))), strict=True)
+            waits += [pair for pair in pairs if pair not in known]
     return pd.DataFrame(waits, columns=PAIR, dtype="str")
 
 
@@ -109,11 +109,9 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
         for batch, file in enumerate(files, start=1)
         for place, entry in enumerate(_entries(file), start=1)
     ]
-    known = split_pair_ids(str(row["pair_id"]) for row in rows)
     for row in rows:
         try:
-            key = str(row["pair_id"])
-            row["query_id"], row["doc_id"] = known.get(key) or split_pair_id(key)
+            row["query_id"], row["doc_id"] = split_pair_id(str(row["pair_id"]))
         except FireError as error:
             raise FormatError(f"{row['place']}: {error}") from None
     names = [name for name in TASKS.names if name != REFERENCE_URL or guideline.shows_reference]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.campaign.coded import Coded, coded, column_codes, distinct_rows, joined, same
-from fire_toolkit.campaign.keys import split_pair_id, split_pair_ids
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.elsewhere.tables import (
     COUNTS,
     NOT_YET,
@@ -330,13 +330,12 @@ class _Rows:
             )
             return query_ids, doc_ids
         named = self._each("pair").distinct
-        known = {} if split else split_pair_ids(named)
         encode = spelling_of([part for text in named for part in text.split(split, 1)] if split else [])
 
         def read_pair(value: Any) -> tuple[str, str]:
             text = text_of_value(value)
             if not split:
-                return known.get(text) or split_pair_id(text)
+                return split_pair_id(text)
             query_id, found, doc_id = text.partition(split)
             if not found:
                 raise FormatError(f"pair is {text!r}, expected query and doc with {split!r} between them")

@@ -1,12 +1,12 @@
 """Sheets: a queue as a CSV to fill in with any spreadsheet, and back again as answers."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.keys import pair_id, split_pair_id, split_pair_ids
+from fire_toolkit.campaign.keys import pair_id, split_pair_id
 from fire_toolkit.campaign.ledger import ANSWERED, answer_text
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.campaign.votes import FORMULAS, inert
@@ -128,8 +128,6 @@ def _labelled(path: Path, guideline: Guideline) -> dict[tuple[str, str], tuple[i
     table = read_delimited(path, required=[LABEL])
     names = [label.name for label in guideline.labels]
     known = {name.casefold(): name for name in names} | {name: name for name in names}
-    keys = listed(table[PAIR]) if PAIR in table else []
-    made = split_pair_ids([*keys, *(key.removeprefix(_TEXT) for key in keys)])
     found: dict[tuple[str, str], tuple[int, dict[str, str]]] = {}
     for number, values in enumerate(table.itertuples(index=False), start=1):  # 1 is below the header
         record = dict(zip(table.columns, map(str, values), strict=True))
@@ -141,21 +139,20 @@ def _labelled(path: Path, guideline: Guideline) -> dict[tuple[str, str], tuple[i
         if label is None:
             raise FormatError(f"{where}: label {record[LABEL]!r}, expected one of {', '.join(sorted(names))}")
         record[LABEL] = label
-        key = (record.get("annotator_id", "").strip(), _pair(record, where, made))
+        key = (record.get("annotator_id", "").strip(), _pair(record, where))
         if key in found:
             raise FormatError(f"{where}: the pair already has a label in a row above; keep one of them")
         found[key] = number, record
     return found
 
 
-def _pair(record: Mapping[str, str], where: str, made: Collection[str]) -> str:
-    """Return the key of a row's pair; made: keys that `pair_id` made."""
+def _pair(record: Mapping[str, str], where: str) -> str:
+    """Return the key of a row's pair."""
     try:
         if PAIR in record:
             key = record[PAIR].removeprefix(_TEXT)
             key = key if key.startswith(FORMULAS) else record[PAIR]
-            if key not in made:
-                split_pair_id(key)
+            split_pair_id(key)
             return key
         return pair_id(record["query_id"], record["doc_id"])
     except KeyError:
