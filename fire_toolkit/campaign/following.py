@@ -1,6 +1,6 @@
-"""What comes next in a workspace: one table of what can be there, read from the top."""
+"""What comes next in a workspace: one list of what can be there, read from the top."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,26 +59,8 @@ class Standing:
         return None
 
 
-def _unread(standing: Standing) -> Step | None:
-    asking = standing.asking
-    if asking is not None and asking.has_unread:
-        return Step("pull", "answers from the page are not read yet")
-    # Our own page has everything and nobody has answered there: there is nothing to pull.
-    if asking is not None and not asking.is_read and {*asking.carriers.values()} == {BY_PAGE}:
-        return None
-    return standing.behind(_BROUGHT)
-
-
-def _unanswered(standing: Standing) -> Step | None:
-    asking = standing.asking
-    if asking is None:
-        late = next((s for s in standing.stages if s.state == "waiting" and s.stage.name in _BROUGHT), None)
-        is_asked = any(state.stage.name == "tasks" and state.state == "done" for state in standing.stages)
-        if late is None or not is_asked:
-            return None
-        return Step(late.stage.name, late.reason if late.reason.startswith("no answer yet") else "")
-    if not asking.open:
-        return None
+def _unanswered(asking: Asking) -> Step:
+    """Name what brings in answers to tasks that somebody has."""
     command = {BY_HAND: "import", BY_PAGE: "page serve"}.get(asking.carriers[min(asking.open)], "pull")
     rounds = []
     for number, names in sorted(asking.open.items()):
@@ -90,50 +72,50 @@ def _unanswered(standing: Standing) -> Step | None:
     return Step(command, f"{'; '.join(rounds)} ({words})")
 
 
-def _planned(standing: Standing) -> Step | None:
-    """Name what hands out a round that `next-round` planned where no campaign has begun."""
-    reason = f"a round is planned and not handed out{_or_on(standing)}"
-    return Step(standing.planned, reason) if standing.planned else None
+def _steps(standing: Standing) -> Iterator[Step | None]:
+    """Yield what is to be done, in this order, or None where nothing of the kind is."""
+    asking, waiting = standing.asking, [state for state in standing.stages if state.state == "waiting"]
 
+    def or_on() -> str:
+        after = standing.behind()
+        return f" (or go on: {after.command})" if after else ""
 
-def _to_ask_again(standing: Standing) -> Step | None:
-    """Name `next-round` while it would ask something of somebody; nothing waits any more by then."""
-    counts = standing.to_ask() if standing.asking is not None else {}
-    if not counts:
-        return None
-    words = ", ".join(f"{stratum} {n:,}" for stratum, n in counts.items())
-    return Step("next-round", f"to ask again: {words}{_or_on(standing)}")
-
-
-def _or_on(standing: Standing) -> str:
-    after = standing.behind()
-    return f" (or go on: {after.command})" if after else ""
-
-
-def _done(standing: Standing) -> Step:
-    if any(state.state == "waiting" for state in standing.stages):
-        return Step("")
+    # A file of the collection that is gone; a pool, tasks or a sending that is behind.
+    yield standing.lost
+    yield standing.behind(_ASKED)
+    # Answers that the judgments do not have.
+    if asking and asking.has_unread:
+        yield Step("pull", "answers from the page are not read yet")
+    # Our own page has everything and nobody has answered there: there is nothing to pull.
+    if not asking or asking.is_read or {*asking.carriers.values()} != {BY_PAGE}:
+        yield standing.behind(_BROUGHT)
+    # Tasks that somebody has and has not answered.
+    if asking and asking.open:
+        yield _unanswered(asking)
+    late = [state for state in waiting if state.stage.name in _BROUGHT]
+    is_asked = any(state.stage.name == "tasks" and state.state == "done" for state in standing.stages)
+    if not asking and late and is_asked:
+        yield Step(late[0].stage.name, late[0].reason if late[0].reason.startswith("no answer yet") else "")
+    # A round that `next-round` planned where no campaign has begun.
+    if standing.planned:
+        yield Step(standing.planned, f"a round is planned and not handed out{or_on()}")
+    # Judgments whose agreement or labels are behind.
+    yield standing.behind(_LABELED)
+    # Disputes, or pairs left unanswered, that somebody can be asked; nothing waits any more by then.
+    if counts := standing.to_ask() if asking else {}:
+        words = ", ".join(f"{stratum} {n:,}" for stratum, n in counts.items())
+        yield Step("next-round", f"to ask again: {words}{or_on()}")
+    # Labels whose scores are behind.
+    yield standing.behind()
+    if waiting:
+        yield Step("")
     if standing.is_of_queries:
-        return Step("", "next: in the workspace of the pairs: fire-toolkit augment")
+        yield Step("", "next: in the workspace of the pairs: fire-toolkit augment")
     n_open = standing.n_disputes()
     left = f"; {n_of(n_open, 'pair')} still in dispute (`next-round` asks again)" if n_open else ""
-    return Step("", f"all is done{left}")
-
-
-# What is there, and what is next; the first that holds.
-TABLE: tuple[tuple[str, Callable[[Standing], Step | None]], ...] = (
-    ("a file of the collection that is gone", lambda standing: standing.lost),
-    ("a pool, tasks or a sending that is behind", lambda standing: standing.behind(_ASKED)),
-    ("answers that the judgments do not have", _unread),
-    ("tasks that somebody has and has not answered", _unanswered),
-    ("a round that is planned and not handed out", _planned),
-    ("judgments whose agreement or labels are behind", lambda standing: standing.behind(_LABELED)),
-    ("disputes, or pairs left unanswered, that somebody can be asked", _to_ask_again),
-    ("labels whose scores are behind", lambda standing: standing.behind()),
-    ("nothing to do", _done),
-)
+    yield Step("", f"all is done{left}")
 
 
 def what_follows(standing: Standing) -> Step:
-    """Return what comes next, and why."""
-    return next(step for _, find in TABLE if (step := find(standing)) is not None)
+    """Return what comes next, and why: the first that holds."""
+    return next(step for step in _steps(standing) if step is not None)
