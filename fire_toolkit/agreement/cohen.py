@@ -44,7 +44,16 @@ def mean_of_two(votes: Votes, coefficients: Callable[[Floats], Floats]) -> tuple
         votes: with a pairable pair.
         coefficients: tables (annotator pairs × labels × labels) to values, nan where undefined.
     """
-    pair, two, cell = _every_two(votes)
+    rows = votes.voting[np.lexsort([votes.annotator[votes.voting], votes.pair[votes.voting]])]
+    pair, annotator, label = votes.pair[rows], votes.annotator[rows], votes.label[rows]
+    n_annotators, found = int(annotator.max(initial=-1)) + 1, []
+    for step in range(1, len(rows)):  # votes so many places apart, so that memory grows with the votes alone
+        first = np.flatnonzero(pair[step:] == pair[:-step])
+        if not len(first):
+            break
+        of_two = annotator[first] * n_annotators + annotator[first + step]
+        found.append((pair[first], of_two, label[first] * len(votes.labels) + label[first + step]))
+    pair, two, cell = (np.concatenate(each) for each in zip(*found, strict=True))
     table = np.unique(two, return_inverse=True)[1]
     unit = np.unique(pair if votes.cluster is None else votes.cluster[pair], return_inverse=True)[1]
     n_tables, n_cells = int(table.max()) + 1, len(votes.labels) ** 2
@@ -76,22 +85,3 @@ def mean_of_two(votes: Votes, coefficients: Callable[[Floats], Floats]) -> tuple
     few = f"{n_few} {of_all} share fewer than {FEW} pairs; values on so few tend to be too low"
     notes = [f"{n_undefined} {of_all} undefined and left out"] * bool(n_undefined) + [few] * bool(n_few)
     return value, "; ".join(notes), np.asarray((value - over / under) / _STEP)
-
-
-def _every_two(votes: Votes) -> tuple[Ints, Ints, Ints]:
-    """Return pair, code of two annotators and cell (label of one × labels + label of the other) of two votes.
-
-    Votes are sorted by pair; votes k places apart on the same pair are compared for k = 1, 2, ..., so
-    memory grows with the votes, not with their products.
-    """
-    rows = votes.voting[np.lexsort([votes.annotator[votes.voting], votes.pair[votes.voting]])]
-    pair, annotator, label = votes.pair[rows], votes.annotator[rows], votes.label[rows]
-    n_annotators, found = int(annotator.max(initial=-1)) + 1, []
-    for step in range(1, len(rows)):
-        first = np.flatnonzero(pair[step:] == pair[:-step])
-        if not len(first):
-            break
-        two = annotator[first] * n_annotators + annotator[first + step]
-        found.append((pair[first], two, label[first] * len(votes.labels) + label[first + step]))
-    pairs, twos, cells = (np.concatenate(each) for each in zip(*found, strict=True))
-    return pairs, twos, cells

@@ -1,9 +1,8 @@
 """The statistics of agreement by name: a new one is a file and a line here, or comes from a plug-in."""
 
 from fire_toolkit.agreement.alpha import ALPHA
+from fire_toolkit.agreement.chance import FLEISS_KAPPA, GWET_AC1
 from fire_toolkit.agreement.cohen import COHEN_KAPPA
-from fire_toolkit.agreement.fleiss import FLEISS_KAPPA
-from fire_toolkit.agreement.gwet import GWET_AC1
 from fire_toolkit.agreement.specific import NEGATIVE_AGREEMENT, POSITIVE_AGREEMENT, PREVALENCE, UNANIMOUS
 from fire_toolkit.agreement.statistic import PERCENT_AGREEMENT, Statistic
 from fire_toolkit.plugins import Registry

@@ -88,19 +88,4 @@ def agreeing_share(counts: Ints, votes: Votes) -> Sums:
     return ratio(np.where(n >= 2, share, 0.0), n >= 2)
 
 
-def beyond_chance(counts: Ints, votes: Votes, chance: Callable[[Floats], Any]) -> Sums:
-    """Return (observed − chance) / (1 − chance), observed being `agreeing_share`.
-
-    chance: label shares (any number × labels) to agreement by chance. A label's share is that of the votes
-    on a pair, averaged over all pairs given, single votes included.
-    """
-    observed = agreeing_share(counts, votes)
-
-    def value(totals: Floats) -> Floats:
-        by_chance = chance(totals[:, 2:] / totals[:, 2:].sum(axis=1, keepdims=True))
-        return divide(observed.value(totals) - by_chance, 1 - by_chance)
-
-    return Sums(np.column_stack([observed.columns, counts / counts.sum(axis=1, keepdims=True)]), value)
-
-
 PERCENT_AGREEMENT = Statistic(no_pair, agreeing_share, is_share=True, title="Agreement")

@@ -34,8 +34,8 @@ from fire_toolkit.reporting.honest import USABLE, heading_of_usable, show_honest
 from fire_toolkit.results import Found, Next, drawn_text
 from fire_toolkit.scoring import score_curves, score_runs
 from fire_toolkit.scoring.bidirectional import drawn_directions, score_both_ways
-from fire_toolkit.scoring.breakdown import BreakdownScores, score_breakdown
 from fire_toolkit.scoring.drawn import drawn_scores, score_cells
+from fire_toolkit.scoring.score import BreakdownScores, score_breakdown
 from fire_toolkit.tables import PoolSources, Qrels, Queries, Scores
 from fire_toolkit.words import n_of
 

@@ -13,7 +13,6 @@ FILES = (
     "judged",
     "tiers",
     "bpref",
-    "inferred_ap",
     "rank_biased_precision",
     "interpolated_precision",
     "sampled_estimates",

@@ -1,7 +1,9 @@
-"""Runs × qrels × measures → scores, with notes on what a reader of the scores must know."""
+"""Runs × qrels × measures → scores, with notes; the same over recall, rank, or a column of the queries."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple, NewType
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,8 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.coded import all_pairs, code_together
 from fire_toolkit.matching.stored_runs import AnyRun, join_stored, list_stored
 from fire_toolkit.matching.ties import TIE_RULES
-from fire_toolkit.measures import Measure, parse_measures
+from fire_toolkit.measures import Measure, parse_measure, parse_measures
+from fire_toolkit.measures.defaults import BY_RANK, PRECISION_AT_RECALL
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.scoring.notes import (
@@ -20,9 +23,14 @@ from fire_toolkit.scoring.notes import (
     notes_on_ties,
     rises_of,
 )
-from fire_toolkit.tables import SCORES, Qrels, Scores
+from fire_toolkit.tables import SCORES, Qrels, Queries, Scores
 
+BreakdownScores = NewType("BreakdownScores", pd.DataFrame)
 ALL = "all"
+RECALLS = tuple(step / 10 for step in range(11))
+SEPARATOR = ";"
+_QRELS = ("original", "augmented", "delta")
+_KEYS = ["run_id", "query_id", "measure", "qrels"]
 
 
 class Scoring(NamedTuple):
@@ -147,3 +155,127 @@ def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: lis
             f"the tie rule 'expected' has no closed form for {', '.join(open_ones)}; leave them out, or "
             "choose another rule"
         )
+
+
+def score_curves(
+    runs: AnyRun | Sequence[AnyRun],
+    qrels: Qrels,
+    *,
+    augmented: Qrels | None = None,
+    depth: int = 100,
+    recalls: Sequence[float] = RECALLS,
+) -> pd.DataFrame:
+    """Return the precision–recall curve of runs, and their vectors over the ranks 1 to `depth`.
+
+    Args:
+        runs, qrels, augmented: as in `score_runs`.
+        depth: the last rank, 1 or more; past the end of a list CG, DCG and recall stay as they are.
+        recalls: where interpolated precision is given, each in [0, 1].
+
+    Returns:
+        Columns run_id, qrels (original, augmented, delta), curve, at and value, means over queries: the
+        curve `IPrec` at each of `recalls` (SHREC's precision–recall curve), then `P`, `R`, `CG`, `nCG`,
+        `DCG`, `nDCG`, `DCG_J` and `nDCG_J` at each rank. Each value is that of the measure of the name, such
+        as `nDCG@7`; `R` against `P` is the curve without interpolation.
+
+    Raises:
+        UsageError: a depth below 1, a recall outside [0, 1], no run.
+        JoinError: as `score_runs`.
+
+    Examples:
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
+        >>> curves = score_curves(rank_run(scored), qrels, depth=2, recalls=[0.5])
+        >>> curves[curves["curve"].isin(["IPrec", "R"])]
+          run_id     qrels  curve   at  value
+        0      m  original  IPrec  0.5    0.5
+        3      m  original      R  1.0    0.0
+        4      m  original      R  2.0    1.0
+    """
+    if depth < 1:
+        raise UsageError(f"depth is {depth}; expected a rank from 1")
+    points = [
+        (PRECISION_AT_RECALL, float(recall), f"{PRECISION_AT_RECALL}(recall={recall})") for recall in recalls
+    ]
+    points += [(curve, float(rank), f"{curve}@{rank}") for curve in BY_RANK for rank in range(1, depth + 1)]
+    measures = [parse_measure(name) for _, _, name in points]
+    scores = score_runs(runs, qrels, measures, augmented=augmented).scores
+    run_ids, names = (list(dict.fromkeys(scores[key])) for key in ("run_id", "qrels"))
+    # Rows are runs × measures × qrels; a curve's points are wanted one below the other.
+    values = scores["value"].to_numpy().reshape(len(run_ids), len(points), len(names)).swapaxes(1, 2)
+    n_lists = len(run_ids) * len(names)
+    return pd.DataFrame(
+        {
+            "run_id": np.repeat(np.array(run_ids, dtype=object), len(names) * len(points)),
+            "qrels": np.tile(np.repeat(np.array(names, dtype=object), len(points)), len(run_ids)),
+            "curve": [curve for curve, _, _ in points] * n_lists,
+            "at": [at for _, at, _ in points] * n_lists,
+            "value": values.ravel(),
+        }
+    )
+
+
+def score_breakdown(scores: Scores, queries: Queries, *, column: str) -> BreakdownScores:
+    """Return each score over the queries of each value of `column` alone.
+
+    Args:
+        scores: what `score_runs` returned with `per_query=True`.
+        queries: every query of the scores; text in `column`. A value that holds `;` is several, and the
+            query counts in each (CIRCO's semantic_aspects); an empty one is a value like others.
+        column: of `queries`.
+
+    Returns:
+        Columns aspect, n_queries (how many queries have it), then those of Scores with query_id `all`;
+        ordered by aspect, then as `scores`. Ranks of queries without a positive found are those of the
+        whole. Each value is the mean or median over the aspect's queries; delta is augmented minus original.
+
+    Raises:
+        UsageError: the queries have no such column.
+        JoinError: a query of the scores is not in `queries`; the scores hold no single queries, or not one
+            row for each run, query, measure and qrels. The order of rows does not matter.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_queries
+        >>> rows = [("m", "original", "all", "RR", 0.5), ("m", "original", "q1", "RR", 1.0)]
+        >>> names = ["run_id", "qrels", "query_id", "measure", "value"]
+        >>> scores = Scores(pd.DataFrame([*rows, ("m", "original", "q2", "RR", 0.0)], columns=names))
+        >>> table = pd.DataFrame({"query_id": ["q1", "q2"], "text": "a", "kind": ["x;y", "y"]})
+        >>> score_breakdown(scores, check_queries(table), column="kind")[["aspect", "n_queries", "value"]]
+          aspect  n_queries  value
+        0      x          1    1.0
+        1      y          2    0.5
+    """
+    if column not in queries.columns:
+        raise UsageError(f"queries have no column {column!r}; found {', '.join(queries.columns)}")
+    single = scores[scores["query_id"] != ALL]
+    if single.empty:
+        raise JoinError("scores: no values per query, which a breakdown needs; score with per_query")
+    wanted = prod(scores[key].nunique() for key in _KEYS)
+    if len(scores) != wanted or scores.duplicated(_KEYS).any():
+        raise JoinError(
+            f"scores: {len(scores):,} rows, expected one for each run, query, measure and qrels, which makes "
+            f"{wanted:,}; give the table as score_runs returned it"
+        )
+    own = queries[queries["query_id"].isin(single["query_id"])]
+    absent = sorted(set(single["query_id"]) - set(own["query_id"]))
+    if absent:
+        raise JoinError(
+            f"queries: {len(absent):,} queries of the qrels are not among them ({absent[0]}); expected the "
+            "queries of this collection"
+        )
+    aspects = own.assign(aspect=own[column].astype("str").str.split(SEPARATOR)).explode("aspect")
+    aspects = aspects.assign(aspect=aspects["aspect"].str.strip())[["query_id", "aspect"]].drop_duplicates()
+    wide = single.pivot(index="query_id", columns=["run_id", "measure", "qrels"], values="value")
+    names = sorted(scores["qrels"].unique(), key=_QRELS.index)
+    rows = []
+    for aspect, query_ids in aspects.groupby("aspect")["query_id"]:
+        part = wide.loc[query_ids]
+        for run_id, measure in product(scores["run_id"].unique(), scores["measure"].unique()):
+            aggregate = parse_measure(measure).aggregate
+            found = [aggregate(part[run_id, measure, name].to_numpy()) for name in names[:2]]
+            found += [found[1] - found[0]] if len(found) > 1 else []
+            for name, value in zip(names, found, strict=True):
+                rows.append((aspect, len(part), run_id, name, ALL, measure, value))
+    return BreakdownScores(pd.DataFrame(rows, columns=["aspect", "n_queries", *SCORES.names]))

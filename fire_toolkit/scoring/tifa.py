@@ -4,9 +4,9 @@ Source: Hu et al., TIFA, ICCV 2023. Questions are generated once from each text;
 answering (VQA) model answers them from the item. No model is part of this toolkit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NewType, Protocol
+from typing import NewType
 
 import pandas as pd
 
@@ -39,14 +39,6 @@ class Question:
     element_type: str = ""
 
 
-class QuestionAnswerer(Protocol):
-    """A VQA model: anything that can be called so."""
-
-    def __call__(self, media_url: str, question: str, choices: Sequence[str]) -> str:
-        """Return the choice that the item shows."""
-        ...
-
-
 def check_answers(table: pd.DataFrame, *, where: str = "") -> Answers:
     """Return `table` (query_id, doc_id, question, answer) as Answers, or raise `TableError`."""
     return Answers(check_table(ANSWERS, table, where=where))
@@ -56,12 +48,12 @@ def answer_questions(
     questions: Sequence[Question],
     pairs: pd.DataFrame,
     media_urls: Mapping[str, str],
-    answerer: QuestionAnswerer,
+    answerer: Callable[[str, str, Sequence[str]], str],
 ) -> Answers:
     """Return the model's answer to every question of every pair (query_id, doc_id), each asked once.
 
-    A pair whose text has no question is left out. media_urls: doc id → where the item is, which the model is
-    handed.
+    A pair whose text has no question is left out. media_urls: doc id → where the item is. answerer: a VQA
+    model, from that, the question and its choices to the choice that the item shows.
 
     Raises:
         JoinError: a doc without a media_url.

@@ -16,7 +16,7 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.scoring import score_curves, score_runs
 from fire_toolkit.scoring.bidirectional import Part, make_folds, score_both_ways, turn_qrels
-from fire_toolkit.scoring.breakdown import score_breakdown
+from fire_toolkit.scoring.score import score_breakdown
 from fire_toolkit.tables import Qrels, Run, Scores, check_qrels, check_queries
 
 
