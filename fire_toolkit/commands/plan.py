@@ -3,6 +3,7 @@
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -105,10 +106,10 @@ def plan(
         seed=seed,
     )
     chosen = "" if found.best.empty else f" {found.best['pool_options'].iloc[0]}"
-    return Found(
-        {"designs": found.designs, "best": found.best},
+    return replace(
+        found,
         more=_rests_on(lists, votes),
-        said=[line for each in found.sentences for line in textwrap.wrap(each, MOST_WIDTH)],
+        said=[line for each in found.said for line in textwrap.wrap(each, MOST_WIDTH)],
         draw=partial(plan_text, every=every),
         next=Next(f"pool{chosen}", "{RUNS} --qrels {QRELS} --out pool"),
     )

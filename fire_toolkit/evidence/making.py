@@ -78,10 +78,17 @@ def make_evidence(
         1      b          0  irrelevant  1:9:.5      True
         2      c         -1    unjudged  1:9:.5     False
     """
-    _refuse(original, labels, policy, answers, judge)
     is_sampled = pool is not None and {*SAMPLE} <= {*pool} and machine_sample is None
-    if is_sampled or machine_sample is not None:
-        _refuse_sample(original, takes_out=takes_out)
+    _refuse(original, labels, policy, answers, judge)
+    if (is_sampled or machine_sample is not None) and "stratum" in original:
+        raise JoinError(
+            "the original qrels have strata, and so has the pool; a sample of two designs gives no estimate"
+        )
+    if (is_sampled or machine_sample is not None) and takes_out:
+        raise UsageError(
+            "the pool is a sample, and estimates from it need all of its queries; take --unusable flag, "
+            "which gives scores with and without the unusable ones"
+        )
     given = {
         "original": original,
         "labels": labels,
@@ -169,19 +176,6 @@ def _refuse(original: Qrels, labels: Labels, policy: str, answers: pd.DataFrame 
             )
     if answers is not None and "stratum" in original:
         raise JoinError("the qrels have strata; a machine's labels are not a sample, leave them out")
-
-
-def _refuse_sample(original: Qrels, *, takes_out: bool) -> None:
-    """Raise where what stands beside the sample of a pool leaves it without an estimate."""
-    if "stratum" in original:
-        raise JoinError(
-            "the original qrels have strata, and so has the pool; a sample of two designs gives no estimate"
-        )
-    if takes_out:
-        raise UsageError(
-            "the pool is a sample, and estimates from it need all of its queries; take --unusable flag, "
-            "which gives scores with and without the unusable ones"
-        )
 
 
 def _put_relevance(join: _Join, policy: str, *, takes_out: bool) -> None:

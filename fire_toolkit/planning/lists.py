@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints, are_among
+from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.matching.ranking import split_runs
@@ -178,9 +178,3 @@ def pilot_votes(lists: Lists, judgments: Judgments, relevance: pd.Series) -> Pil
     rows = pair_rows(pairs, lists.pairs)
     positive, total = pairs.loc[rows >= 0, ["sum", "size"]].to_numpy(dtype=np.int64).T
     return PilotVotes(rows[rows >= 0], positive, total, int((rows < 0).sum()))
-
-
-def queries_judged_deep(lists: Lists, votes: PilotVotes) -> int:
-    """Return in how many queries a pilot judged every pair of the lists."""
-    is_open = ~are_among(votes.pair, len(lists.query)) & ~lists.is_original
-    return lists.n_queries - len(np.unique(lists.query[is_open]))

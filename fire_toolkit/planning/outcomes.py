@@ -90,14 +90,6 @@ def rest_of(rates: Floats, shares: Floats, used: Floats | None = None) -> Rest:
     return Rest(*((shares * each).sum(axis=0) for each in means))
 
 
-def votes_a_pair(rates: Floats, shares: Floats) -> Floats:
-    """Return how many votes a pair takes: one or two, another on a positive, a third where two differ."""
-    third = rates * (1 - rates)
-    return np.asarray(
-        (shares * np.stack([np.ones_like(rates), 2 + 2 * third, 1 + rates + third])).sum(axis=0)
-    )
-
-
 def open_pairs(lists: Lists, truths: Truths, depth: int, *, settles: bool, seed: int) -> Bools:
     """Return which pairs of each draw can still give some run its first positive: (n_draws, n_pairs).
 
@@ -227,7 +219,9 @@ def cost_of(lists: Lists, everything: Lists, design: Design, truths: Truths, *, 
     of_groups = [own.by_group(each.T).sum(axis=1).T for each in (n_open, n_asked)]
     opened = of_groups[0] / np.maximum(1, of_groups[1])
     shares = class_shares(design, np.repeat(opened, len(own.positive) // own.n_groups, axis=1)[..., None])
-    n_votes = (n_asked * votes_a_pair(own.rates, shares)[..., 0]).sum(axis=0)
+    third = own.rates * (1 - own.rates)  # where two differ
+    votes_a_pair = shares * np.stack([np.ones_like(own.rates), 2 + 2 * third, 1 + own.rates + third])
+    n_votes = (n_asked * votes_a_pair.sum(axis=0)[..., 0]).sum(axis=0)
     n_each = (n_asked * shares[..., 0])[1:]  # of classes with more than one vote
     name = int(n_each.sum(axis=(1, 2)).argmax())
     n_pairs, n_rates = n_asked.sum(axis=0), n_each[name].sum(axis=0)

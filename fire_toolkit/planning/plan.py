@@ -11,17 +11,18 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.distributions import noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import OVERLAP, designs_for, within_budget
-from fire_toolkit.planning.lists import Lists, PilotVotes, queries_judged_deep
+from fire_toolkit.planning.lists import Lists, PilotVotes
 from fire_toolkit.planning.outcomes import LABELLED, NOT_KNOWN, Outcome, Tops, cost_of, outcomes_of
 from fire_toolkit.planning.relevance import (
     ASSUMED,
@@ -31,6 +32,7 @@ from fire_toolkit.planning.relevance import (
     fitted_parameters,
 )
 from fire_toolkit.planning.words import Wish, sentences, shown_rows
+from fire_toolkit.results import Found
 
 RATES = (0.92, 0.04)
 MOST_QUERIES, DEPTH = 2000, 50
@@ -46,15 +48,6 @@ _UNKNOWN = {
 POWER, LEVEL = 0.8, 0.05
 
 
-class Plan(NamedTuple):
-    """What `plan_lists` returns: a row for each design and measure; those of the cheapest design that does
-    what was asked, none where none does; and what that comes to in three sentences."""
-
-    designs: pd.DataFrame
-    best: pd.DataFrame
-    sentences: tuple[str, ...]
-
-
 def plan_lists(
     lists: Lists,
     measures: Sequence[str | Measure] = PLANNED,
@@ -66,7 +59,7 @@ def plan_lists(
     overlap: float = OVERLAP,
     n_draws: int = N_DRAWS,
     seed: int = 0,
-) -> Plan:
+) -> Found:
     """Return what each design is expected to cost, to get wrong and to tell.
 
     Args:
@@ -77,12 +70,14 @@ def plan_lists(
         n_draws: of what the pilot leaves open.
 
     Returns:
-        The designs, a row for each estimate of a measure: `labelled`, by the labels as they are; `corrected`
-        for the errors of votes; `not known`, without numbers. bias: the runs' mean; error: root mean square
-        over runs, the median over what the pilot leaves open; from error_low to error_high: 95% of it.
-        Without a pilot error is missing, and the range is that of the assumptions. chance_within: that every
-        run's score lies within the wish; least_difference: between any two runs, told at 80% power and 5%
-        after Holm, of which run_a and run_b decide it. Values are in the measure's own unit.
+        designs, a row for each estimate of a measure: `labelled`, by the labels as they are; `corrected` for
+        the errors of votes; `not known`, without numbers. best: those of the cheapest design that does what
+        was asked, none where none does; said: what that comes to in three sentences. bias: the runs' mean;
+        error: root mean square over runs, the median over what the pilot leaves open; from error_low to
+        error_high: 95% of it. Without a pilot error is missing, and the range is that of the assumptions.
+        chance_within: that every run's score lies within the wish; least_difference: between any two runs,
+        told at 80% power and 5% after Holm, of which run_a and run_b decide it. Values are in the measure's
+        own unit.
 
     Raises:
         UsageError: no budget is large enough, or a measure is no mean.
@@ -125,11 +120,13 @@ def plan_lists(
         serving += [shown_rows(tables[-1])] if all(map(design.serves, known)) else []
     fulfilling = [each for each in serving if wish.is_fulfilled(each)]
     best = min(fulfilling, key=lambda each: int(each["n_judgments"].iloc[0]), default=tables[0].iloc[:0])
-    n_pilot = None if votes is None else len(votes.pair)
-    n_deep = 0 if votes is None else queries_judged_deep(lists, votes)
+    n_pilot, n_deep = None, 0
+    if votes is not None:  # n_deep: queries of which the pilot judged every pair
+        is_open = ~are_among(votes.pair, len(lists.query)) & ~lists.is_original
+        n_pilot, n_deep = len(votes.pair), lists.n_queries - len(np.unique(lists.query[is_open]))
     candidates = serving or [*map(shown_rows, tables)]
     said = sentences(candidates, best, wish, lists.n_universe, n_pilot=n_pilot, n_deep=n_deep)
-    return Plan(pd.concat(tables, ignore_index=True), best, tuple(said))
+    return Found({"designs": pd.concat(tables, ignore_index=True), "best": best}, said=tuple(said))
 
 
 def _row(outcome: Outcome, truths: Truths, lists: Lists, within: float | None, n: int) -> dict[str, Any]:

@@ -241,8 +241,6 @@ def open_pairs(decided: pd.DataFrame) -> pd.DataFrame:
 
 def open_by_design(design: pd.DataFrame | None, judgments: Judgments, grades: Grades) -> pd.DataFrame | None:
     """Return the pairs that a policy asks again, by the votes so far; None without a policy."""
-    return (
-        None
-        if design is None
-        else open_pairs(decide_classes(design, votes_in_order(judgments, grades=grades)))
-    )
+    if design is None:
+        return None
+    return open_pairs(decide_classes(design, votes_in_order(judgments, grades=grades)))

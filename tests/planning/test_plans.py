@@ -92,9 +92,9 @@ def test_before_anybody_judged_there_are_ranges_that_say_they_are_assumed(lists:
     known = plan.designs[plan.designs["measure"] == "C@5"]
     assert known["error"].isna().all()
     assert (known["error_low"] <= known["error_high"]).all()
-    assert plan.sentences[0].startswith("If 0.6 to 3.4 positives a query are missing, as in other benchmarks")
-    assert "AP is not known before pairs are judged; judge 40 queries deep to know it" in plan.sentences[2]
-    assert plan.sentences[2].endswith("nothing was judged, so all of this rests on assumptions.")
+    assert plan.said[0].startswith("If 0.6 to 3.4 positives a query are missing, as in other benchmarks")
+    assert "AP is not known before pairs are judged; judge 40 queries deep to know it" in plan.said[2]
+    assert plan.said[2].endswith("nothing was judged, so all of this rests on assumptions.")
 
 
 @pytest.mark.parametrize("names", [["AP"], ["nDCG@5", "C@5", "R@5"]])
@@ -108,9 +108,9 @@ def test_what_hangs_on_deeper_positives_has_no_figure_anywhere(names: list[str],
     assert unknown[numbers].isna().all(axis=None)
     shown = plan_text(plan.designs, "table")
     assert not any(f"{name} off by" in shown for name in ("AP", "nDCG@5", "R@5"))
-    said = " ".join(plan.sentences)
+    said = " ".join(plan.said)
     assert "not known from 300 pairs; judge 40 queries deep to know" in said
-    assert len(plan.sentences) == 3
+    assert len(plan.said) == 3
     chosen = plan.best if len(plan.best) else plan.designs.tail(1)
     assert set(chosen["design"]) == {f"depth {5 if 'C@5' in names else 10} + 40 deep"}
 
@@ -119,7 +119,7 @@ def test_queries_that_a_pilot_judged_deep_are_named(lists: Lists) -> None:
     rng = np.random.default_rng(0)
     pair = np.flatnonzero(lists.query < 40)
     plan = plan_lists(lists, ["AP"], votes=votes_on(lists, clustered(lists, rng), pair, rng))
-    assert plan.sentences[2] == ("AP is not planned: 40 queries were judged deep, so `score` estimates it.")
+    assert plan.said[2] == ("AP is not planned: 40 queries were judged deep, so `score` estimates it.")
 
 
 def test_a_design_is_the_cheapest_that_does_what_is_asked(lists: Lists) -> None:
@@ -134,7 +134,7 @@ def test_a_design_is_the_cheapest_that_does_what_is_asked(lists: Lists) -> None:
     assert chosen["least_difference"] == pytest.approx(float(shown["least_difference"].min()))
     never = plan_lists(lists, ["C@5"], votes=votes, wish=Wish(within=1e-6))
     assert never.best.empty
-    assert "No design here gets every run's C@5 right to 0.0001 points for sure (95%)" in never.sentences[0]
+    assert "No design here gets every run's C@5 right to 0.0001 points for sure (95%)" in never.said[0]
 
 
 def test_a_budget_cuts_queries_and_what_costs_nothing_is_left_whole() -> None:
