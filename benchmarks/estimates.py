@@ -25,7 +25,7 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference.drawn_pairs import UNDRAWN, DrawnPairs, micro_recall, sampled_precision
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
-from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
+from fire_toolkit.inference.two_phase import TwoPhase, missing_share
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATED_BY_QUERIES
 from fire_toolkit.pooling import pool_runs
@@ -126,7 +126,7 @@ def check_two_phase(x: np.ndarray, y: np.ndarray, n: int, n_draws: int) -> list[
             rng: np.random.Generator, own_x: np.ndarray = own_x, own_y: np.ndarray = own_y
         ) -> np.ndarray:
             sample = rng.choice(len(own_x), n, replace=False)
-            found = two_phase_difference(own_x, own_y[sample], sample)
+            found = TwoPhase(own_x, own_y[sample], sample)
             runs = [found.of(run)[:3] for run in range(own_x.shape[1])]
             return np.array(runs + [found.of(a, b)[:3] for a, b in pairs])
 
@@ -155,7 +155,7 @@ def check_later_run(world: World, truth: Qrels, runs: list[Any], n: int, n_draws
 
                 def draw(rng: np.random.Generator, x: np.ndarray = x, y: np.ndarray = y) -> np.ndarray:
                     sample = rng.choice(len(x), n, replace=False)
-                    found = two_phase_difference(x[:, place], y[sample, place], sample)  # noqa: B023
+                    found = TwoPhase(x[:, place], y[sample, place], sample)  # noqa: B023
                     return np.array(found.of(late)[:3])  # noqa: B023
 
                 true = full[:, place, late].mean()

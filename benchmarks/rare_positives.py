@@ -34,7 +34,7 @@ from fire_toolkit.inference.drawn_pairs import (
 )
 from fire_toolkit.inference.estimates import LEAST_FOUND
 from fire_toolkit.inference.limits import Estimate
-from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
+from fire_toolkit.inference.two_phase import TwoPhase, missing_share
 from fire_toolkit.pooling.machine import allocate, stratify_scores
 
 PREVALENCES = (0.01, 0.03, 0.06, 0.15)
@@ -157,7 +157,7 @@ def deep_draws(prevalence: float, n: int, rng: np.random.Generator) -> Draw:
         sample = rng.choice(N_QUERIES, n, replace=False)
         cells: dict[str, Cell] = {}
         for name, y in (("R@10", at_shallow), ("R@50", at_deep)):
-            found, true = two_phase_difference(x, y[sample], sample), y.mean(axis=0)
+            found, true = TwoPhase(x, y[sample], sample), y.mean(axis=0)
             cells[name] = (true[1], *found.of(1)[:3], False)
             cells[f"difference in {name}"] = (true[0] - true[1], *found.of(0, 1)[:3], False)
         share = missing_share(n_shallow[sample], (n_shallow + n_more)[sample], n_queries=N_QUERIES)

@@ -200,7 +200,10 @@ def known_of(evidence: Evidence) -> Background:
     original = rows_where(pairs[[*PAIR, "original_relevance", *strata]], pairs["original_relevance"].notna())
     original = original.rename(columns={"original_relevance": "relevance"})
     original = Qrels(original.astype({"relevance": "int64"}).assign(source="original"))
-    votes = _votes_of(pairs)
+    votes: dict[str, pd.Series] = {}  # by design, with all votes in their order
+    if DESIGN[0] in pairs:
+        every = (pairs[DESIGN[1]] + pairs["later_votes"]).astype("str")
+        votes = dict(zip(DESIGN, (pairs[DESIGN[0]], every), strict=True))
     judged, is_disputed = pairs.assign(**votes), pairs["is_disputed"].to_numpy(dtype=bool)
     labels = _labels_of(judged, list(votes))
     audit, notes = _audit_of(labels, original, pairs, facts)
@@ -251,14 +254,6 @@ def _audit_of(
         return None, [f"not corrected by the experts' audit: {error}"]
 
 
-def _votes_of(pairs: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return the columns of a design, with all votes in their order; nothing where there is none."""
-    if DESIGN[0] not in pairs:
-        return {}
-    name, votes = (pairs[each] for each in DESIGN)
-    return {DESIGN[0]: name, DESIGN[1]: (votes + pairs["later_votes"]).astype("str")}
-
-
 def _labels_of(pairs: pd.DataFrame, design: list[str]) -> Labels:
     """Return the labels; those that are another pair's have a mark in shared_from."""
     names = [*PAIR, *(name for name in ("method", "n_judgments") if name in pairs), *design]
@@ -278,8 +273,7 @@ def _design_of(pairs: pd.DataFrame, facts: Facts) -> Design | None:
         names = [*PAIR, "best_rank", "judge_id", "score", *SAMPLE, "is_drawn"]
         sample = sample[names].astype({"best_rank": "int64", "is_drawn": "bool"})
         judge = str(sample["judge_id"].iloc[0])
-        shared = shared_backbones(judge, facts.backbone, facts.backbones, list(facts.backbones))
-        return Design(sample, None, sample, shared)
+        return Design(sample, None, sample, shared_backbones(judge, facts.backbone, facts.backbones))
     if SAMPLE[1] not in pairs or not pairs[SAMPLE[1]].notna().any():
         return None
     queries = None
@@ -296,28 +290,24 @@ def _design_of(pairs: pd.DataFrame, facts: Facts) -> Design | None:
     return Design(rows_where(pairs, pairs["relevance"].notna())[names], queries)
 
 
-def shared_backbones(
-    judge: str, own: str, of_runs: Mapping[str, str], run_ids: Sequence[str]
-) -> dict[str, str]:
+def shared_backbones(judge: str, own: str, of_runs: Mapping[str, str]) -> dict[str, str]:
     """Return the runs that may share a backbone with a judge, and why: such a judge judges its own errors.
 
     Several backbones are joined by commas, case does not matter, and one that is not named counts as shared.
 
     Examples:
-        >>> shared_backbones("vlm", "CLIP,BLIP", {"a": "clip", "b": "dino"}, ["a", "b", "c"])
+        >>> shared_backbones("vlm", "CLIP,BLIP", {"a": "clip", "b": "dino", "c": ""})
         {'a': 'judge vlm and run a share the backbone clip', 'c': 'the backbone of run c is not named'}
     """
-    of_judge = _named(own)
-    found = {}
-    for run_id in run_ids:
-        of_run = _named(of_runs.get(run_id, ""))
+    named = {
+        name: {each.strip().casefold() for each in backbones.split(",") if each.strip()}
+        for name, backbones in {"": own, **of_runs}.items()
+    }
+    of_judge, found = named.pop(""), {}
+    for run_id, of_run in named.items():
         unknown = f"judge {judge}" if not of_judge else "" if of_run else f"run {run_id}"
         if unknown:
             found[run_id] = f"the backbone of {unknown} is not named"
         elif both := ", ".join(sorted(of_judge & of_run)):
             found[run_id] = f"judge {judge} and run {run_id} share the backbone {both}"
     return found
-
-
-def _named(backbones: str) -> set[str]:
-    return {name.strip().casefold() for name in backbones.split(",") if name.strip()}

@@ -16,7 +16,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints, count_by_query, rows_of_lists, starts_of_lists
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.matching.coded import CodedQrels, IdealRanking
 from fire_toolkit.matching.pair_ranks import StoredRun
 from fire_toolkit.matching.stored_runs import AnyRun, list_stored
@@ -230,7 +230,7 @@ def _settle(
 ) -> tuple[tuple[float, ...], pd.DataFrame]:
     """Return score, lower, upper, judged, n_open, n_pairs and n_least, and the docs to judge."""
     low, high = score_bounds(ranking, measure, highest=highest_grade)
-    values = values_of(ranking, measure)
+    values = measure.values(ranking)
     is_open = np.maximum(high, values) - np.minimum(low, values) > 1e-12
     query, rank = unjudged["query"].to_numpy(), unjudged["rank"].to_numpy()
     can_move = is_open[query] & (rank <= (np.inf if measure.depth is None else measure.depth))
@@ -246,7 +246,7 @@ def _settle(
 
 def _share_judged(ranking: JudgedRanking, k: int) -> float:
     share = judged_at(k)
-    return share.aggregate(values_of(ranking, share))
+    return share.aggregate(share.values(ranking))
 
 
 def _unjudged(

@@ -94,13 +94,7 @@ def correct_for_errors(
     """Return what votes by design, or experts, correct of the measures that they can correct.
 
     Args:
-        runs: the runs, or what `join_with_votes` returned.
-        original: the original qrels.
-        labels: of judged pairs.
-        measures: names or measures.
-        background: of the labels.
-        sources: which run pooled which pair.
-        clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
+        runs, original, labels, measures, background, sources, clusters: as in `scores_with_uncertainty`.
         policies: on rejected originals: nothing is corrected unless it is `union` alone.
     """
     parsed = [measure for measure in parse_measures(measures) if not why_uncorrected(measure)]

@@ -25,9 +25,9 @@ from fire_toolkit.inference.drawn_pairs import (
     sampled_precision,
     undrawn_share,
 )
-from fire_toolkit.inference.judged_pairs import JudgedPairs, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.limits import Estimate
-from fire_toolkit.inference.two_phase import TwoPhase, missing_share, two_phase_difference
+from fire_toolkit.inference.two_phase import TwoPhase, missing_share
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.defaults import (
@@ -298,8 +298,8 @@ def _by_queries(
 
     @cache
     def found(measure: Measure) -> TwoPhase:
-        x, y = (np.column_stack([values_of(own[n], measure) for own in views.values()]) for n in (0, 1))
-        return two_phase_difference(x, y[sample], sample)
+        x, y = (np.column_stack([measure.values(own[n]) for own in views.values()]) for n in (0, 1))
+        return TwoPhase(x, y[sample], sample)
 
     def value(measure: Measure, run_ids: Sequence[str]) -> Estimate:
         return found(measure).of(*map(list(views).index, run_ids))

@@ -24,7 +24,7 @@ from fire_toolkit.inference.intervals import (
     note_few,
     score_interval,
 )
-from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, Tell, own_pairs, silent, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, Tell, own_pairs, silent
 from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.inference.trust import (
     describe_missing,
@@ -212,7 +212,7 @@ def _row(
 
     views: the run as the original and the augmented qrels judge it, and without its own judgments.
     """
-    early, late, *without = (values_of(view, measure) for view in views)
+    early, late, *without = (measure.values(view) for view in views)
     before, after, alone = (measure.aggregate(each) for each in (early, late, *without, early)[:3])
     alone = alone if without else np.nan
     own, ranking = score_interval(late, measure, clusters=clusters), views[1]
@@ -220,12 +220,12 @@ def _row(
     gain = change_interval(*parts, measure, only_up=only_up, clusters=clusters)
     lower, upper = score_bounds(ranking, measure, highest=highest)
     judged = judged_at(measure.depth or max(ranking.worst_rank - 1, 1))  # beyond the top it reads the top
-    condensed = measure.per_query(measure.view(ranking.condensed()))
+    condensed = measure.values(ranking.condensed())
     row = {"original": before, "augmented": after, "delta": after - before}
     row |= {"low": own.low, "high": own.high, "delta_low": gain.low, "delta_high": gain.high}
     row |= {"without_own": alone, "own_change": alone - after, "condensed": measure.aggregate(condensed)}
     row |= {"lower": measure.aggregate(lower), "upper": measure.aggregate(upper)}
-    row |= {"judged": judged.aggregate(values_of(ranking, judged))}
+    row |= {"judged": judged.aggregate(judged.values(ranking))}
     names = {"interval": own.method, "delta_interval": gain.method}
     return row | names | {"bounds": describe_bounds(measure, ranking)}, gain
 

@@ -83,7 +83,7 @@ class JudgedPairs(CodedQrels):
     def values(self, run_id: str, labelling: CodedQrels, measures: Sequence[Measure]) -> Floats:
         """Return a run's values by that labelling, (n_queries, n_measures)."""
         ranking = self.ranking(run_id, labelling)
-        return np.column_stack([values_of(ranking, measure) for measure in measures])
+        return np.column_stack([measure.values(ranking) for measure in measures])
 
     def pooled(self, sources: PoolSources) -> pd.DataFrame:
         """Return which of the pairs each run of a pool pooled, see `pooled_by`."""
@@ -141,11 +141,6 @@ def join_runs(runs: Runs, original: Qrels, *others: pd.DataFrame) -> JudgedPairs
         if cut is not None:
             places[run_id], cuts[run_id] = run.to_depth(cut.depth), cut
     return replace(joined, places=places, cuts=cuts)
-
-
-def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:
-    """Return a measure's value of each query, its modifiers applied."""
-    return measure.per_query(measure.view(ranking))
 
 
 Runs = AnyRun | Sequence[AnyRun] | JudgedPairs

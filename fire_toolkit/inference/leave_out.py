@@ -175,7 +175,11 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Foun
         JoinError: no pair of the pool has a label.
     """
     pairs = sources[PAIR].drop_duplicates(ignore_index=True)
-    kind = _kinds(pairs, labels, original)
+    label, originals = pair_rows(pairs, labels), original[original["relevance"] >= 1]
+    is_positive = np.append(labels["relevance"].to_numpy() >= 1, False)[label]
+    of_original, of_other = np.where(is_positive, 0, 1), np.where(is_positive, 2, 3)
+    kind = np.where(pair_rows(pairs, originals) >= 0, of_original, of_other)
+    kind = np.where(label < 0, KINDS.index("not_judged"), kind)
     if len(pairs) and (kind == KINDS.index("not_judged")).all():
         raise JoinError(f"labels: none is on a pair of the pool ({pairs.iloc[0]['query_id']} "
                         f"{pairs.iloc[0]['doc_id']}, ...); are they of another pool?")  # fmt: skip
@@ -194,15 +198,6 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Foun
     sets = sets.assign(n_runs=members.sum(axis=1), n_pairs=counts.sum(axis=1)).join(_counted(counts))
     sets = sets.sort_values(["n_pairs", "runs"], ascending=[False, True], kind="stable", ignore_index=True)
     return Found({"runs": runs, "sets": sets})
-
-
-def _kinds(pairs: pd.DataFrame, labels: Labels, original: Qrels) -> Ints:
-    """Return for each pair the place in KINDS of what became of it."""
-    label, positive = pair_rows(pairs, labels), original[original["relevance"] >= 1]
-    is_positive = np.append(labels["relevance"].to_numpy() >= 1, False)[label]
-    is_original = pair_rows(pairs, positive) >= 0
-    kinds = np.where(is_original, np.where(is_positive, 0, 1), np.where(is_positive, 2, 3))
-    return np.where(label < 0, KINDS.index("not_judged"), kinds).astype(np.int64)
 
 
 def _counted(counts: Ints) -> pd.DataFrame:

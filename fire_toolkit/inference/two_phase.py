@@ -5,8 +5,6 @@ estimate is the mean of λ·x over all queries plus the mean of y − λ·x over
 the mean of y over all queries, whatever λ is, and the better x follows y, the narrower its interval.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints
@@ -19,26 +17,53 @@ _UNSEEN = 2  # changed queries that are added to those seen
 _MOST_LEVERAGE = 0.5  # of a query: where one decides alone, its residual is not known to be larger
 
 
-@dataclass(frozen=True, eq=False)
 class TwoPhase:
-    """What `two_phase_difference` returns: `of` a run, or of two, gives estimates.
+    """The estimated mean of the deep scores of all queries, one measure, for each run: `of` gives it.
 
-    slope: λ; means: (n_runs,) θ̂; n_queries: all; residuals: (n, n_runs) g;
-    change: (n, n_runs), what the deep labels changed; usual: by how much scores of queries differ, which an
-    unseen change is taken for.
+    slope: λ = clip(Σ_r Sxy_r / Σ_r Sxx_r, 0, 1), sums of squares and products over S, r the runs; means:
+    (n_runs,) θ̂_r = λ·mean(x_r) + mean_S(y_r − λ·x_r). e_ri = y_ri − λ·x_ri minus its mean over S;
+    h_ri = 1/n + (x_ri − x̄_r)² / Sxx_r (1/n where Sxx_r is 0), at most 1/2; residuals: (n, n_runs)
+    g = e / (1 − h); se² = (1 − n/N)·Σ g²/n². change: (n, n_runs), what the deep labels changed; usual: by how
+    much scores of queries differ, which an unseen change is taken for; n_queries: N.
+
+    Args:
+        shallow: (N, n_runs) x of all queries, from 0 to 1; on S too by the shallow labels alone.
+        deep: (n, n_runs) y of the queries of S.
+        sample: (n,) S, drawn at random without replacement: rows of `shallow`, in the order of `deep`.
+
+    λ is one for all runs, so a run's estimate depends slightly on the others.
+
+    Source: Särndal, Swensson and Wretman 1992, ch. 6 and 9; leverages as in HC3 of MacKinnon and White 1985.
+
+    Examples:
+        >>> x = np.arange(80.0)[:, None] / 80
+        >>> found = TwoPhase(x, x[::2] * 0.5, np.arange(0, 80, 2))
+        >>> round(found.slope, 4), round(found.of(0).estimate, 4), round(found.of(0).se, 4)
+        (0.5, 0.2469, 0.0)
     """
 
-    slope: float
-    means: Floats
-    n_queries: int
-    residuals: Floats
-    change: Floats
-    usual: float
+    def __init__(self, shallow: Floats, deep: Floats, sample: Ints) -> None:
+        x, n = shallow[sample], max(len(sample), 1)
+        centred = x - x.sum(axis=0) / n
+        squares = (centred**2).sum(axis=0)
+        whole = float(squares.sum())
+        self.slope = min(max(float((centred * deep).sum()) / whole, 0.0), 1.0) if whole > 0 else 0.0
+        rest = deep - self.slope * x
+        mean_rest = rest.sum(axis=0) / n
+        leverage = 1 / n + centred**2 / np.where(squares > 0, squares, 1.0)
+        self.n_queries = len(shallow)
+        self.means = self.slope * shallow.mean(axis=0) + mean_rest
+        self.residuals = (rest - mean_rest) / (1 - np.minimum(leverage, _MOST_LEVERAGE))
+        self.change = deep - x
+        self.usual = float(np.sqrt(shallow.var(axis=0).mean())) or 0.5
 
     def of(self, run: int, other: int | None = None) -> Estimate:
-        """Return the estimate of a run, or that run minus another.
+        """Return the estimate of a run, or that run minus another; refused where n is below 40.
 
-        Limits are those of `score_limits` in 0 to 1, of a difference by Student's t in −1 to 1.
+        The limits are those of `score_limits` with t(n − 2) in 0 to 1, of a difference by Student's t in −1
+        to 1, of se²·(1 + 2/c), c being the number of queries whose score the deep labels change: a few
+        changes say little of how large the next ones are. Without any, se² is that of two changes as large as
+        the scores of queries differ from one another.
         """
         of_runs = np.eye(len(self.means))[run]
         of_runs = of_runs if other is None else of_runs - np.eye(len(self.means))[other]
@@ -58,52 +83,6 @@ class TwoPhase:
             reach = t_of(n - 2) * inflated**0.5
             limits = max(estimate - reach, -1.0), min(estimate + reach, 1.0)
         return Estimate(estimate, *limits, variance**0.5)
-
-
-def two_phase_difference(shallow: Floats, deep: Floats, sample: Ints) -> TwoPhase:
-    """Return the estimated mean of the deep scores of all queries, one measure, for each run.
-
-    λ = clip(Σ_r Sxy_r / Σ_r Sxx_r, 0, 1), sums of squares and products over S, r the runs;
-    θ̂_r = λ·mean(x_r) + mean_S(y_r − λ·x_r);
-    e_ri = y_ri − λ·x_ri minus its mean over S; h_ri = 1/n + (x_ri − x̄_r)² / Sxx_r (1/n where Sxx_r is 0);
-    g = e / (1 − h), h at most 1/2; se² = (1 − n/N)·Σ g²/n². The limits are those of `score_limits` with
-    t(n − 2), of se²·(1 + 2/c), c being the number of queries whose score the deep labels change: a few
-    changes say little of how large the next ones are. Without any, se² is that of two changes as large as the
-    scores of queries differ from one another.
-
-    Args:
-        shallow: (N, n_runs) x of all queries, from 0 to 1; on S too by the shallow labels alone.
-        deep: (n, n_runs) y of the queries of S.
-        sample: (n,) S, drawn at random without replacement: rows of `shallow`, in the order of `deep`.
-
-    Returns:
-        The runs in their order. λ is one for all of them, so a run's estimate depends slightly on the others.
-        Refused (nan) where n is below 40, whatever the labels are.
-
-    Source: Särndal, Swensson and Wretman 1992, ch. 6 and 9; leverages as in HC3 of MacKinnon and White 1985.
-
-    Examples:
-        >>> x = np.arange(80.0)[:, None] / 80
-        >>> found = two_phase_difference(x, x[::2] * 0.5, np.arange(0, 80, 2))
-        >>> round(found.slope, 4), round(found.of(0).estimate, 4), round(found.of(0).se, 4)
-        (0.5, 0.2469, 0.0)
-    """
-    x, n = shallow[sample], max(len(sample), 1)
-    centred = x - x.sum(axis=0) / n
-    squares = (centred**2).sum(axis=0)
-    whole = float(squares.sum())
-    slope = min(max(float((centred * deep).sum()) / whole, 0.0), 1.0) if whole > 0 else 0.0
-    rest = deep - slope * x
-    mean_rest = rest.sum(axis=0) / n
-    leverage = 1 / n + centred**2 / np.where(squares > 0, squares, 1.0)
-    return TwoPhase(
-        slope,
-        slope * shallow.mean(axis=0) + mean_rest,
-        len(shallow),
-        residuals=(rest - mean_rest) / (1 - np.minimum(leverage, _MOST_LEVERAGE)),
-        change=deep - x,
-        usual=float(np.sqrt(shallow.var(axis=0).mean())) or 0.5,
-    )
 
 
 def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int) -> Estimate:

@@ -232,6 +232,10 @@ class Measure(Shown):
             ranking = ranking.with_level(self.level)
         return ranking.condensed() if self.condensed else ranking
 
+    def values(self, ranking: JudgedRanking) -> Floats:
+        """Return the value of each query as the measure's modifiers have the ranking, see `per_query`."""
+        return self.per_query(self.view(ranking))
+
     def per_query(self, ranking: JudgedRanking) -> Floats:
         """Return the value of each query of the qrels' universe.
 
@@ -315,7 +319,7 @@ def values_of(
     for part in np.array_split(tied, tied.size * ranking.worst_rank // _CELLS + 1):
         of_part = ranking.of(part)  # queries without tied docs keep the value of their one order
         for row, measure in zip(values, measures, strict=True):
-            row[part] = measure.per_query(measure.view(of_part))
+            row[part] = measure.values(of_part)
     return values
 
 

@@ -93,7 +93,7 @@ def _moved(cut: Cut, measure: Measure) -> str:
     """Return what the original positives below the top change, as it is printed; empty where nothing."""
     scale = 100 if measure.definition.unit == "share" else 1
     read, exact = (
-        f"{scale * measure.aggregate(measure.per_query(measure.view(ranking))):.1f}"
+        f"{scale * measure.aggregate(measure.values(ranking)):.1f}"
         for ranking in (cut.exact.to_depth(cut.depth), cut.exact)
     )
     return "" if read == exact else f", original {measure.name} {read} ({exact} with them)"

@@ -12,7 +12,7 @@ from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.intervals import change_interval, influences, mean_interval, welch_interval
-from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs, own_pairs, pooled_by, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs, own_pairs, pooled_by
 from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import FIRST
@@ -167,7 +167,7 @@ def all_and_new(
         for measure in parsed:
             row: dict[str, Any] = {"run_id": run_id, "pooled": "yes" if run_id in pooled else "no"}
             row["measure"] = measure.name
-            row |= {name: measure.aggregate(values_of(each, measure)) for name, each in rankings.items()}
+            row |= {name: measure.aggregate(measure.values(each)) for name, each in rankings.items()}
             row["change"] = row["new"] - row["all"]
             rows.append(row | {"n_own": int(own.sum()), "n_own_relevant": int(gained.sum())})
     return pd.DataFrame(rows)
@@ -179,7 +179,7 @@ def _values_of(
     """Return each query's values by both qrels, of each measure and run."""
     labellings = [joined.label(qrels) for qrels in (original, augmented)]
     return {
-        (run_id, measure): [values_of(joined.ranking(run_id, each), measure) for each in labellings]
+        (run_id, measure): [measure.values(joined.ranking(run_id, each)) for each in labellings]
         for measure in parse_measures(measures)
         for run_id in joined.places
     }

@@ -25,7 +25,7 @@ from fire_toolkit.inference.limits import (
     weight_of,
     wilson,
 )
-from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
+from fire_toolkit.inference.two_phase import TwoPhase, missing_share
 
 Z = 1.959963984540054
 
@@ -121,7 +121,7 @@ def cells_of(label: np.ndarray, n_drawn: int) -> dict[str, tuple[float, float, f
     shown = np.where(place < n_drawn, label.astype(float), np.nan)
     scored = DrawnPairs(place / 400, shown, one, 80, stratum=place % 4)
     top, other = place % 2 == 0, place % 5 < 3
-    deep = two_phase_difference(known[:, None] * 0.5, (known + label)[: n_drawn // 2, None] * 0.5,
+    deep = TwoPhase(known[:, None] * 0.5, (known + label)[: n_drawn // 2, None] * 0.5,
                                 place[: n_drawn // 2])  # fmt: skip
     n_deep = n_drawn // 2
     share = missing_share(np.ones(n_deep), 1 + label[:n_deep], n_queries=400)

@@ -9,7 +9,7 @@ import pytest
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference.judged_pairs import join_runs
-from fire_toolkit.inference.two_phase import two_phase_difference
+from fire_toolkit.inference.two_phase import TwoPhase
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Qrels, check_qrels
@@ -34,7 +34,7 @@ def by_hand() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def test_estimates_are_those_computed_by_hand() -> None:
-    found = two_phase_difference(*by_hand())
+    found = TwoPhase(*by_hand())
     # Sxx = 40/4 and 0, Sxy = 5 and 0; residuals ±.25 with h = .05, and .75 or -.25 with h = 1/40
     assert found.slope == pytest.approx(0.5)
     assert found.means.tolist() == pytest.approx([0.5, 0.25])
@@ -49,7 +49,7 @@ def test_estimates_are_those_computed_by_hand() -> None:
 
 
 def test_a_pair_of_runs_is_compared_by_the_differences_of_residuals() -> None:
-    difference, low, high, se = two_phase_difference(*by_hand()).of(0, 1)[:4]
+    difference, low, high, se = TwoPhase(*by_hand()).of(0, 1)[:4]
     # g_a − g_b of ten queries each; e is ∓.25 and ±.25 in the one run, and −.25 or .75 in the other
     a, b = 0.25 / 0.95, 40 / 39
     parts = (-a + 0.25 * b, a + 0.25 * b, a - 0.75 * b, -a + 0.25 * b)
@@ -60,18 +60,18 @@ def test_a_pair_of_runs_is_compared_by_the_differences_of_residuals() -> None:
 
 def test_the_number_of_queries_alone_decides_whether_there_is_an_estimate() -> None:
     shallow, deep, sample = by_hand()
-    few = two_phase_difference(shallow, deep[1:], sample[1:])
+    few = TwoPhase(shallow, deep[1:], sample[1:])
     for each in (few.of(0), few.of(0, 1)):
         assert "39 queries were judged deep" in each.refused
         assert np.isnan(each[:4]).all()
-    same = two_phase_difference(shallow, shallow[sample], sample)  # no score is changed
+    same = TwoPhase(shallow, shallow[sample], sample)  # no score is changed
     assert not same.of(0).refused
     assert same.means.tolist() == pytest.approx([0.5, 0])
     for each in (same.of(0), same.of(1), same.of(0, 1)):
         assert each.high - each.low > 0.01
     alone = np.zeros((80, 1))
     alone[sample[3]] = 1.0  # one query alone has a score: its leverage would be 1
-    whole = two_phase_difference(alone, deep[:, :1] * 0.9, sample).of(0)
+    whole = TwoPhase(alone, deep[:, :1] * 0.9, sample).of(0)
     assert 0 <= whole.low < whole.estimate < whole.high <= 1
 
 
@@ -96,7 +96,7 @@ def test_the_reference_sample_of_coco_captions_is_met_to_the_fourth_digit(coco_e
     queries = pd.read_csv(coco_eccv / "queries.tsv", sep="\t", dtype=str)["query_id"]
     sample = joined.queries.get_indexer(queries[::10])
     for place, (name, (slope, estimates, errors)) in enumerate(REFERENCE.items()):
-        found = two_phase_difference(x[:, place], y[sample, place], sample)
+        found = TwoPhase(x[:, place], y[sample, place], sample)
         assert (name, slope) == (name, round(found.slope, 4))
         assert list(estimates) == found.means.round(4).tolist()
         assert list(errors) == [round(found.of(run).se, 4) for run in range(len(RUNS))]
