@@ -192,7 +192,13 @@ def known_of(evidence: Evidence) -> Background:
         (['a'], ['b'])
     """
     pairs, facts = evidence
-    unusable = _unusable_of(pairs, facts)
+    unusable = None  # where nobody was asked
+    if facts.unusable:
+        is_no_query = np.zeros(len(pairs), dtype=bool)
+        if "is_usable" in pairs:
+            is_no_query = (~pairs["is_usable"].astype(bool) & pairs["original_relevance"].notna()).to_numpy()
+        queries = QueryLabels(pd.DataFrame({"query_id": pairs.loc[is_no_query, "query_id"].unique()}))
+        unusable = Unusable(facts.unusable, queries, facts.n_queries, facts.n_labelled)
     if (is_out := (pairs["source"] == TAKEN_OUT).to_numpy()).any():
         pairs = pairs[~is_out]
     design = _design_of(pairs, facts)
@@ -205,7 +211,11 @@ def known_of(evidence: Evidence) -> Background:
         every = (pairs[DESIGN[1]] + pairs["later_votes"]).astype("str")
         votes = dict(zip(DESIGN, (pairs[DESIGN[0]], every), strict=True))
     judged, is_disputed = pairs.assign(**votes), pairs["is_disputed"].to_numpy(dtype=bool)
-    labels = _labels_of(judged, list(votes))
+    names = [*PAIR, *(name for name in ("method", "n_judgments") if name in pairs), *votes]
+    found = rows_where(judged[[*names, "label_relevance", "source"]], judged["label_relevance"].notna())
+    labels = Labels(found[names].assign(relevance=found["label_relevance"].astype("int64")))
+    if (is_shared := found["source"] == "shared").any():  # another pair's label
+        labels = Labels(labels.assign(shared_from=np.where(is_shared, "*", "")))
     audit, notes = _audit_of(labels, original, pairs, facts)
     if (judge := facts.counts.get("include_machine")) and (votes or audit):
         notes.append(OF_MACHINE.format(judge))
@@ -226,17 +236,6 @@ def known_of(evidence: Evidence) -> Background:
     )
 
 
-def _unusable_of(pairs: pd.DataFrame, facts: Facts) -> Unusable | None:
-    """Return the unusable queries of the original qrels; None where nobody was asked."""
-    if not facts.unusable:
-        return None
-    is_out = np.zeros(len(pairs), dtype=bool)
-    if "is_usable" in pairs:
-        is_out = (~pairs["is_usable"].astype(bool) & pairs["original_relevance"].notna()).to_numpy()
-    queries = pd.DataFrame({"query_id": pairs.loc[is_out, "query_id"].unique()})
-    return Unusable(facts.unusable, QueryLabels(queries), facts.n_queries, facts.n_labelled)
-
-
 def _audit_of(
     labels: Labels, original: Qrels, pairs: pd.DataFrame, facts: Facts
 ) -> tuple[AuditedLabels | None, list[str]]:
@@ -252,15 +251,6 @@ def _audit_of(
         return with_answers(labels_by_band(labels, original, Pool(ranks)), sample, answers), []
     except FireError as error:
         return None, [f"not corrected by the experts' audit: {error}"]
-
-
-def _labels_of(pairs: pd.DataFrame, design: list[str]) -> Labels:
-    """Return the labels; those that are another pair's have a mark in shared_from."""
-    names = [*PAIR, *(name for name in ("method", "n_judgments") if name in pairs), *design]
-    found = rows_where(pairs[[*names, "label_relevance", "source"]], pairs["label_relevance"].notna())
-    labels = found[names].assign(relevance=found["label_relevance"].astype("int64"))
-    is_shared = found["source"] == "shared"
-    return Labels(labels.assign(shared_from=np.where(is_shared, "*", "")) if is_shared.any() else labels)
 
 
 def _design_of(pairs: pd.DataFrame, facts: Facts) -> Design | None:

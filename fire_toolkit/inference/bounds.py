@@ -215,33 +215,25 @@ def coverage(
         run_id, ranking = run.run_id, joined.ranking(run.run_id, after)
         judged += [(run_id, k, _share_judged(ranking, k)) for k in DEPTHS]
         unjudged = _unjudged(joined, run, ranking, after, deepest)
+        query, rank = unjudged["query"].to_numpy(), unjudged["rank"].to_numpy()
         for measure in parsed:
-            row, found = _settle(ranking, measure, unjudged, highest_grade)
-            summary.append((run_id, measure.name, *row, len(found) * cost))
+            low, high = score_bounds(ranking, measure, highest=highest_grade)
+            values, is_by_first = measure.values(ranking), measure.definition.by_first_positive
+            is_open = np.maximum(high, values) - np.minimum(low, values) > 1e-12
+            can_move = is_open[query] & (rank <= (np.inf if measure.depth is None else measure.depth))
+            if is_by_first:
+                can_move &= rank < ranking.first_positive[query]
+            found = unjudged[can_move]
+            scores = [measure.aggregate(each) for each in (values, low, high)]
+            scores.append(_share_judged(ranking, measure.depth or max(ranking.worst_rank - 1, 1)))
+            n_least = found["query"].nunique() if is_by_first else len(found)
+            counts = (int(is_open.sum()), len(found), int(n_least), len(found) * cost)
+            summary.append((run_id, measure.name, *scores, *counts))
             pairs.append(found[["query_id", "doc_id", "rank"]].assign(run_id=run_id, measure=measure.name))
     to_judge = pd.concat(pairs, ignore_index=True)[["run_id", "measure", "query_id", "doc_id", "rank"]]
     tables = {"summary": pd.DataFrame(summary, columns=SUMMARY)}
     tables["judged"] = pd.DataFrame(judged, columns=["run_id", "k", "judged"])
     return Found(tables | {"pairs": to_judge})
-
-
-def _settle(
-    ranking: JudgedRanking, measure: Measure, unjudged: pd.DataFrame, highest_grade: int
-) -> tuple[tuple[float, ...], pd.DataFrame]:
-    """Return score, lower, upper, judged, n_open, n_pairs and n_least, and the docs to judge."""
-    low, high = score_bounds(ranking, measure, highest=highest_grade)
-    values = measure.values(ranking)
-    is_open = np.maximum(high, values) - np.minimum(low, values) > 1e-12
-    query, rank = unjudged["query"].to_numpy(), unjudged["rank"].to_numpy()
-    can_move = is_open[query] & (rank <= (np.inf if measure.depth is None else measure.depth))
-    if measure.definition.by_first_positive:
-        can_move &= rank < ranking.first_positive[query]
-    found = unjudged[can_move]
-    n_least = found["query"].nunique() if measure.definition.by_first_positive else len(found)
-    bounds = (measure.aggregate(low), measure.aggregate(high))
-    judged = _share_judged(ranking, measure.depth or max(ranking.worst_rank - 1, 1))
-    counts = (int(is_open.sum()), len(found), int(n_least))
-    return (measure.aggregate(values), *bounds, judged, *counts), found
 
 
 def _share_judged(ranking: JudgedRanking, k: int) -> float:

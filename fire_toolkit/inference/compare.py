@@ -181,13 +181,18 @@ def _overlap(a: _Lists, b: _Lists, persistences: Sequence[float], ties: str) -> 
     extended = agreement + past * at_s[:, None] * mean / norm * is_seen
     greatest = agreement + most / norm * (is_seen & (past > 0))
     columns = [x_l / l, agreement.sum(axis=1) / l]
+    f = (l + s - x_l).astype(np.int64)
+    deep = np.arange(1, int((l + s).max(initial=0)) + 1)
     for p in persistences:
         weights = (1 - p) * p ** (d - 1)
         truncated, ext, most = ((each * weights).sum(axis=1) for each in (agreement, extended, greatest))
-        least_tail, greatest_tail = _tails(x_l, s, l, p)
-        least = truncated + least_tail
+        harmonic, powers = (np.append(0.0, np.cumsum(each)) for each in (p**deep / deep, p**deep))
+        tail = x_l * (-math.log1p(-p) - harmonic[l])
+        least = truncated + tail * (1 - p) / p
+        tail = 2 * (powers[f] - powers[l]) - (l + s - x_l) * (harmonic[f] - harmonic[l])
+        tail = tail + p ** (f + 1) / (1 - p)
         ext += (x_l + (l - s) * at_s) / l * p**l
-        columns += [truncated, ext, least, most + greatest_tail - least]
+        columns += [truncated, ext, least, most + tail * (1 - p) / p - least]
     return np.stack(columns)
 
 
@@ -228,16 +233,6 @@ def _open(a: _Lists, b: _Lists, row_a: Ints, row_b: Ints, s: Ints, deepest: int)
         for own, other in ((ramp, (whole, whole)), ((ramp[0],) * 2, (whole, whole)), (ramp, (opened, opened)))
     )
     return np.stack([np.divide(total, count, out=np.zeros_like(total), where=count > 0), most])
-
-
-def _tails(x_l: Floats, s: Ints, l: Ints, p: float) -> tuple[Floats, Floats]:  # noqa: E741
-    """Return the least and the most that depths past the longer list add."""
-    d = np.arange(1, int((l + s).max(initial=0)) + 1)
-    harmonic, powers = (np.append(0.0, np.cumsum(each)) for each in (p**d / d, p**d))
-    f = (l + s - x_l).astype(np.int64)
-    least = x_l * (-math.log1p(-p) - harmonic[l])
-    most = 2 * (powers[f] - powers[l]) - (l + s - x_l) * (harmonic[f] - harmonic[l]) + p ** (f + 1) / (1 - p)
-    return least * (1 - p) / p, most * (1 - p) / p
 
 
 def _check_arguments(depths: list[int], persistences: list[float], ties: str) -> None:

@@ -128,7 +128,9 @@ def estimator(
     if design.queries is not None:
         notes = [f"{n_open}: estimates take them for not relevant"] if is_open.any() else []
         return _by_queries(joined, (after.reverted(before, ~is_shallow), labels), design.queries, notes)
-    deepest = _deepest(design.pairs["stratum"])
+    strata = [name.split(":") for name in design.pairs["stratum"].fillna("").astype(str).unique()]
+    ends = [int(each[1]) for each in strata if len(each) == 3 and each[0].isdigit()]  # of from:to:rate
+    deepest = max(ends, default=0)
     is_asked = is_labelled | is_open | (probability == 1)
     place = np.flatnonzero(is_asked | is_of_design)
     chance, query = probability[place], joined.query[place]
@@ -355,9 +357,3 @@ def _why_unlike(views: list[JudgedRanking], sample: Ints, shallow: int, deep: in
         f"{of_all:.0%} of its top {shallow} is judged for all queries, and {own:.0%} for those judged deep; "
         "expected the same"
     )
-
-
-def _deepest(strata: pd.Series) -> int:
-    """Return where strata of ranks `from:to:rate` end; 0 without."""
-    parts = [name.split(":") for name in strata.fillna("").astype(str).unique() if name.count(":") == 2]
-    return max((int(last) for first, last, _ in parts if first.isdigit()), default=0)

@@ -201,7 +201,10 @@ def _rows(
     notes += [*_on_measures(table, measures), *note_few(gains, n_queries=n_queries, clusters=codes)]
     if design is not None:
         notes += [*note_unverified(labels, design, lifted), *_on_strata(measures), *of_design]
-        notes += [*_on_basis(first, basis), *note_refused(first, first["run_id"])]
+        told_of = first.loc[first["estimate"].notna(), "measure"].unique()
+        some = "" if len(told_of) == first["measure"].nunique() else f" of {', '.join(told_of)}"
+        notes += [f"est.{some}: {basis}"] if len(told_of) else []
+        notes += note_refused(first, first["run_id"])
     return table, notes
 
 
@@ -228,13 +231,6 @@ def _row(
     row |= {"judged": judged.aggregate(judged.values(ranking))}
     names = {"interval": own.method, "delta_interval": gain.method}
     return row | names | {"bounds": describe_bounds(measure, ranking)}, gain
-
-
-def _on_basis(first: pd.DataFrame, basis: str) -> list[str]:
-    """Return what the estimates of some measures are of."""
-    known = first.loc[first["estimate"].notna(), "measure"].unique()
-    some = "" if len(known) == first["measure"].nunique() else f" of {', '.join(known)}"
-    return [f"est.{some}: {basis}"] if len(known) else []
 
 
 def _on_strata(measures: Sequence[Measure]) -> list[str]:

@@ -39,7 +39,9 @@ from fire_toolkit.tables.design import (
 )
 from fire_toolkit.words import n_of
 
-COMMON = 0.5  # one pair of rates serves all bands where chance explains what they differ by so often
+# One pair of rates serves all bands of ranks where chance explains what they differ by so often. That is low:
+# bands that were not needed cost little, and one pair where they are needed leaves C@1 off by several points.
+COMMON = 0.5
 TWO_TO_ONE = ("101", "011")
 NO_DESIGN = "no design says how many votes each pair was to get (`resolve --design FILE`)"
 NO_SECOND = "no pair has a second vote by design, so nothing is known of how often votes err"
@@ -279,7 +281,13 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame) -> Votes:
         )
     if found.reason:
         return found
-    found = _with_bands(found) if "best_rank" in pairs else found
+    if "best_rank" in pairs:  # bands, where their patterns differ between bands and each has rates
+        ranks = pairs["best_rank"].to_numpy(dtype=float)
+        held, band = np.unique(np.searchsorted([2, 4], ranks, "right"), return_inverse=True)
+        split = replace(found, pairs=pairs.assign(band=band), bands=tuple(BANDS[each] for each in held))
+        counts = split.counts.sum(axis=0)
+        chance = chance_of_common_rates(counts.reshape(-1, 4), is_doubled=name == DOUBLED)
+        found = found if chance > COMMON or split.rates(counts).why_not else split
     return replace(found, reason=found.rates(found.counts.sum(axis=0)).why_not)
 
 
@@ -297,21 +305,6 @@ def _counted(pairs: pd.DataFrame, name: str) -> Floats:
     counts = [two.str.count("1") / 2, three.isin(TWO_TO_ONE) / 2] if name == DOUBLED else [first, split]
     columns = np.column_stack([np.ones(len(pairs)), counts[0], two == "11", counts[1]])
     return np.asarray(columns * is_in[:, None], dtype=np.float64)
-
-
-def _with_bands(votes: Votes) -> Votes:
-    """Return votes with bands of ranks, where their patterns differ between bands and each has rates.
-
-    The threshold is low: bands that were not needed cost little, and one pair of rates where they are needed
-    leaves C@1 off by several points.
-    """
-    held, band = np.unique(
-        np.searchsorted([2, 4], votes.pairs["best_rank"].to_numpy(dtype=float), "right"), return_inverse=True
-    )
-    split = replace(votes, pairs=votes.pairs.assign(band=band), bands=tuple(BANDS[each] for each in held))
-    counts = split.counts.sum(axis=0)
-    chance = chance_of_common_rates(counts.reshape(-1, 4), is_doubled=votes.told_by == DOUBLED)
-    return votes if chance > COMMON or split.rates(counts).why_not else split
 
 
 def _why_not(pairs: pd.DataFrame) -> str:

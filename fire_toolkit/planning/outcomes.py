@@ -247,7 +247,13 @@ def outcomes_of(
     )
     told = rate_covariance(cost.rates_from, np.maximum(n_rates, 2.0), share, *truths.rates[..., 0])
     told = np.nan_to_num(told)
-    is_told = not design.is_settled and _are_told(truths, n_rates, told)
+    draws = np.sqrt(np.einsum("daa->da", told)), truths.rates[..., 0].T
+    errors, rates = (np.median(truths.by_group(each), axis=1) for each in draws)  # (n_groups, 2)
+    is_told = not design.is_settled and bool((n_rates >= 2).all() and (errors > 0).all())
+    if is_told:  # in 19 of 20 draws votes tell the rates, whichever group of truths is right
+        beyond = np.stack([rates[:, 0] - 1, -rates[:, 1]], axis=1) - MOST_BEYOND
+        chances = (sum(map(NormalDist().cdf, each)) for each in (beyond / errors).tolist())
+        is_told = max(chances) <= _MOST_REFUSED
     for top in tops:
         if not design.predicts(top.measure):
             continue
@@ -301,14 +307,3 @@ def _errors(
         kept = (gap * true_gap).sum(axis=1) / (true_gap**2).sum(axis=1)
     bias = (top.weights * (value - right)).sum(axis=2).T
     return bias, np.sqrt(noise).T, np.sqrt(spread), np.clip(differing, 0.0, 1.0), kept
-
-
-def _are_told(truths: Truths, n_rates: Floats, of_rates: Floats) -> bool:
-    """Return whether `score` will correct the labels: in 19 of 20 draws their votes tell the rates, whichever
-    group of truths is right."""
-    draws = np.sqrt(np.einsum("daa->da", of_rates)), truths.rates[..., 0].T
-    errors, rates = (np.median(truths.by_group(each), axis=1) for each in draws)  # (n_groups, 2)
-    if (n_rates < 2).any() or not (errors > 0).all():
-        return False
-    beyond = np.stack([rates[:, 0] - 1, -rates[:, 1]], axis=1) - MOST_BEYOND
-    return max(sum(map(NormalDist().cdf, each)) for each in (beyond / errors).tolist()) <= _MOST_REFUSED

@@ -65,7 +65,12 @@ def fit(
     unit, cell = np.divmod(np.sort(unit * n_cells + annotator * n_labels + label), n_cells)
     n_votes = np.bincount(unit, minlength=len(truth))
     start = starts_of_lists(n_votes)
-    pattern_of = _patterns(cell, n_votes, start, truth)
+    pattern_of, base = distinct_codes(truth + 1)[1], int(cell.max(initial=0)) + 2
+    for place in range(int(n_votes.max(initial=0))):  # votes are taken in one by one
+        here = np.flatnonzero(n_votes > place)
+        keys = pattern_of * base
+        keys[here] += cell[start[here] + place] + 1
+        pattern_of = distinct_codes(keys)[1]
     first = first_rows(pattern_of)  # a unit of each pattern
     pattern = np.repeat(np.arange(len(first)), n_votes[first])
     cell, truth = cell[rows_of_lists(start[first], n_votes[first])], truth[first]
@@ -97,14 +102,3 @@ def fit(
         converged = len(trace) > 1 and abs(trace[-1] - trace[-2]) <= tolerance * abs(trace[-1])
         if converged or len(trace) >= max_iterations:
             return Model(posterior[pattern_of], prior, confusions, np.array(trace), converged)
-
-
-def _patterns(cell: Ints, n_votes: Ints, start: Ints, truth: Ints) -> Ints:
-    """Return the code of each unit's votes, taken in one by one: equal prefixes have equal codes."""
-    codes, base = distinct_codes(truth + 1)[1], int(cell.max(initial=0)) + 2
-    for place in range(int(n_votes.max(initial=0))):
-        here = np.flatnonzero(n_votes > place)
-        keys = codes * base
-        keys[here] += cell[start[here] + place] + 1
-        codes = distinct_codes(keys)[1]
-    return codes

@@ -24,8 +24,6 @@ _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
 
 _TO_SECONDS = "[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"  # but for the year's first digit
-_IN_FORM = re.compile(rf"[0-9]{_TO_SECONDS}\.[0-9]{{6}}Z")
-_IN_SECONDS = re.compile(f"[0-9]{_TO_SECONDS}Z")
 _EITHER = rf"^[1-9]{_TO_SECONDS}(\.[0-9]{{6}})?Z$"
 _ROUND = re.compile(r"[1-9][0-9]*(\.0)?")
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b")
@@ -132,10 +130,6 @@ def utc_time(text: str) -> str | None:
     """
     try:
         moment = datetime.fromisoformat(text)
-        if _IN_FORM.fullmatch(text):
-            return text
-        if _IN_SECONDS.fullmatch(text):
-            return f"{text[:-1]}.000000Z"
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
@@ -149,10 +143,9 @@ def utc_times(texts: Sequence[str]) -> Any:
         >>> utc_times(["2026-03-28T23:30:00+01:00", "", "now"]).to_pylist()
         ['2026-03-28T22:30:00.000000Z', '', None]
     """
-    found = times_in_form(texts)
-    if found is None:
-        found = pa.array([utc_time(text) if text else "" for text in texts], pa.large_string())
-    return found
+    if (found := times_in_form(texts)) is not None:
+        return found
+    return pa.array([utc_time(text) if text else "" for text in texts], pa.large_string())
 
 
 def times_in_form(texts: Any) -> Any:

@@ -187,7 +187,14 @@ def code_votes(
         is_adjudicator=np.asarray(judgments["annotator_id"].isin(list(adjudicators)), dtype=np.bool_),
     )
     if controls is not None:
-        votes = replace(votes, truth=_known_labels(controls, pairs, known, labels))
+        refuse_unknown_labels(controls["label"].unique(), list(known), "controls")
+        codes = codes_among(labels, controls["label"])
+        if (codes < 0).any():
+            wrong = controls["label"][codes < 0].iloc[0]
+            raise TableError(f"controls: label {wrong!r} has no grade; expected the pair's known label")
+        if controls[PAIR].duplicated().any():
+            raise TableError("controls: query_id, doc_id given twice; expected one known label for each pair")
+        votes = replace(votes, truth=np.append(codes, -1)[pair_rows(pairs, controls)])
     if inclusion is None:
         return votes
     values = judgments[inclusion].iloc[_of_pairs(judgments, pair, inclusion)[0]]
@@ -257,17 +264,6 @@ def _of_pairs(judgments: Judgments, pair: Ints, column: str) -> tuple[Ints, Ints
             "expected one value for each pair"
         )
     return first, codes[first]
-
-
-def _known_labels(controls: pd.DataFrame, pairs: pd.DataFrame, known: Grades, labels: list[str]) -> Ints:
-    refuse_unknown_labels(controls["label"].unique(), list(known), "controls")
-    codes = codes_among(labels, controls["label"])
-    if (codes < 0).any():
-        wrong = controls["label"][codes < 0].iloc[0]
-        raise TableError(f"controls: label {wrong!r} has no grade; expected the pair's known label")
-    if controls[PAIR].duplicated().any():
-        raise TableError("controls: query_id, doc_id given twice; expected one known label for each pair")
-    return np.append(codes, -1)[pair_rows(pairs, controls)]
 
 
 def pairs_by_votes(n_pairs: Sequence[int]) -> str:
