@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints, sum_by_query
-from fire_toolkit.errors import TableError
 from fire_toolkit.inference.limits import (
     Estimate,
     Total,
@@ -60,18 +59,6 @@ class DrawnPairs:
     stratum: Ints | None = None
     chance: Floats | None = None
     trust: float | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what is no probability, and known pairs without a label."""
-        is_one = (self.guess >= 0) & (self.guess <= 1)
-        if not is_one.all():
-            found = float(self.guess[~is_one][0])
-            raise TableError(f"a judge's score is {found:g}, expected a probability from 0 to 1")
-        if self.chance is not None and not (is_one := (self.chance > 0) & (self.chance <= 1)).all():
-            found = float(self.chance[~is_one][0])
-            raise TableError(f"inclusion_probability is {found:g}, expected a number above 0 and up to 1")
-        if self.stratum is not None and np.isnan(self.label[self.stratum == KNOWN]).any():
-            raise TableError("a pair of known relevance has no label, expected 1 or 0")
 
     @cached_property
     def is_drawn(self) -> Bools:

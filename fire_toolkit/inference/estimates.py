@@ -113,7 +113,6 @@ def estimator(
 
     Raises:
         JoinError: the design is for other queries, or a pair of the sample is not in the join.
-        TableError: an inclusion probability that is not above 0 and up to 1, where a measure is estimated.
     """
     if design.sample is not None:
         return _by_judge(joined, before, after, design, design.sample, clusters)

@@ -16,7 +16,7 @@ from small_world import World
 from examples import examples
 from fire_toolkit.commands import augment
 from fire_toolkit.errors import FireError
-from fire_toolkit.evidence.facts import Evidence, Facts
+from fire_toolkit.evidence.facts import Evidence, Facts, check_evidence
 from fire_toolkit.evidence.making import POLICIES, make_evidence
 from fire_toolkit.evidence.qrels import augment_qrels, augmented_of, changes_of, originals_beside
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -170,6 +170,16 @@ def test_a_file_holds_what_the_table_does(sample: Path, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read_evidence(tmp_path).pairs, pairs)
     (tmp_path / "evidence.parquet").write_bytes(content[:-9])
     refused("evidence.parquet: damaged Parquet file", read_evidence, tmp_path, by=FireError)
+
+
+def test_scores_and_chances_out_of_range_are_refused_where_evidence_is_made(sample: Path) -> None:
+    pairs = read_evidence(sample / "augmented.txt").pairs
+    for column, wrong, why in (
+        ("machine_score", 3.0, "machine_score is above 1"),
+        ("machine_score", -0.1, "machine_score is below 0"),
+        ("inclusion_probability", 0.0, "inclusion_probability is not a probability above 0 and up to 1"),
+    ):
+        refused(why, check_evidence, pairs.assign(**{column: wrong}), by=FireError)
 
 
 def test_many_rows_are_written_as_parquet(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
