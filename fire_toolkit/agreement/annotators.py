@@ -62,21 +62,16 @@ def leave_one_out(
     judgments = judgments if all_rounds else first_round(judgments)
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion)
     without = [votes.select(votes.annotator != code) for code in range(len(votes.annotators))]
-    alphas = [interval_of(each, "alpha").value for each in without]
-    n_pairable = [len(each.counts) for each in without]
+    alphas = np.array([interval_of(each, "alpha").value for each in without], dtype=np.float64)
+    n_pairable = np.array([len(each.counts) for each in without], dtype=np.int64)
+    notes = np.select([~np.isnan(alphas), n_pairable > 0], ["", ONE_VALUE], NO_PAIR)
     columns = {
         "annotator_id": pd.array(votes.annotators, dtype="str"),
         "n_votes": _count(votes, votes.voting),
-        "n_pairable": np.array(n_pairable, dtype=np.int64),
-        "value": np.array(alphas, dtype=np.float64),
-        "change": np.array(alphas, dtype=np.float64) - interval_of(votes, "alpha").value,
-        "note": pd.array(
-            [
-                "" if value == value else ONE_VALUE if n else NO_PAIR
-                for value, n in zip(alphas, n_pairable, strict=True)
-            ],
-            dtype="str",
-        ),
+        "n_pairable": n_pairable,
+        "value": alphas,
+        "change": alphas - interval_of(votes, "alpha").value,
+        "note": pd.array(notes, dtype="str"),
     }
     return pd.DataFrame(columns)
 

@@ -146,14 +146,9 @@ def draw_pilot(lists: Lists, n_pairs: int, *, depth: int, seed: int) -> Pool:
         each, extra = divmod(left, int(is_open.sum()))
         shares += np.minimum(is_open * (each + (is_open.cumsum() <= extra)), sizes - shares)
     rng = np.random.default_rng(seed)
-    drawn = np.sort(
-        np.concatenate(
-            [
-                rng.choice(drawable[band == own], size=n, replace=False)
-                for own, n in zip(bands, shares, strict=True)
-            ]
-        )
-    )
+    of_bands = zip(bands, shares, strict=True)
+    parts = [rng.choice(drawable[band == own], size=n, replace=False) for own, n in of_bands]
+    drawn = np.sort(np.concatenate(parts))
     own = np.searchsorted(_ENDS, lists.best_rank[drawn])
     table = lists.pairs.iloc[drawn].assign(
         best_rank=lists.best_rank[drawn],
