@@ -192,7 +192,7 @@ def coverage(
         Runs and measures as given. A query is open when its value and bounds differ.
 
     Raises:
-        UsageError: a measure that docs outside the list decide too, a number out of range.
+        UsageError: a measure that docs outside the list decide too.
         JoinError: as `join_runs`.
     """
     parsed = parse_measures(measures)
@@ -200,10 +200,6 @@ def coverage(
         if measure.condensed or measure.definition.bounds != "monotone":
             reason = why_unbounded(measure) or "a lower bound that judging the run's own docs cannot settle"
             raise UsageError(f"{measure.name} has {reason}; take C@k, or P@k for all docs of the top k")
-    if seconds < 0 or labels_per_pair < 1:
-        raise UsageError(
-            f"{seconds} seconds and {labels_per_pair} labels a pair; expected 0 or more and 1 or more"
-        )
     stored = list_stored(runs)
     joined = join_runs(stored, original, augmented)
     after = joined.label(augmented)

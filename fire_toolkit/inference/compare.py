@@ -32,7 +32,6 @@ from fire_toolkit.tables import Comparisons, Run
 from fire_toolkit.tables.columns import listed
 
 BROKEN = "broken"
-TIES = ("w", "a", "b")
 _CELLS = 1 << 21  # queries × depths held at a time
 
 
@@ -71,7 +70,7 @@ def compare_runs(
           lists allows, and how much above that another continuation may lie.
 
     Raises:
-        UsageError: fewer than two runs; depth, rbo_p or ties out of range.
+        UsageError: fewer than two runs; depth or rbo_p out of range.
         JoinError: two runs have fewer than half of the longer one's queries in common, or one is named `all`.
 
     Source: Webber, Moffat and Zobel, A Similarity Measure for Indefinite Rankings (2010), eqs. 7, 11, 30 and
@@ -80,7 +79,7 @@ def compare_runs(
     """
     depths = list(dict.fromkeys(depth)) if isinstance(depth, Sequence) else [depth]
     persistences = list(dict.fromkeys(rbo_p)) if isinstance(rbo_p, Sequence) else [rbo_p]
-    _check_arguments(depths, persistences, ties)
+    _check_arguments(depths, persistences)
     by_id = split_runs(runs)
     if len(by_id) < 2:
         raise UsageError(f"found {len(by_id)} run(s); expected two or more to compare")
@@ -235,7 +234,7 @@ def _open(a: _Lists, b: _Lists, row_a: Ints, row_b: Ints, s: Ints, deepest: int)
     return np.stack([np.divide(total, count, out=np.zeros_like(total), where=count > 0), most])
 
 
-def _check_arguments(depths: list[int], persistences: list[float], ties: str) -> None:
+def _check_arguments(depths: list[int], persistences: list[float]) -> None:
     if not depths or not persistences:
         raise UsageError("no depth or no rbo_p given; expected at least one of each")
     for depth in depths:
@@ -244,8 +243,6 @@ def _check_arguments(depths: list[int], persistences: list[float], ties: str) ->
     for p in persistences:
         if not 0 < p < 1:
             raise UsageError(f"rbo_p is {p}; expected a number strictly between 0 and 1")
-    if ties not in (BROKEN, *TIES):
-        raise UsageError(f"ties is {ties!r}; expected {BROKEN} or one of {', '.join(TIES)}")
 
 
 def _names(depth: int, persistences: list[float], ties: str) -> list[str]:

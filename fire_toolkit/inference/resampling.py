@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.errors import UsageError
 
 _CELLS = 1 << 20  # counts held at a time
 
@@ -14,9 +13,6 @@ def draw_units(n_units: int, *, n_resamples: int, seed: int) -> Iterator[Floats]
     """Yield stretches of resamples: how often each unit is drawn, (resamples, n_units).
 
     As many units are drawn as there are, one by one: each row is multinomial, exactly.
-
-    Raises:
-        UsageError: a number of resamples below 1 or a seed below 0.
     """
     for n, rng in _parts(n_resamples, n_units, seed):
         drawn = rng.integers(0, n_units, size=(n, n_units))
@@ -36,10 +32,6 @@ def draw_weights(n_each: Floats, *, n_resamples: int, seed: int) -> Iterator[Flo
 
 def _parts(n_resamples: int, n_columns: int, seed: int) -> Iterator[tuple[int, np.random.Generator]]:
     """Yield how many resamples are held at a time, and the one source of numbers."""
-    if n_resamples < 1 or seed < 0:
-        raise UsageError(
-            f"{n_resamples} resamples, seed {seed}; expected 1 or more (10000 is usual), seed from 0"
-        )
     rng = np.random.default_rng(seed)
     step = max(1, _CELLS // max(1, n_columns))
     for start in range(0, n_resamples, step):

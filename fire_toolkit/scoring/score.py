@@ -11,7 +11,6 @@ import pandas as pd
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.coded import all_pairs, code_together
 from fire_toolkit.matching.stored_runs import AnyRun, join_stored, list_stored
-from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import Measure, parse_measure, parse_measures
 from fire_toolkit.measures.defaults import BY_RANK, PRECISION_AT_RECALL
 from fire_toolkit.measures.definition import values_of
@@ -77,7 +76,7 @@ def score_runs(
         original, augmented, delta. `notes`: what was missing, extra, shallow or bounded.
 
     Raises:
-        UsageError: no run or measure given, an unknown measure or tie rule, `index` without doc_order.
+        UsageError: no run or measure given, an unknown measure, `index` without doc_order.
         TableError: two runs have one id.
         JoinError: the qrels hold no query; a run is for another split or collection, see
             `check_run_fits`; `augmented` has queries of its own; with `per_query`, a query's id is `all`.
@@ -142,8 +141,6 @@ def score_runs(
 
 
 def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: list[Measure]) -> None:
-    if ties is not None and ties not in TIE_RULES:
-        raise UsageError(f"no tie rule {ties!r}; expected one of {', '.join(TIE_RULES)}")
     if ties == "index" and doc_order is None:
         raise UsageError(
             "the tie rule 'index' needs the collection's docs in their order, which a run does not hold; "

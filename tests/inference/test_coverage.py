@@ -91,8 +91,6 @@ def test_bad_arguments_are_refused() -> None:
     for name in ("AP@3", "nDCG@3", "C@3:condensed"):
         with pytest.raises(UsageError, match=f"{name} has .*; take C@k, or P@k for all docs of the top k"):
             coverage(world.runs, world.original, world.original, [name])
-    with pytest.raises(UsageError, match=r"0\.5 labels a pair"):
-        coverage(world.runs, world.original, world.original, ["C@1"], labels_per_pair=0.5)
 
 
 def scores_without(world: Any, members: set[str]) -> dict[tuple[str, str], float]:

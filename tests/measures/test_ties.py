@@ -98,7 +98,6 @@ def test_index_needs_every_doc_in_its_order() -> None:
         ("index", None, "needs the collection's docs in their order"),
         ("index", DOCS[:4], "run m: 1 docs are not in the order of the docs (d4)"),
         ("index", [*DOCS, "d0"], "'d0' appears twice"),
-        ("desc", None, "no tie rule 'desc'; expected one of doc-desc, index"),
     ):
         refused(said, score_runs, SQUARE, DIAGONAL, ["RR"], ties=ties, doc_order=docs, by=FireError)
 
