@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from brought import refused
 from small_world import run_in_order
 
-from fire_toolkit.errors import JoinError, TableError
+from fire_toolkit.errors import JoinError
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.background import Background, Design
 from fire_toolkit.inference.differences import score_differences
@@ -254,10 +253,6 @@ def test_intervals_hold_whatever_pairs_without_a_label_are() -> None:
             assert each.low <= whole.estimate <= each.high
     again = estimates(np.nan_to_num(label))
     assert [each.estimate for each in found[:3]] == [each.estimate for each in again[:3]]
-
-
-def test_what_is_no_probability_is_refused() -> None:
-    refused("inclusion_probability is 1.5", by_chance, np.zeros(20), np.full(20, 1.5), by=TableError)
 
 
 def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken_out() -> None:
