@@ -283,14 +283,15 @@ def _by_queries(
     shallow, deep = int(depth[~is_sampled | is_sampled.all()][0]), int(depth[is_sampled].max(initial=0))
     sample, n_queries = np.sort(place[is_sampled]), len(place)
     views = {run: [joined.ranking(run, side) for side in sides] for run in joined.places}
-    whys = {run: _why_unlike(own, sample, shallow, deep) for run, own in views.items()}
+    known = [each.relevance >= 0 for each in sides]
+    whys = {run: _why_unlike(own, known, sample, shallow, deep) for run, own in joined.places.items()}
 
     def why_not(measure: Measure, run_ids: Sequence[str]) -> str:
         definition = measure.definition
         if definition.skips_unjudged or measure.condensed:
             return "it passes over unjudged docs"
-        known, k = sides[0].relevance >= 0, measure.depth or 0
-        left_out = max(share_left_out(joined.places[run_id], k, known) for run_id in run_ids)
+        k = measure.depth or 0
+        left_out = max(share_left_out(joined.places[run_id], k, known[0]) for run_id in run_ids)
         if _reads_whole(measure, shallow) and left_out <= MOST_UNJUDGED:
             return AS_LABELLED
         if definition.key not in ESTIMATED_BY_QUERIES:
@@ -322,9 +323,10 @@ def _reads_whole(measure: Measure, whole_to: int) -> bool:
 
 
 def share_left_out(run: JudgedRanking, k: int, is_in: Bools) -> float:
-    """Return the share of a run's top k that some pairs of the join do not hold."""
+    """Return the share of a run's top k, above any gap in it, that some pairs of the join do not hold."""
     n_ranked = int(np.minimum(run.n_retrieved, k).sum())
-    return 1 - int(((run.rank <= k) & is_in[run.relevance]).sum()) / n_ranked if n_ranked else 0.0
+    n_in = int((run.is_in_top & (run.rank <= k) & is_in[run.relevance]).sum())
+    return (n_ranked - n_in) / n_ranked if n_ranked else 0.0
 
 
 def _why_unsound(measure: Measure) -> str:
@@ -332,27 +334,19 @@ def _why_unsound(measure: Measure) -> str:
     return "the first positive decides it, of which a sample gives bounds only" if is_hit else ""
 
 
-def _why_unlike(views: list[JudgedRanking], sample: Ints, shallow: int, deep: int) -> str:
+def _why_unlike(run: JudgedRanking, known: Sequence[Bools], sample: Ints, shallow: int, deep: int) -> str:
     """Return why nothing is estimated of a run; empty where what it ranks high was judged as designed.
 
-    views: the run as the labels of the shallow pool judge it, and as all do.
+    known: which pairs of the join the labels of the shallow pool judge, and which all labels do.
     """
-    early, late = views
-
-    def judged(ranking: JudgedRanking, depth: int) -> float:
-        """Return the share of the top `depth` that is judged; 1 where it is empty."""
-        n_judged = int((ranking.is_judged & ranking.is_in_top & (ranking.rank <= depth)).sum())
-        n_ranked = int(np.minimum(ranking.n_retrieved, depth).sum())
-        return n_judged / n_ranked if n_ranked else 1.0
-
-    of_deep, of_all = judged(late.of(sample), deep), judged(early, shallow)
-    own = judged(early.of(sample), shallow)
-    if of_deep < 1 - MOST_UNJUDGED:
-        left = f"{1 - of_deep:.0%} of its top {deep} is not judged for the queries judged deep"
-        return f"{left}; judge and resolve these pairs first"
-    if abs(of_all - own) <= MOST_UNJUDGED:
+    own = run.of(sample)
+    if (left := share_left_out(own, deep, known[1])) > MOST_UNJUDGED:
+        unjudged = f"{left:.0%} of its top {deep} is not judged for the queries judged deep"
+        return f"{unjudged}; judge and resolve these pairs first"
+    of_all, of_own = (1 - share_left_out(each, shallow, known[0]) for each in (run, own))
+    if abs(of_all - of_own) <= MOST_UNJUDGED:
         return ""
     return (
-        f"{of_all:.0%} of its top {shallow} is judged for all queries, and {own:.0%} for those judged deep; "
-        "expected the same"
+        f"{of_all:.0%} of its top {shallow} is judged for all queries, and {of_own:.0%} for those judged "
+        "deep; expected the same"
     )

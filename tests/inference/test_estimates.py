@@ -18,11 +18,13 @@ from fire_toolkit.inference.drawn_pairs import (
     sampled_precision,
     undrawn_share,
 )
+from fire_toolkit.inference.estimates import share_left_out
 from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
+from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.limits import Count, Estimate, limits_of_difference
 from fire_toolkit.inference.trust import describe_missing
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.tables import check_labels, check_qrels, check_query_design
+from fire_toolkit.tables import check_labels, check_qrels, check_query_design, check_run
 
 N = 80
 QUERIES = [f"q{number:02}" for number in range(N)]
@@ -327,3 +329,13 @@ def test_what_holds_for_several_measures_is_said_once() -> None:
         "AP, RR: at least about 40% of positives (37% to 43%) were never judged; by these labels AP, RR "
         "are off by an unknown amount, and wrong new positives push them down"
     ]
+
+
+def test_what_is_left_out_of_a_top_is_a_share_of_what_was_ranked_whole() -> None:
+    """A positive that the run kept below its top fills no place of it; one of twenty docs is 5%, not more."""
+    ids = {"query_id": "q", "doc_id": [f"d{n:02}" for n in range(30)], "run_id": "m"}
+    whole = rank_run(pd.DataFrame({**ids, "score": -np.arange(30.0)}))
+    judged = check_qrels(pd.DataFrame({**ids, "relevance": 1}).iloc[[*range(19), 29]].drop(columns="run_id"))
+    joined = join_runs(check_run(whole[(whole["rank"] <= 20) | (whole["rank"] == 30)]), judged)
+    is_in = np.ones(len(joined.pairs), dtype=bool)
+    assert [share_left_out(joined.places["m"], k, is_in) for k in (19, 20, 30)] == [0.0, 0.05, 0.05]
