@@ -7,13 +7,6 @@ from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
 
 
-def _judged_share(ranking: JudgedRanking, k: int) -> Floats:
-    is_counted = ranking.is_judged & ranking.is_in_top & (ranking.tied_ranks[0] <= k)
-    docs = ranking.places(is_counted).to(k)
-    n_judged = sum_by_query(docs.query, docs.weight, ranking.n_queries)
-    return share(n_judged, np.minimum(ranking.n_retrieved, k))
-
-
 @measure("Judged@k", "linear, of top, no score", no_bounds="measures how much is judged and is not a score")
 def judged(ranking: JudgedRanking, *, k: int) -> Floats:
     """The share of the docs in the top k that have a judgment.
@@ -23,7 +16,10 @@ def judged(ranking: JudgedRanking, *, k: int) -> Floats:
     relevance is pooled but not judged, and does not count (ir_measures counts it). 0 where nothing was
     retrieved.
     """
-    return _judged_share(ranking, k)
+    is_counted = ranking.is_judged & ranking.is_in_top & (ranking.tied_ranks[0] <= k)
+    docs = ranking.places(is_counted).to(k)
+    n_judged = sum_by_query(docs.query, docs.weight, ranking.n_queries)
+    return share(n_judged, np.minimum(ranking.n_retrieved, k))
 
 
 @measure(
@@ -39,4 +35,4 @@ def unjudged(ranking: JudgedRanking, *, k: int) -> Floats:
     Convention: Divided by min(k, docs ranked); pooled but not judged (a negative relevance) is unjudged. 0
     where nothing was retrieved.
     """
-    return np.where(ranking.n_retrieved > 0, 1 - _judged_share(ranking, k), 0.0)
+    return np.where(ranking.n_retrieved > 0, 1 - judged.per_query(ranking, k=k), 0.0)

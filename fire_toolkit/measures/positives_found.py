@@ -13,14 +13,6 @@ def _number_found(ranking: JudgedRanking, k: int | None = None) -> Floats:
     return count_found(ranking, ranking.n_retrieved if k is None else k)
 
 
-def _share_found(ranking: JudgedRanking, k: int | None = None) -> Floats:
-    return share(_number_found(ranking, k), ranking.n_positives)
-
-
-def _share_of_retrieved(ranking: JudgedRanking) -> Floats:
-    return share(_number_found(ranking), ranking.n_retrieved)
-
-
 def _harmonic_mean(ranking: JudgedRanking, k: int | None = None, beta: float = 1.0) -> Floats:
     """Return (1 + β²) P R / (β² P + R) of the top k (of all retrieved, without k) for each query."""
     n_taken = ranking.n_retrieved if k is None else np.full(ranking.n_queries, k)
@@ -46,7 +38,7 @@ def recall(ranking: JudgedRanking, *, k: int) -> Floats:
     Convention: Divided by |G|, also where |G| > k; 0 for a query without a positive. Papers on video and
     image retrieval call C@k by this name; the two are equal where each query has one positive.
     """
-    return _share_found(ranking, k)
+    return share(count_found(ranking, k), ranking.n_positives)
 
 
 @measure(
@@ -84,7 +76,7 @@ def set_precision(ranking: JudgedRanking) -> Floats:
     Convention: Divided by all docs retrieved, however many they are. 0 where nothing was retrieved, and for a
     query without a positive.
     """
-    return _share_of_retrieved(ranking)
+    return share(_number_found(ranking), ranking.n_retrieved)
 
 
 @measure("set_recall", "linear, of top, recall, over positives")
@@ -94,7 +86,7 @@ def set_recall(ranking: JudgedRanking) -> Floats:
     Source: trec_eval set_recall.
     Convention: 0 where nothing was retrieved, and for a query without a positive.
     """
-    return _share_found(ranking)
+    return share(_number_found(ranking), ranking.n_positives)
 
 
 @measure("set_F", "linear, of top, recall, over positives")
@@ -114,7 +106,7 @@ def set_map(ranking: JudgedRanking) -> Floats:
     Source: trec_eval set_map.
     Convention: 0 where nothing was retrieved, and for a query without a positive.
     """
-    return _share_of_retrieved(ranking) * _share_found(ranking)
+    return set_precision.per_query(ranking) * set_recall.per_query(ranking)
 
 
 @measure("set_relative_P", "linear, of top, recall")

@@ -84,29 +84,6 @@ def _expected_positives(ranking: JudgedRanking, k: int) -> Floats:
     return pool.sum(pooled * (positive + EPSILON) / (judged + 3 * EPSILON))
 
 
-def _inferred_average_precision(ranking: JudgedRanking) -> Floats:
-    """Return Σ_s (R̂_s / Σ R̂) (1 / r_s) Σ over the positives of s found of their expected precision.
-
-    Of N_s pooled docs of a stratum n_s were judged, r_s of them positive; R̂_s = r_s N_s / n_s. Above a
-    positive Σ_s d_s (r_s + ε) / (n_s + 3ε) others are expected, of d_s pooled docs n_s of them judged.
-    """
-    pool, found, is_found = sampled_pool(ranking), ranking.found, ranking.is_positive
-    above = np.zeros(found.query.size)
-    for stratum in np.unique(pool.of_entry):
-        is_own = pool.of_entry == stratum
-        pooled, judged, positive = (
-            running_count(ranking.query, is_counted)[is_found] - is_own[is_found]
-            for is_counted in (is_own, is_own & ranking.is_judged, is_own & is_found)
-        )
-        above += pooled * (positive + EPSILON) / (judged + 3 * EPSILON)
-    expected = (1 + above) / found.rank
-    if ranking.strata is None:
-        return share(sum_by_query(found.query, expected, ranking.n_queries), ranking.n_positives)
-    weight = pool.weight[found.query * pool.n_strata + pool.of_entry[is_found]]
-    summed = sum_by_query(found.query, weight * expected, ranking.n_queries)
-    return share(summed, _estimated_positives(ranking))
-
-
 def _estimated_gain(ranking: JudgedRanking, pool: SampledPool) -> Floats:
     """Return Σ_s d_s / n_s times the gain found in s; d_s docs of s were retrieved, n_s of them judged."""
     is_in = ranking.is_positive & ranking.is_in_top & (ranking.rank <= LONGEST)
@@ -136,7 +113,24 @@ def xinfap(ranking: JudgedRanking) -> Floats:
     was not drawn for judging; docs that the qrels lack count as not relevant. Qrels without strata are one
     stratum. A stratum without a judged doc adds nothing.
     """
-    return _inferred_average_precision(ranking)
+    # Σ_s (R̂_s / Σ R̂) (1 / r_s) Σ over the positives of s found of their expected precision. Of N_s pooled
+    # docs n_s were judged, r_s of them positive; R̂_s = r_s N_s / n_s. Above a positive others are expected,
+    # Σ_s d_s (r_s + ε) / (n_s + 3ε), of d_s pooled docs n_s of them judged.
+    pool, found, is_found = sampled_pool(ranking), ranking.found, ranking.is_positive
+    above = np.zeros(found.query.size)
+    for stratum in np.unique(pool.of_entry):
+        is_own = pool.of_entry == stratum
+        pooled, judged, positive = (
+            running_count(ranking.query, is_counted)[is_found] - is_own[is_found]
+            for is_counted in (is_own, is_own & ranking.is_judged, is_own & is_found)
+        )
+        above += pooled * (positive + EPSILON) / (judged + 3 * EPSILON)
+    expected = (1 + above) / found.rank
+    if ranking.strata is None:
+        return share(sum_by_query(found.query, expected, ranking.n_queries), ranking.n_positives)
+    weight = pool.weight[found.query * pool.n_strata + pool.of_entry[is_found]]
+    summed = sum_by_query(found.query, weight * expected, ranking.n_queries)
+    return share(summed, _estimated_positives(ranking))
 
 
 @measure("xinfAP/nist", reads=LONGEST, no_bounds=_NO_BOUNDS)
@@ -150,7 +144,7 @@ def xinfap_nist(ranking: JudgedRanking) -> Floats:
     """
     top = ranking.take(ranking.rank <= LONGEST)
     scale = np.maximum(_estimated_positives(ranking) / LONGEST, 1.0)
-    return np.asarray(_inferred_average_precision(top) * scale)
+    return np.asarray(xinfap.per_query(top) * scale)
 
 
 @measure("infNDCG", "of top, graded", reads=LONGEST, no_bounds=_NO_BOUNDS)

@@ -6,12 +6,6 @@ from fire_toolkit.measures.definition import measure
 from fire_toolkit.measures.reading import count_found
 
 
-def _recall_at(ranking: JudgedRanking, multiple: int) -> Floats:
-    """Return the share of each query's positives that stand in the top `multiple` × |G|."""
-    n_positives = ranking.n_positives
-    return share(count_found(ranking, multiple * n_positives), n_positives)
-
-
 @measure("Rprec", "linear, over positives", also_called=("R-precision", "RP"))
 def r_precision(ranking: JudgedRanking) -> Floats:
     """The share of positives in the top R, where R is the number of positives of the query.
@@ -19,7 +13,7 @@ def r_precision(ranking: JudgedRanking) -> Floats:
     Source: trec_eval Rprec.
     Convention: Divided by R, also where fewer docs were retrieved; 0 for a query without a positive.
     """
-    return _recall_at(ranking, 1)
+    return share(count_found(ranking, ranking.n_positives), ranking.n_positives)
 
 
 @measure("FT", "linear, over positives", also_called=("first_tier",))
@@ -30,7 +24,7 @@ def first_tier(ranking: JudgedRanking) -> Floats:
     Convention: |G| is the size of the query's class without the query (|C| − 1), which must not stand in its
     own ranking; equals Rprec. 0 for a query without a positive.
     """
-    return _recall_at(ranking, 1)
+    return r_precision.per_query(ranking)
 
 
 @measure("ST", "linear, over positives", also_called=("second_tier",))
@@ -41,4 +35,4 @@ def second_tier(ranking: JudgedRanking) -> Floats:
     Convention: |G| is the size of the query's class without the query, as for FT. 0 for a query without a
     positive.
     """
-    return _recall_at(ranking, 2)
+    return share(count_found(ranking, 2 * ranking.n_positives), ranking.n_positives)
