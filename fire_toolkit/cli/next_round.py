@@ -29,7 +29,7 @@ from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.machines.scores import LEAST_DOUBT, doubted_labels
-from fire_toolkit.resolution.design import POLICIES, open_by_design, split_positives, votes_in_order
+from fire_toolkit.resolution.design import POLICIES, open_by_design
 from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, cost_in_words
 from fire_toolkit.tables import Pool, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -143,14 +143,9 @@ def _ask_planned(
     given.needed("judgments"), given.needed("labels")
     again = Again(given, annotators, given.next_number)
     design = record_design(again.campaign.root, policy, is_kept=not is_dry) if again.campaign else None
-    votes = votes_in_order(given.judgments, grades=given.grades) if is_fourth else None
     place = again.place
     numbers |= {"low_posterior": LOW_POSTERIOR, "seed": again.seed}
-    planned = again.planned(
-        by_design=open_by_design(design, given.judgments, given.grades),
-        fourth=None if votes is None else split_positives(votes, given.original_if_any),
-        **numbers,
-    )
+    planned = again.planned(by_design=open_by_design(design, given.judgments, given.grades), **numbers)
     entry = again.given_out(planned.pool)
     if not is_dry and len(planned.pool):
         files = {"pool.csv": planned.pool, "plan.csv": delimited_text(planned.strata, nan="nan")}

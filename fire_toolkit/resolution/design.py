@@ -210,27 +210,6 @@ def decide_classes(design: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
     return design[PAIR].assign(**columns)
 
 
-def split_positives(votes: pd.DataFrame, original: Qrels | None) -> pd.DataFrame:
-    """Return the pairs that two of three votes call positive, and that are not original positives.
-
-    The second or the first of the three differs: the third was asked because of it. Where errors are
-    independent, a fourth vote on such a pair is positive with a known chance
-    (`inference.label_errors.alarm_of_fourth_votes`).
-
-    Args:
-        votes: of `votes_in_order`.
-
-    Examples:
-        >>> votes = pd.DataFrame({"query_id": "q", "doc_id": list("abcd"),
-        ...                       "design_votes": ["101", "011", "110", "1011"]})
-        >>> split_positives(votes, None)["doc_id"].tolist()
-        ['a', 'b']
-    """
-    found = votes[votes["design_votes"].isin(["101", "011"])]
-    kept = found if original is None else found[~are_positives(found, original)]
-    return kept[PAIR].reset_index(drop=True)
-
-
 def open_pairs(decided: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs of `decide_classes` that need a further vote by their class, and have one at least."""
     is_open = labels_by_design(decided) == OPEN

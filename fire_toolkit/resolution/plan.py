@@ -9,7 +9,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution.design import are_positives
+from fire_toolkit.resolution.design import are_positives, votes_in_order
 from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.resolve import ESCALATED
 from fire_toolkit.resolution.votes import Grades, Votes, code_votes
@@ -63,7 +63,6 @@ def plan_round(
     original: Qrels | None = None,
     waiting: pd.DataFrame | None = None,
     by_design: pd.DataFrame | None = None,
-    fourth: pd.DataFrame | None = None,
     unanswered: pd.DataFrame | None = None,
     budget: int | None = None,
     random_share: float = 0.02,
@@ -86,13 +85,12 @@ def plan_round(
         judgments: what the labels were made of.
         labels, disputes: of `resolve`.
         grades: label → relevance.
-        ask: which of `STRATA` are asked; the others are counted alone; `fourth_vote` too.
+        ask: which of `STRATA` are asked; the others are counted alone. `fourth_vote`: positives by 2 to 1
+            too, after those of a policy, as a stratum that no label counts.
         original: the benchmark's qrels, for rejected originals; None: no such stratum.
         waiting: pairs (query_id, doc_id) that have been asked and wait for an answer: left out.
         by_design: pairs that a policy asks again (`design.open_pairs`): they come first, as a stratum
             `by_design`, whatever `ask` names; None: no policy.
-        fourth: positives by 2 to 1 (`design.split_positives`): they come next, as a stratum `fourth_vote`
-            that no label counts, if `ask` names it.
         unanswered: pairs that were asked and came back without a vote (skipped, reported, rejected): they
             come before all others, as a stratum `unanswered`, whatever `ask` names; None or empty: no such
             stratum.
@@ -139,7 +137,12 @@ def plan_round(
             raise UsageError(wrong)
     taken = disputes.iloc[:0][PAIR] if waiting is None else waiting[PAIR]
     votes = code_votes(first_round(judgments), grades=grades)
-    found = [*_of_asked(unanswered, by_design, fourth if FOURTH_VOTE in ask else None, taken, votes)]
+    found = [*_of_asked(unanswered, by_design, taken, votes)]
+    if FOURTH_VOTE in ask:  # of three votes one differs; if errors are independent, a fourth is as expected
+        voted = votes_in_order(judgments, grades=grades)
+        voted = voted[voted["design_votes"].isin(["101", "011"])]
+        voted = voted if original is None else voted[~are_positives(voted, original)]
+        found.append((FOURTH_VOTE, voted[PAIR], 0.0, OF_FOURTH))
     found += _of_what_is_known(labels, disputes, votes, original, low_posterior)
     draw, strata = np.random.default_rng(seed), []
     for name, pairs, chance, note in found:  # a pair is in the first stratum that holds it
@@ -199,11 +202,10 @@ _Stratum = tuple[str, pd.DataFrame, Any, str]  # name, pairs, chance that asking
 def _of_asked(
     unanswered: pd.DataFrame | None,
     by_design: pd.DataFrame | None,
-    fourth: pd.DataFrame | None,
     waiting: pd.DataFrame,
     votes: Votes,
 ) -> Iterator[_Stratum]:
-    """Yield what came back without a vote, what a policy asks, and fourth votes."""
+    """Yield what came back without a vote, and what a policy asks."""
     if unanswered is not None and len(unanswered):
         yield (
             UNANSWERED,
@@ -218,8 +220,6 @@ def _of_asked(
         note = f"by the policy: {n_second:,} second votes on positives, {len(pairs) - n_second:,} third votes"
         chance = np.where(n_votes == 1, _changes(votes)[1], 1.0)
         yield BY_DESIGN, pairs[PAIR].assign(n_judgments=n_votes), chance, note
-    if fourth is not None:
-        yield FOURTH_VOTE, fourth[PAIR], 0.0, OF_FOURTH
 
 
 def _of_what_is_known(
