@@ -241,12 +241,8 @@ def _put_undrawn(join: _Join) -> None:
 def _put_sample(join: _Join) -> None:
     """Put of which sample pairs are, and whether they were drawn; a machine's, else people's by strata."""
     given, rows = join.given, join.rows
-    names = (
-        ["sample"]
-        if "sample" in given
-        else [name for name in ("pool", "original", "undrawn") if name in given]
-    )
-    for name in names:
+    of_people = ("pool", "original", "undrawn")
+    for name in ("sample",) if "sample" in given else (name for name in of_people if name in given):
         for column in (column for column in (*SAMPLE, "judge_id") if column in given[name]):
             join.put(column, given[name][column], rows[name])
     if "sample" in given:

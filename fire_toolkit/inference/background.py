@@ -64,17 +64,6 @@ def pairs_of_sample(design: Design | None) -> list[pd.DataFrame]:
     return [(design.pairs if design.sample is None else design.sample)[PAIR].assign(relevance=0)]
 
 
-def chances_of(joined: JudgedPairs, design: Design | None) -> Floats | None:
-    """Return with which probability each pair of a join was to be judged, 0 where the design did not ask it.
-
-    None where no people's sample was drawn.
-    """
-    if design is None or design.sample is not None:
-        return None
-    _, is_of_design, probability = drawn_pairs_of(joined, design)
-    return np.where(is_of_design, probability, 0.0)
-
-
 def drawn_pairs_of(joined: JudgedPairs, design: Design) -> tuple[Bools, Bools, Floats]:
     """Return of each pair of a join whether it was judged for every query, at all, and with which chance."""
     stratum = design.pairs["stratum"].fillna("").astype(str).to_numpy()

@@ -137,9 +137,8 @@ def _with_best_docs(ranking: JudgedRanking, reach: Ints, grade: int) -> tuple[Ju
     judged = np.flatnonzero(ranking.is_judged)
     is_inside = ranking.rank[judged] <= reach[ranking.query[judged]]
     inside, below = judged[is_inside], judged[~is_inside]
-    relevance[start[ranking.query[inside]] + ranking.rank[inside].astype(np.int64) - 1] = ranking.relevance[
-        inside
-    ]
+    place = start[ranking.query[inside]] + ranking.rank[inside].astype(np.int64) - 1
+    relevance[place] = ranking.relevance[inside]
     n_added = (reach - count_by_query(ranking.query[inside], reach.size)) * (grade > 0)
     order: Any = slice(None)
     if below.size:
@@ -255,6 +254,5 @@ def _unjudged(
         is_open = (place < 0) | (labelling.relevance[place] < 0)
         ids = {"query_id": joined.queries.take(query[is_open]), "doc_id": block.docs.take(doc[is_open])}
         parts.append(pd.DataFrame(ids | {"rank": block.rank[row[is_open]], "query": query[is_open]}))
-    return pd.concat(parts, ignore_index=True).sort_values(
-        ["query", "rank"], kind="stable", ignore_index=True
-    )
+    found = pd.concat(parts, ignore_index=True)
+    return found.sort_values(["query", "rank"], kind="stable", ignore_index=True)

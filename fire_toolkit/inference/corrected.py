@@ -125,8 +125,8 @@ def corrected_terms(
         original: the benchmark's qrels; their positives are taken as right.
         rates: of `votes_by_design`, whose labels have no `reason` against them; or of `with_answers`.
         measures: those that `why_uncorrected` has nothing against are corrected.
-        chances: of each pair, see `background.chances_of`: in P@k those drawn weigh 1/π, and C@k that
-            reads one is refused. None: no sample.
+        chances: of each pair to be judged, 0 where the design did not ask it: in P@k those drawn weigh 1/π,
+            and C@k that reads one is refused. None: no people's sample was drawn.
         is_judges: whether a machine judge's sample says what was judged, whose estimates are its own: a top
             of which more than 5% has no label is refused.
     """

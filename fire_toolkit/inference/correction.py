@@ -9,7 +9,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.inference.audit import AuditedLabels
-from fire_toolkit.inference.background import Background, chances_of, pairs_of_sample
+from fire_toolkit.inference.background import Background, drawn_pairs_of, pairs_of_sample
 from fire_toolkit.inference.corrected import Corrected, corrected_terms, gaps_of, why_uncorrected
 from fire_toolkit.inference.differences import holm
 from fire_toolkit.inference.estimates import ESTIMATE_COLUMNS
@@ -111,8 +111,11 @@ def correct_for_errors(
         named = ", ".join(measure.name for measure in parsed)
         return Correction(notes=[f"{named}: not corrected for errors of votes: {reason}"])
     joined = join_with_votes(runs, original, labels, background)
-    chances, design = chances_of(joined, background.design), background.design
+    design, chances = background.design, None
     is_judges = design is not None and design.sample is not None
+    if design is not None and not is_judges:
+        _, is_asked, chances = drawn_pairs_of(joined, design)
+        chances[~is_asked] = 0.0
     terms = corrected_terms(joined, original, rates, parsed, chances=chances, is_judges=is_judges)
     before = joined.label(original)
     values = [own for run_id in joined.places for own in joined.values(run_id, before, parsed).T]

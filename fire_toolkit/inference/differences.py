@@ -44,14 +44,10 @@ def score_differences(
     """Return for every two runs the difference of their scores, its interval, test and effect size.
 
     Args:
-        runs: two or more, as in `join_runs`.
-        original: the benchmark's qrels; their queries are the universe.
-        measures: names or measures.
+        runs, original, measures, clusters, tell: as in `scores_with_uncertainty`; two runs or more.
         augmented: the corrected qrels; differences are then also given under them, and of the gains.
         sources: which run pooled which pair, to mark the runs that fed the pool.
-        clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
         design: by which the judged pairs of `augmented` were chosen, where some were judged for a sample.
-        tell: is told what is being worked on, for those who wait.
 
     Returns:
         A table by qrels (`original`; `augmented` and `delta`, the gains, if asked for), measure and

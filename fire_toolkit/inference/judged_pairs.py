@@ -89,13 +89,12 @@ class JudgedPairs(CodedQrels):
         """Return which of the pairs each run of a pool pooled, see `pooled_by`."""
         return pooled_by(sources, self.find_rows(sources), len(self.pairs))
 
-    def note_depths(self, labellings: Iterable[CodedQrels], measures: Sequence[Measure]) -> tuple[str, ...]:
+    def note_depths(self, labellings: Iterable[CodedQrels], measures: Sequence[Measure]) -> list[str]:
         """Return the note on measures that read deeper than the runs were ranked, if there is one."""
         known = list(labellings)
         rankings = {run_id: [self.ranking(run_id, each) for each in known] for run_id in self.places}
         reaches = [Reach.of(run_id, own, self.cuts.get(run_id)) for run_id, own in rankings.items()]
-        note = note_depths(reaches, measures)
-        return (note,) if note else ()
+        return note_depths(reaches, measures)
 
 
 def join_runs(runs: Runs, original: Qrels, *others: pd.DataFrame) -> JudgedPairs:

@@ -37,12 +37,9 @@ def compare_orders(
     """Return how the order of runs changes from one labelling to another, and how sure the changes are.
 
     Args:
-        runs: two or more, as in `join_runs`.
+        runs, measures, clusters, tell: as in `score_differences`.
         labellings: name → qrels, two or more: original and augmented, or one for each rule by which
             judgments were resolved. The queries of the first count.
-        measures: names or measures.
-        clusters: index query_id, values the cluster, where whole clusters were drawn.
-        tell: is told what is being worked on, for those who wait.
 
     Returns:
         agreement: measure, labelling_a, labelling_b, n_runs, tau (Kendall's tau-b), tau_p (exact, two-sided;
@@ -99,7 +96,7 @@ def compare_orders(
     tables |= {"swaps": pd.DataFrame(swaps, columns=SWAPS), "scores": pd.DataFrame(scores, columns=SCORES)}
     notes = joined.note_depths(labels_of, parsed)
     if len(run_ids) < FEWEST_FOR_P:
-        notes = (*notes, f"{len(run_ids)} runs are too few for a p-value of tau; read p_swap instead")
+        notes.append(f"{len(run_ids)} runs are too few for a p-value of tau; read p_swap instead")
     return Found(tables, notes)
 
 

@@ -43,11 +43,8 @@ def describe_labelled(
     parsed = parse_measures(measures)
     divided = [each for each in parsed if each.definition.over_positives]
     by_pairs = design is not None and design.queries is None and design.sample is None
-    of_top = [
-        each
-        for each in parsed
-        if by_pairs and (each.definition.is_precision or each.definition.by_first_positive)
-    ]
+    tops = [each for each in parsed if each.definition.is_precision or each.definition.by_first_positive]
+    of_top = tops if by_pairs else []
     if augmented is None or not (divided or of_top):
         return []
     n = {"n_queries": int(original["query_id"].nunique()), "n_runs": int(scores["run_id"].nunique())}

@@ -35,18 +35,18 @@ class Reach:
         return cls(run_id, run_depth(some.n_retrieved, some.last_rank), some.has_gap, n_lost, cut)
 
 
-def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
-    """Return what a reader of measures that read beyond the ranked depth must know; empty where nothing.
+def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> list[str]:
+    """Return the note on what a reader of measures that read beyond the ranked depth must know, if any.
 
     Where the lists hold every positive of the qrels, no measure depends on their depth.
 
     Examples:
         >>> from fire_toolkit.measures.names import parse_measure
         >>> note_depths([Reach("a", 20, False, 3), Reach("b", 100, False, 0)], [parse_measure("AP")])
-        'AP reads the runs to different depths (a 20, b 100); compare at one depth'
+        ['AP reads the runs to different depths (a 20, b 100); compare at one depth']
     """
     if not any(reach.n_lost for reach in reaches):
-        return ""
+        return []
     notes = []
     depths_of = ((m, {min(m.depth or each.depth, each.depth) for each in reaches}) for m in measures)
     uneven = [m.name for m, read in depths_of if len(read) > 1]
@@ -78,7 +78,7 @@ def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
             f"({'; '.join(told)}). To count every positive at its exact rank, score the matrix itself or "
             "keep more of it (add-run --depth)"
         )
-    return "; ".join(notes)
+    return ["; ".join(notes)] if notes else []
 
 
 def _deeper(measures: Sequence[Measure], runs: Sequence[Reach | Cut]) -> list[Measure]:

@@ -186,10 +186,9 @@ def cost_in_words(planned: RoundPlan, number: int) -> Iterator[str]:
     """Yield what a round asks and takes, and what becomes of the rest of the budget."""
     n_asked = int(planned.strata["n_asked"].sum())
     minutes = n_asked * planned.seconds / 60
-    hours = (
-        f", about {n_of(round(minutes), 'minute')}" if minutes < 90 else f", about {minutes / 60:,.1f} hours"
-    )
-    yield f"round {number}: {n_of(n_asked, 'pair')} to ask again{'' if math.isnan(minutes) else hours}"
+    takes = n_of(round(minutes), "minute") if minutes < 90 else f"{minutes / 60:,.1f} hours"
+    known = "" if math.isnan(minutes) else f", about {takes}"
+    yield f"round {number}: {n_of(n_asked, 'pair')} to ask again{known}"
     if planned.kept:
         yield f"{planned.kept:,} of the budget kept for the disputes that this round is expected to create"
     if planned.unused:
@@ -207,12 +206,8 @@ def _of_asked(
 ) -> Iterator[_Stratum]:
     """Yield what came back without a vote, and what a policy asks."""
     if unanswered is not None and len(unanswered):
-        yield (
-            UNANSWERED,
-            unanswered[PAIR],
-            1.0,
-            "no vote: left, skipped, reported, rejected, excluded or not asked for",
-        )
+        note = "no vote: left, skipped, reported, rejected, excluded or not asked for"
+        yield UNANSWERED, unanswered[PAIR], 1.0, note
     if by_design is not None:
         pairs = by_design[pair_rows(by_design, waiting) < 0]
         n_votes = pairs["design_votes"].str.len()

@@ -101,7 +101,7 @@ def test_a_wide_difference_is_never_reversed_and_none_is_a_coin() -> None:
 
 def test_few_runs_are_noted() -> None:
     found = orders(World(3))
-    assert found.notes == ("3 runs are too few for a p-value of tau; read p_swap instead",)
+    assert found.notes == ["3 runs are too few for a p-value of tau; read p_swap instead"]
     assert found.agreement["tau_p"].isna().all()
 
 

@@ -70,7 +70,7 @@ def test_the_note_names_the_measures_that_positives_below_the_top_change(world: 
     is_changed = [len({tuple(each.loc[each["measure"] == name, "value"]) for each in tables}) > 1
                   for name in names]  # fmt: skip
     said = note_depths([Reach("m", TOP, has_gap=True, n_lost=1)], [parse_measure(name) for name in names])
-    assert is_changed == [said.startswith(f"{measure.name} reads on below the top {TOP}: "), False]
+    assert is_changed == ["".join(said).startswith(f"{measure.name} reads on below the top {TOP}: "), False]
 
 
 @pytest.mark.parametrize("name", ["lower", "upper", "judged", "n_pairs", "n_open"])
