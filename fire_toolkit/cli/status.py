@@ -40,7 +40,7 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import judged_pairs, read_pool
-from fire_toolkit.labelstudio.places import DROPPED, full_pull_due, lost_words, read_places
+from fire_toolkit.labelstudio.places import LACKING, full_pull_due, lost_words, read_places
 from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.tables import ELSEWHERE
 from fire_toolkit.workspace.config import SETTINGS, Workspace
@@ -90,7 +90,7 @@ def _say_progress() -> None:
 
         for line in glance(used_connection, campaign.root, campaign.campaign):
             say(line)
-    if gone := [place for place in read_places(campaign.store) if place.lost not in ("", DROPPED)]:
+    if gone := [place for place in read_places(campaign.store) if place.is_missed]:
         say(f"warning: at the last pull {lost_words(gone)}")
     if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign.store)):
         say(due)
@@ -208,11 +208,15 @@ def standing_of(
     why = f"gone: {gone}; bring in the benchmark's files, or name yours in fire.toml"
     begun, asking = begun_here(), None
     if begun is not None:
+        waiting = open_people(begun.store, begun.retired)
+        queues = {f"{number}/{name}" for number, names in waiting.items() for name in names}
+        lacking = {place.queue for place in read_places(begun.store) if place.lost == LACKING}
         asking = Asking(
             carriers=begun.rounds.carriers,
-            open=open_people(begun.store, begun.retired),
+            open=waiting,
             has_unread=has_unread_page(begun.store),
             is_read=(workspace.root / "judgments" / "judgments.csv").is_file(),
+            is_lacking=not queues.isdisjoint(lacking),
         )
 
     def to_ask() -> Mapping[str, int]:

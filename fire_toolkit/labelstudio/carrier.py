@@ -67,7 +67,9 @@ class LabelStudio:
             push.close_withdrawn(queues)
             if time.monotonic() - started > _STILL_TRUE_S:
                 plans = push.plan(queues)
-            return list(push.carry_out(plans, report=report))
+            pushed = list(push.carry_out(plans, report=report))
+            seen.note_pushed({plan.project: plan.there.total() + len(plan.missing) for plan in pushed})
+            return pushed
 
     def fetch(self, carried: Carried, *, is_full: bool = False, report: Report = no_report) -> Fetched:
         """Pull what has changed, under the pseudonyms of the register."""

@@ -110,6 +110,7 @@ def check_config(campaign: Campaign, project: Project) -> None:
 
 NEVER = "~"  # above all times
 GONE, UNMARKED, DROPPED = "was deleted", "has lost its mark (its description was changed)", "dropped"
+LACKING = "lacks tasks"  # that it had; until the next push
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,18 @@ class Place:
     def key(self) -> tuple[int, str]:
         """The project among those of a server, also where numbers are used again."""
         return self.project, self.born
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it was gone, or had lost its mark, at the last look."""
+        return self.lost not in ("", LACKING, DROPPED)
+
+    def with_tasks(self, n_tasks: int | None) -> Place:
+        """Return the place with so many tasks (None: unknown); if these are fewer, it lacks some."""
+        n_tasks = self.n_tasks if n_tasks is None else n_tasks
+        n_less = (self.n_tasks or 0) - (n_tasks or 0)
+        lacks = n_less > 0 or (n_less == 0 and self.lost == LACKING)
+        return replace(self, n_tasks=n_tasks, lost=LACKING if lacks else "")
 
     @property
     def words(self) -> str:
@@ -196,6 +209,13 @@ class OnServer:
         known = {(place.source, place.key) for place in read_places(self._store)}
         found = [place for place, _ in places_of(projects, self._campaign, self.source)]
         keep_places(self._store, [place for place in found if (place.source, place.key) not in known])
+
+    def note_pushed(self, n_left: Mapping[int, int]) -> None:
+        """Write down that projects lack nothing since a push, which left so many tasks in each of them."""
+        for place in read_places(self._store):
+            if place.source == self.source and place.project in n_left and place.lost in ("", LACKING):
+                n_tasks = place.n_tasks if place.read_up_to else n_left[place.project]
+                keep_places(self._store, [replace(place, n_tasks=n_tasks, lost="")])
 
     def lost(self) -> dict[Place, str]:
         """Return the places that are missed, by number, each with until when answers there are its own.
@@ -293,7 +313,7 @@ def find_doubled(
 
 def full_pull_due(store: Store) -> str:
     """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
-    whole_at = [place.whole_at for place in read_places(store) if not place.lost]
+    whole_at = [place.whole_at for place in read_places(store) if place.lost in ("", LACKING)]
     ((read_at,),) = store.database.select("select coalesce(max(seen_on_server), '') from batches")
     if read_at <= min(whole_at, default=""):
         return ""

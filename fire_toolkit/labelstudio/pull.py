@@ -81,8 +81,7 @@ def pull_answers(
         if not since or project.get(_COUNTED) != 0 or n_answers(project) or known[at]:
             origin = Origin(source, str(at.project), at.queue, store.now(), names)
             newest = min(_pull_project(api, at, origin, store, since=since, report=report), store.now())
-        n_tasks = before.n_tasks if n_tasks is None else n_tasks
-        places[at.key] = replace(before, queue=at.queue, read_up_to=newest or since, n_tasks=n_tasks, lost="")
+        places[at.key] = replace(before.with_tasks(n_tasks), queue=at.queue, read_up_to=newest or since)
         whole.update([] if since else [at.key])
         keep_places(store, [places[at.key]])
 
@@ -109,8 +108,8 @@ def pull_answers(
     dropped = [_dropped(store, *each) for each in lost.items()] if accepts_loss else []
     now = store.now() if whole else ""
     for key, place in places.items():
-        whole_at, gone = now if key in whole else place.whole_at, place.lost == DROPPED
-        places[key] = replace(place, whole_at=whole_at, lost=DROPPED if gone else "", n_lost=0)
+        whole_at = now if key in whole else place.whole_at
+        places[key] = replace(place, whole_at=whole_at, lost="" if place.is_missed else place.lost, n_lost=0)
     keep_places(store, (places | {place.key: place for place in dropped or lost}).values())
     notes = fewer + ([] if accepts_loss or not lost else [lost_words(lost)])
     notes += [f"{words}; {fix}" for words, fix in find_doubled(on_server.listed, campaign)]

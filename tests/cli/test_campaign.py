@@ -82,6 +82,27 @@ def judgments(root: Path) -> list[dict[str, str]]:
     return rows(root / "judgments/judgments.csv")
 
 
+@pytest.mark.parametrize("is_pulled_first", [True, False])
+def test_status_names_push_until_deleted_tasks_are_there_again(
+    server: FakeServer, workspace: Path, *, is_pulled_first: bool
+) -> None:
+    push_all()
+    answer_all(server, {2: "relevant"})
+    if is_pulled_first:
+        run("pull")
+    assert command.named(run("status")) == "pull"
+    for task in server.tasks_of(server.project_of("A03"))[:2]:
+        server.delete_task(task["id"])
+    assert "has 2 tasks fewer than before" in run("pull").stderr
+    for _ in range(2):
+        told = run("pull")
+        assert command.named(told) == command.named(run("status")) == "push"
+        assert "A03 has tasks to answer, some of them deleted on the server" in told.stderr
+    pushed = push_all()
+    assert "2 tasks added" in pushed.stderr
+    assert command.named(pushed) == command.named(run("pull")) == command.named(run("status")) == "pull"
+
+
 def test_the_whole_way(server: FakeServer, workspace: Path) -> None:
     counts = dict.fromkeys(("there", "updated", "held", "duplicates", "foreign"), 0)
     address = "http://label-studio.test/projects/{}/data?labeling=1"
