@@ -15,15 +15,15 @@ create table if not exists {0}.counted (
   number integer primary key, pair_id, annotator_id, is_deleted, round, kind, owner, kind_there, is_skipped,
   stands
 );
-create table if not exists {0}.counted_up_to (answer integer, task integer);
+create table if not exists {0}.counted_so_far (answer integer, task integer);
 """
 _BY_PAIR = "create index if not exists counted_by_pair on counted (pair_id) where kind <> 'elsewhere'"
 _BY_QUEUE = "create index if not exists given_by_queue on given (round, to_annotator_id)"
 _IS_THERE = (
-    "select 1 from sqlite_master where name = 'counted_up_to' union all "
-    "select 1 from sqlite_temp_master where name = 'counted_up_to'"
+    "select 1 from sqlite_master where name = 'counted_so_far' union all "
+    "select 1 from sqlite_temp_master where name = 'counted_so_far'"
 )
-_UP_TO = "select coalesce(max(answer), 0), coalesce(max(task), 0) from counted_up_to"
+_UP_TO = "select coalesce(max(answer), 0), coalesce(max(task), 0) from counted_so_far"
 _LAST = "select coalesce((select max(number) from versions), 0), coalesce((select max(rowid) from given), 0)"
 # Of answers with a row that came after some row: the one row that there is, or that which counts of several.
 _NEW = (
@@ -46,8 +46,8 @@ _GIVEN = (
 _COUNT = (
     "insert or replace into counted select * from counted_now",
     _BY_PAIR,
-    "delete from counted_up_to",
-    f"insert into counted_up_to {_LAST}",
+    "delete from counted_so_far",
+    f"insert into counted_so_far {_LAST}",
     "delete from stale",
 )
 _MISCOUNTED = (

@@ -88,7 +88,7 @@ create index taken_away on given (round, annotator_id, pair_id) where annotator_
 create table retired (annotator_id text primary key) without rowid;
 {_OF_CARRIERS}
 """
-BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
+BEST = "updated_at desc, annotator_id = '', queue = '', source glob 'file:*', source, project, number"
 # said: what each answer says.
 # counted_now: what each row of answers in `stale` was asked for: the round, its kind, and the
 #   owner of its queue. An answer in a queue is of that queue's round; any other of the task on its pair that

@@ -66,8 +66,8 @@ class Store:
     Args:
         path: the file.
         shows_now: the answers added are what their source shows now, so that one with an earlier time than
-            its last version was changed after a clock was set back, and counts; and one that was deleted and
-            is shown again is restored.
+            its last version was changed after a clock was set back, and counts; and one that was deleted, or
+            known from files alone, and is shown is restored, so that it is missed once it is gone.
         clock: gives the time of reading.
 
     Attributes:
@@ -302,7 +302,8 @@ class Store:
             state = EDITED if last else ANSWERED
             return row if row.state == state else row._replace(state=state)
         if same := [each for each in versions if each.is_of(moment)]:
-            is_back = self._shows_now and last.state == DELETED and last in same
+            is_of_files = all(each.source.startswith("file:") for each in versions)
+            is_back = self._shows_now and last in same and (last.state == DELETED or is_of_files)
             if not any(says(each, row) for each in ([last] if is_back else same)):
                 return self._contradicting(row, versions)
             return row._replace(updated_at=last.updated_at, state=RESTORED) if is_back else None

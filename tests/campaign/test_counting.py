@@ -88,7 +88,7 @@ def test_counted_and_new_answers_give_the_judgments_of_all_counted_anew(tmp_path
             found = bytes_of(record_to_judgments(store, guideline=RULES))
         shutil.copy(path, anew := tmp_path / "anew.sqlite")
         with contextlib.closing(sqlite3.connect(anew)) as db, db:
-            db.executescript("drop table counted; drop table counted_up_to")
+            db.executescript("drop table counted; drop table counted_so_far")
         with Store(anew) as store:
             assert bytes_of(record_to_judgments(store, guideline=RULES)) == found
 

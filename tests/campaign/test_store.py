@@ -357,7 +357,7 @@ def test_what_counts_is_kept_as_counting_anew_finds_it(path: Path, seed: int) ->
     with Store(path) as store:
         store.check()
         kept = store.table("select * from counted order by number")
-        store.database._db.executescript("drop table counted; drop table counted_up_to")
+        store.database._db.executescript("drop table counted; drop table counted_so_far")
         store.count()
         pd.testing.assert_frame_equal(store.table("select * from counted order by number"), kept)
     assert len(kept)

@@ -82,6 +82,27 @@ def judgments(root: Path) -> list[dict[str, str]]:
     return rows(root / "judgments/judgments.csv")
 
 
+@pytest.mark.parametrize("steps", [("import", "pull"), ("pull", "import")])
+def test_an_answer_that_an_export_and_a_pull_brought_is_gone_with_the_server_s(
+    server: FakeServer, workspace: Path, steps: tuple[str, str]
+) -> None:
+    push_all()
+    project = server.project_of("A02")
+    tasks = server.tasks_of(project)[:2]
+    answers = [server.answer(task["id"], 2, "relevant") for task in tasks]
+    export = [task | {"annotations": [server.annotations[n]]} for task, n in zip(tasks, answers, strict=True)]
+    Path("exports/tasks.A02.json").write_text(json.dumps(export))
+    for step in steps:
+        run(step)
+    assert as_json("pull") == as_json("pull") | {"new": 0, "restored": 0, "judgments": 2}
+    server.delete_annotation(answers[0])
+    assert (as_json("pull")["deleted"], len(judgments(workspace))) == (1, 1)
+    server.delete_project(project)
+    assert "with 1 answer;" in run("pull").stderr
+    run("pull", "--full", "--accept-loss")
+    assert judgments(workspace) == []
+
+
 @pytest.mark.parametrize("is_pulled_first", [True, False])
 def test_status_names_push_until_deleted_tasks_are_there_again(
     server: FakeServer, workspace: Path, *, is_pulled_first: bool
