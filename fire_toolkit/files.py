@@ -112,6 +112,9 @@ def text_of(raw: bytes, path: str | Path) -> str:
     Raises:
         FormatError: not UTF-8, or a NUL byte (a binary file), with the line; or nothing but white space.
     """
+    if raw.startswith((b"PK\3\4", b"SQLite format 3\0")):
+        what = "an archive or a workbook" if raw.startswith(b"PK") else "a packed database"
+        raise FormatError(f"{path}: {what}, expected text; unpack it, or save its table as CSV")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
