@@ -28,6 +28,7 @@ from fire_toolkit.machines.prompts import prompt_problems
 from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_at, manifest_path, verify, write_files
+from fire_toolkit.workspace.rounds import refuse_lost_record
 from fire_toolkit.workspace.stages import CHANGED, COMPUTED, NEW, StageState, stage_states
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -188,12 +189,12 @@ _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 
 
 def doctor() -> int:
-    """Check server, token, the record of answers, and this workspace's projects: there, and unchanged.
+    """Check server, token, record of answers, guideline, and this workspace's projects: there, and unchanged.
 
     The first item of each must be seen. Each problem is listed with the command that fixes it. Exit code 1 if
     there is one, 3 if it is the server's.
     """
-    from fire_toolkit.cli.campaigns import begun_here, knows_server, used_connection  # heavy
+    from fire_toolkit.cli.campaigns import begun_here, guideline_here, knows_server, used_connection  # heavy
     from fire_toolkit.labelstudio.doctor import BAD, NOTE, START, Finding, examine
 
     workspace, begun = current_workspace(), begun_here()
@@ -206,10 +207,13 @@ def doctor() -> int:
             findings = list(examine(used_connection(), own))
     except FireError as error:
         findings = [Finding("connection", BAD, str(error), START if isinstance(error, UsageError) else "")]
-    try:
-        check_record((workspace.root if workspace else Path()) / STORE)
-    except FireError as error:
-        findings.append(Finding("record", BAD, str(error)))
+    root = workspace.root if workspace else Path()
+    looks = [("record", lambda: refuse_lost_record(root)), ("record", lambda: check_record(root / STORE))]
+    for name, look in looks + ([("guideline", guideline_here)] if workspace else []):
+        try:
+            look()
+        except FireError as error:
+            findings.append(Finding(name, BAD, str(error)))
     for finding in findings:
         click.echo(f"{_MARKS[finding.state]}  {finding.name:<10}  {finding.words}")
         if finding.fix:

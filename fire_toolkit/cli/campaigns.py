@@ -34,6 +34,7 @@ from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import write_files
+from fire_toolkit.workspace.rounds import refuse_lost_record
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,7 @@ def begun_campaign() -> Begun:
     private_folder()
     campaign = begun_here()
     if campaign is None:
+        refuse_lost_record(needed_workspace().root)
         raise UsageError(NOT_PUSHED)
     return campaign
 

@@ -30,7 +30,6 @@ from fire_toolkit.cli.pull import (
     derive_judgments,
     not_read_yet,
     read_files,
-    refuse_lost_record,
     take_earlier_exports,
 )
 from fire_toolkit.cli.status import say_following
@@ -50,6 +49,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.secrets import key_at
 from fire_toolkit.tables.columns import PAIR, code_pairs
 from fire_toolkit.workspace.database import STORE
+from fire_toolkit.workspace.rounds import refuse_lost_record
 
 _LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
 _OF_TABLE = ("query_id", "doc_id", "annotator_id", "label")  # of judgments as this toolkit writes them

@@ -17,7 +17,7 @@ from fire_toolkit.campaign.views import people_of_carrier
 from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.here import named_file, say_next, workspace_lock
+from fire_toolkit.cli.here import named_file, needed_workspace, say_next, workspace_lock
 from fire_toolkit.cli.media import own_media, say_lost, used_media
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
@@ -27,6 +27,7 @@ from fire_toolkit.pages.office import PLACE, end_links, make_links, read_links
 from fire_toolkit.words import text_in
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.locks import hold_lock
+from fire_toolkit.workspace.rounds import refuse_lost_record
 
 CONSENT = text_in("pages", "site/consent.txt").strip()
 
@@ -42,6 +43,7 @@ class _OnPage(NamedTuple):
     @classmethod
     def of(cls, consent: Path | None) -> _OnPage:
         """Return what is judged on our own page; a usage error where nothing is."""
+        refuse_lost_record(needed_workspace().root)
         campaign = begun_here()
         if campaign is None or not (rounds := [*Rounds(campaign.root, BY_PAGE)]):
             raise UsageError("no round is on our own page; `push --carrier page --annotator A01` begins one")

@@ -26,6 +26,7 @@ from fire_toolkit.pages.office import OwnPage
 from fire_toolkit.pages.written import is_answer_file, take_files
 from fire_toolkit.workspace.database import STORE, content_sha256
 from fire_toolkit.workspace.manifests import manifest_of
+from fire_toolkit.workspace.rounds import refuse_lost_record
 
 
 def pull(
@@ -65,6 +66,7 @@ def pull_once(
     rounds = Rounds(root)
     names = sorted({*rounds.carriers.values()} - {BY_HAND}) if rounds else [BY_SERVER]
     if rounds.campaign is None or not names:
+        refuse_lost_record(root)
         raise UsageError(NOT_PUSHED)
     found, failed = [], None
     for name in names:
@@ -149,10 +151,10 @@ def derive_judgments(
 def take_earlier_exports(root: Path) -> None:
     """Read into the ledger the exports that the judgments were made from before there was one."""
     judgments = root / "judgments" / "judgments.csv"
+    refuse_lost_record(root)
     with Store(root / STORE) as store:
         if not judgments.is_file() or store.has_answers():
             return
-    refuse_lost_record(root)
     inputs = manifest_of(judgments, is_folder=False).inputs
     if STORE in inputs:
         return
@@ -163,13 +165,6 @@ def take_earlier_exports(root: Path) -> None:
     files = Given()
     added = read_files(root, [files.use(relative_path(path)) for path in paths])
     derive_judgments(root, added, stage="import", exports=files, as_json=False)
-
-
-def refuse_lost_record(root: Path) -> None:
-    """Raise `UsageError` where the judgments were made from a record that is not there any more."""
-    if STORE in _inputs_before(root) and not (root / STORE).exists():
-        todo = "restore it from a copy, or import another site's; to begin anew, move judgments/ away"
-        raise UsageError(f"{STORE}: is gone, with its answers and who was asked; {todo}")
 
 
 def not_read_yet(root: Path, paths: Sequence[Path]) -> list[Path]:

@@ -34,7 +34,7 @@ from fire_toolkit.cli.here import (
     say_next,
     setting_or_default,
 )
-from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.files import stem_of
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -45,7 +45,13 @@ from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.tables import ELSEWHERE
 from fire_toolkit.workspace.config import SETTINGS, Workspace
 from fire_toolkit.workspace.manifests import manifest_of, writer_of
-from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign, planned_rounds
+from fire_toolkit.workspace.rounds import (
+    campaign_rounds,
+    handed_out,
+    has_campaign,
+    planned_rounds,
+    refuse_lost_record,
+)
 from fire_toolkit.workspace.stages import CHANGED, COMPUTED, EDITED, GONE, NEW, StageState, stage_states
 
 
@@ -206,7 +212,11 @@ def standing_of(
     lost = [path for key, path in absent if path != usual[key] or path.name in writer_of(path).outputs]
     gone = ", ".join(str(relative_path(path)) for path in lost)
     why = f"gone: {gone}; bring in the benchmark's files, or name yours in fire.toml"
-    begun, asking = begun_here(), None
+    begun, asking, absent_first = begun_here(), None, Step("add-collection FILE...", why) if gone else None
+    try:
+        refuse_lost_record(root)
+    except UsageError as error:
+        absent_first = Step("", str(error))
     if begun is not None:
         waiting = open_people(begun.store, begun.retired)
         queues = {f"{number}/{name}" for number, names in waiting.items() for name in names}
@@ -242,7 +252,7 @@ def standing_of(
         to_ask=to_ask,
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
         is_of_queries=is_of_queries,
-        lost=Step("add-collection FILE...", why) if gone else None,
+        lost=absent_first,
         planned="" if begun is not None else _planned(workspace),
     )
 

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.errors import FireError
+from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import paths_in
 from fire_toolkit.workspace.database import STORE, rows_in
 from fire_toolkit.workspace.manifests import manifest_of
@@ -53,6 +53,16 @@ def rounds_by_hand(root: Path) -> set[int]:
 def has_campaign(root: Path) -> bool:
     """Return whether a campaign has begun in the workspace `root`."""
     return bool(rows_in(root / STORE, "select 1 from campaign limit 1"))
+
+
+def refuse_lost_record(root: Path) -> None:
+    """Raise `UsageError` where judgments were made from, or tasks sent by, a record that is gone."""
+    made = STORE in manifest_of(root / "judgments" / "judgments.csv", is_folder=False).inputs
+    sent = manifest_of(root / "campaign", is_folder=True)
+    if (made or sent) and not (root / STORE).exists():
+        away = " and ".join(["judgments/"] * made + ["campaign/"] * bool(sent))
+        todo = f"restore it from a copy, or import another site's; to begin anew, move {away} away"
+        raise UsageError(f"{STORE}: is gone, with its answers and who was asked; {todo}")
 
 
 def given_by_round(root: Path) -> dict[int, int]:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from brought import refused
-from command import StandIn, as_json, given, run
+from command import StandIn, as_json, given, named, run
 from page_site import make_workspace
 
 from examples import cases
@@ -129,6 +129,7 @@ def test_our_own_page_is_not_begun_without_the_items(begun: Path) -> None:
     for name in ("v0.webm", "v1.webm"):
         (begun / "media" / name).rename(begun / name)
     (begun / "campaign.sqlite").unlink()
+    shutil.rmtree("campaign")
     push = ("push", "--carrier", "page", "--annotator", "A01,A02")
     told = run(*push, code=1).stderr
     assert "error: 2 items of 8 tasks not there (" in told
@@ -153,6 +154,34 @@ def test_a_changed_row_of_what_was_asked_is_damage_and_salvage_tells_of_it(
     assert told in run("annotators", "retire", "A01", code=1).stderr
     assert salvage(Path(STORE)) == {table: n or n_rows}
     assert "record" not in run("doctor").stdout
+
+
+def test_a_record_that_is_gone_is_named_before_a_campaign_begins_in_its_place(begun: Path) -> None:
+    """Nothing was pulled yet: what people answered on the page is gone with it."""
+    copy = Path(STORE).rename("copy.sqlite")
+    again = ("push", "--carrier", "page", "--annotator", "A01,A02")
+    for command in (again, ("pull",), ("progress",), ("page", "serve"), ("annotators", "reassign", "A01")):
+        told = run(*command, code=1).stderr
+        assert "error: campaign.sqlite: is gone, with its answers and who was asked; restore it" in told
+        assert "to begin anew, move campaign/ away" in told
+    assert "BAD   record      campaign.sqlite: is gone" in run("doctor", code=1).stdout
+    assert run("status").stderr.splitlines()[-1].startswith("campaign.sqlite: is gone")
+    assert not Path(STORE).exists()
+    run("import", copy)
+    assert named(run("status")) == "page serve"
+
+
+def test_the_doctor_reads_the_guideline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("init", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    run("guideline", "mine-v1", "--like", "caption-relevance-v1")
+    settings = Path("fire.toml").read_text().replace('"caption-relevance-v1"', '"mine-v1"')
+    Path("fire.toml").write_text(settings)
+    assert "guideline" not in run("doctor", code=1).stdout
+    Path("mine-v1/labels.toml").write_text("[[label]")
+    told = run("doctor", code=1).stdout
+    assert "BAD   guideline " in told
+    assert "mine-v1/labels.toml: not TOML" in told
 
 
 def test_a_record_that_is_open_is_not_salvaged_and_an_interrupted_salvage_is_told(begun: Path) -> None:
