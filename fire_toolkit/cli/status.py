@@ -16,7 +16,7 @@ from fire_toolkit.campaign.following import Asking, Standing, Step, what_follows
 from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people, progress_in_words
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Rounds
-from fire_toolkit.campaign.task_files import task_keys
+from fire_toolkit.campaign.task_files import handed_out_here, task_keys
 from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
     begun_here,
@@ -170,14 +170,16 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
 
 
 def _without_what_is_judged(states: list[StageState], workspace: Workspace) -> list[StageState]:
-    """Return the states of stages; of a pool that was judged elsewhere no tasks or answers are due."""
+    """Return the states of stages; of a pool that was judged elsewhere, or asked, no tasks are due."""
     judged, pool = workspace.root / "judgments" / "judgments.csv", workspace.root / "pool" / "pool.csv"
     due = [("tasks", "ready"), ("import", "waiting")][: 1 + judged.is_file()]  # else they are to be brought
     if (states[1].stage.name, states[1].state) != due[0] or not pool.is_file():
         return states
-    if len(not_judged(read_pool(pool), judged_pairs(judged)[0] if judged.is_file() else None)):
+    left = not_judged(read_pool(pool), judged_pairs(judged)[0] if judged.is_file() else None)
+    keys = {*pair_ids(left["query_id"], left["doc_id"])} if len(left) else set()
+    if not keys.issubset(handed_out_here(workspace.root).given):
         return states
-    reason = "every pair of the pool is judged"
+    reason = "every pair of the pool is judged" + ", or asked of somebody" * bool(keys)
     return [replace(s, state="done", reason=reason) if (s.stage.name, s.state) in due else s for s in states]
 
 

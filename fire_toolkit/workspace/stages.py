@@ -239,8 +239,9 @@ class _Look:
             else:
                 paths = [path for path in (self.workspace.path(section, key),) if path]
             if stage.name == "push":
-                by_hand = {tasks_file(self.root, number) for number in self.by_hand}
-                paths = [path for path in paths if path not in by_hand]
+                carriers = campaign_rounds(self.root).items()  # a server alone is sent changed tasks
+                settled = {tasks_file(self.root, number) for number, by in carriers if by != "labelstudio"}
+                paths = [path for path in paths if path not in settled]
             found += [path for path in paths if path.is_file()]
             if need in stage.needs:
                 absent += [path.as_posix().removeprefix(inside) for path in paths if not path.is_file()]
@@ -275,6 +276,8 @@ class _Look:
         now = [path.as_posix().removeprefix(f"{self.root.as_posix()}/") for path in inputs]
         files |= {name: ("", NEW) for name in now if name not in manifest.inputs}
         was = {name: sha256 for name, sha256 in manifest.inputs.items() if name not in stage.recalls}
+        if stage.name == "push":  # what was drawn from other files stays
+            was = {name: was[name] for name in was if name in now}
         if stage.out == _JUDGMENTS and STORE in was:  # which has the answers of files that are gone
             was = {name: was[name] for name in was if name == STORE or (self.root / name).is_file()}
         files |= {name: (sha256, CHANGED) for name, sha256 in was.items()}

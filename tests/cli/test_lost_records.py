@@ -184,6 +184,14 @@ def test_the_doctor_reads_the_guideline(tmp_path: Path, monkeypatch: pytest.Monk
     assert "mine-v1/labels.toml: not TOML" in told
 
 
+@pytest.mark.parametrize("lost", ["campaign", "tasks"])
+def test_a_round_on_the_page_needs_no_file_of_its_tasks_any_more(begun: Path, lost: str) -> None:
+    """As where the record alone was copied into another workspace, or the files were cleared away."""
+    shutil.rmtree(lost)
+    run("push")
+    assert named(run("status")) == "page serve"
+
+
 def test_a_record_that_is_open_is_not_salvaged_and_an_interrupted_salvage_is_told(begun: Path) -> None:
     path, content = Path(STORE), Path(STORE).read_bytes()
     with Store(path) as store:  # as a page that is served has it
