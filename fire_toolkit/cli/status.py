@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 import click
 
-from fire_toolkit.campaign.asking import not_judged
+from fire_toolkit.campaign.asking import never_asked
 from fire_toolkit.campaign.following import Asking, Standing, Step, what_follows
 from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people, progress_in_words
@@ -34,13 +34,13 @@ from fire_toolkit.cli.here import (
     say_next,
     setting_or_default,
 )
-from fire_toolkit.errors import FireError, FormatError, UsageError
+from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import stem_of
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import judged_pairs, read_pool
-from fire_toolkit.labelstudio.places import LACKING, full_pull_due, lost_words, read_places
+from fire_toolkit.labelstudio.places import full_pull_due, lacks_tasks, lost_words, read_places
 from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.tables import ELSEWHERE
 from fire_toolkit.workspace.config import SETTINGS, Workspace
@@ -49,8 +49,8 @@ from fire_toolkit.workspace.rounds import (
     campaign_rounds,
     handed_out,
     has_campaign,
+    lost_record,
     planned_rounds,
-    refuse_lost_record,
 )
 from fire_toolkit.workspace.stages import CHANGED, COMPUTED, EDITED, GONE, NEW, StageState, stage_states
 
@@ -175,11 +175,10 @@ def _without_what_is_judged(states: list[StageState], workspace: Workspace) -> l
     due = [("tasks", "ready"), ("import", "waiting")][: 1 + judged.is_file()]  # else they are to be brought
     if (states[1].stage.name, states[1].state) != due[0] or not pool.is_file():
         return states
-    left = not_judged(read_pool(pool), judged_pairs(judged)[0] if judged.is_file() else None)
-    keys = {*pair_ids(left["query_id"], left["doc_id"])} if len(left) else set()
-    if not keys.issubset(handed_out_here(workspace.root).given):
+    known, asked = judged_pairs(judged)[0] if judged.is_file() else None, handed_out_here(workspace.root)
+    if len(never_asked(read_pool(pool), known, asked)):
         return states
-    reason = "every pair of the pool is judged" + ", or asked of somebody" * bool(keys)
+    reason = "every pair of the pool is judged" + ", or asked of somebody" * bool(asked.given)
     return [replace(s, state="done", reason=reason) if (s.stage.name, s.state) in due else s for s in states]
 
 
@@ -214,21 +213,15 @@ def standing_of(
     lost = [path for key, path in absent if path != usual[key] or path.name in writer_of(path).outputs]
     gone = ", ".join(str(relative_path(path)) for path in lost)
     why = f"gone: {gone}; bring in the benchmark's files, or name yours in fire.toml"
-    begun, asking, absent_first = begun_here(), None, Step("add-collection FILE...", why) if gone else None
-    try:
-        refuse_lost_record(root)
-    except UsageError as error:
-        absent_first = Step("", str(error))
+    begun, asking, words = begun_here(), None, lost_record(root)
     if begun is not None:
         waiting = open_people(begun.store, begun.retired)
-        queues = {f"{number}/{name}" for number, names in waiting.items() for name in names}
-        lacking = {place.queue for place in read_places(begun.store) if place.lost == LACKING}
         asking = Asking(
             carriers=begun.rounds.carriers,
             open=waiting,
             has_unread=has_unread_page(begun.store),
             is_read=(workspace.root / "judgments" / "judgments.csv").is_file(),
-            is_lacking=not queues.isdisjoint(lacking),
+            is_lacking=lacks_tasks(begun.store, waiting),
         )
 
     def to_ask() -> Mapping[str, int]:
@@ -254,7 +247,7 @@ def standing_of(
         to_ask=to_ask,
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
         is_of_queries=is_of_queries,
-        lost=absent_first,
+        lost=Step("", words) if words else Step("add-collection FILE...", why) if gone else None,
         planned="" if begun is not None else _planned(workspace),
     )
 

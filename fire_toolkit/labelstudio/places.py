@@ -188,6 +188,12 @@ def keep_places(store: Store, places: Iterable[Place]) -> None:
             db.executemany(f"insert or replace into places values ({marks})", changed)
 
 
+def lacks_tasks(store: Store, people: Mapping[int, Collection[str]]) -> bool:
+    """Whether tasks are gone from a project of somebody who has some to answer, by round in `people`."""
+    queues = {str(QueueName(number, name)) for number, names in people.items() for name in names}
+    return any(place.lost == LACKING and place.queue in queues for place in read_places(store))
+
+
 class OnServer:
     """What a server lists of a campaign at a moment, beside the places that the record `store` has of it.
 

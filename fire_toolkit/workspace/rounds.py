@@ -55,14 +55,21 @@ def has_campaign(root: Path) -> bool:
     return bool(rows_in(root / STORE, "select 1 from campaign limit 1"))
 
 
-def refuse_lost_record(root: Path) -> None:
-    """Raise `UsageError` where judgments were made from, or tasks sent by, a record that is gone."""
+def lost_record(root: Path) -> str:
+    """Return what to do where judgments, or the last push, rest on a record that is gone; else nothing."""
     made = STORE in manifest_of(root / "judgments" / "judgments.csv", is_folder=False).inputs
-    sent = manifest_of(root / "campaign", is_folder=True)
-    if (made or sent) and not (root / STORE).exists():
-        away = " and ".join(["judgments/"] * made + ["campaign/"] * bool(sent))
-        todo = f"restore it from a copy, or import another site's; to begin anew, move {away} away"
-        raise UsageError(f"{STORE}: is gone, with its answers and who was asked; {todo}")
+    sent = bool(manifest_of(root / "campaign", is_folder=True))
+    if (root / STORE).exists() or not (made or sent):
+        return ""
+    away = " and ".join(["judgments/"] * made + ["campaign/"] * sent)
+    todo = f"restore it from a copy, or import another site's; to begin anew, move {away} away"
+    return f"{STORE}: is gone, with its answers and who was asked; {todo}"
+
+
+def refuse_lost_record(root: Path) -> None:
+    """Raise `UsageError` where a record is gone."""
+    if words := lost_record(root):
+        raise UsageError(words)
 
 
 def given_by_round(root: Path) -> dict[int, int]:
