@@ -37,19 +37,18 @@ def some_rows(rows: Iterable[tuple[Any, ...]], few: int) -> list[Any]:
     return [pytest.param(*row, marks=marks if at >= few else ()) for at, row in enumerate(rows)]
 
 
-def cases(*names: str) -> Callable[[Callable[..., Any]], Any]:
+def cases(*names: str, few: int | None = None) -> Callable[[Callable[..., Any]], Any]:
     """Return the parametrization of a test by the rows under its name in the TOML file beside its own.
 
-    `(none)` is None there; what stands under `error` is a class of fire_toolkit.errors.
+    `(none)` is None there; what stands under `error` is a class of fire_toolkit.errors. few: as in `some`.
     """
 
     def mark(test: Callable[..., Any]) -> Any:
         beside = Path(test.__code__.co_filename).with_suffix(".toml")
         rows = tomllib.loads(beside.read_text(encoding="utf-8"))[test.__name__.removeprefix("test_")]
-        if len(names) == 1:
-            return pytest.mark.parametrize(names[0], [meant(row) for row in rows])(test)
-        table = [[meant(cell, name) for name, cell in zip(names, row, strict=True)] for row in rows]
-        return pytest.mark.parametrize(names, table)(test)
+        table = rows if len(names) > 1 else [[row] for row in rows]
+        meaning = [tuple(map(meant, row, names)) for row in table]
+        return pytest.mark.parametrize(names, some_rows(meaning, len(rows) if few is None else few))(test)
 
     return mark
 

@@ -16,7 +16,7 @@ from command import StandIn, alter, as_json, begin_workspace, by_pair, given, ro
 from fake_api import TOKEN, FakeServer
 from network import connect
 
-from examples import some_rows
+from examples import cases
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
@@ -242,12 +242,7 @@ def test_the_next_round_asks_what_is_wanted_of_those_who_have_not_seen_it(judged
     assert len(given(judged, 2)) == 5
 
 
-@pytest.mark.parametrize(
-    ("what", "words"),
-    some_rows(
-        [("deleted", "project 1 (1/A02) was deleted"), ("unmarked", "project 1 (1/A02) has lost its mark")], 1
-    ),
-)
+@cases("what", "words", few=1)
 def test_a_project_gone_early_is_missed(server: FakeServer, workspace: Path, what: str, words: str) -> None:
     push_all()
     run("pull")

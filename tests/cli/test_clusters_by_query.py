@@ -2,32 +2,12 @@
 
 from pathlib import Path
 
-import pytest
 from command import Fire
 
-from examples import some
-
-TWO = ("runs/fused.run", "runs/motion-track.run")
-LABELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
-LABELLINGS = ("--qrels", "o=qrels.txt", "--qrels", "a=augmented.txt")
-QUERIES = ("--queries", "queries.tsv", "--format", "csv")
+from examples import cases
 
 
-@pytest.mark.parametrize(
-    "words",
-    some(
-        [
-            ("score", *TWO, "--honest", *LABELS, "-m", "AP", *QUERIES, "--cluster"),
-            ("difference", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--cluster"),
-            ("orders", *TWO, *LABELLINGS, *QUERIES, "--cluster"),
-            ("score", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--by"),
-            ("agree", "judgments.csv", "--format", "csv", "--by"),
-            ("report", "table2", "--judgments", "judgments.csv", *QUERIES, "--by"),
-        ],
-        3,
-    ),
-    ids=lambda words: " ".join(word for word in map(str, words[:2]) if "." not in word),
-)
+@cases("words", few=3)
 def test_ids_of_queries_group_as_a_copy_of_that_column_does(sample: Fire, words: tuple[object, ...]) -> None:
     lines = Path("queries.tsv").read_text().splitlines()
     copied = ["\tcopy", *("\t" + line.split("\t")[0] for line in lines[1:])]

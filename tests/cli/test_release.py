@@ -18,7 +18,7 @@ import pytest
 from command import rows, run
 from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, set_in
 
-from examples import cases, load_script, some_rows
+from examples import cases, load_script
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.labelstudio.accounts import Annotator, write_register
@@ -114,18 +114,7 @@ def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseud
     assert (len(found), found["duration_s"].isna().sum()) == (len(judged), 1)
 
 
-@pytest.mark.parametrize(
-    ("other", "undone", "by_hand"),
-    some_rows(
-        [
-            ("sea.wav", True, False),
-            ("50%.wav", False, True),
-            ("sea.wav", True, True),
-            ("50%.wav", False, False),
-        ],
-        1,
-    ),
-)
+@cases("other", "undone", "by_hand", few=1)
 def test_ids_with_blanks_are_the_benchmark_s_own_but_in_trec_s_files(
     other: str, undone: bool, by_hand: bool, here: Path
 ) -> None:
@@ -521,17 +510,7 @@ def test_augment_takes_the_original_qrels_of_a_release_and_names_them(
     assert "which `fire-toolkit augment` wrote; expected the original ones" in refused
 
 
-@pytest.mark.parametrize(
-    ("header", "more", "platform"),
-    some_rows(
-        [
-            ("WorkerId,AssignmentStatus", "w1,Approved", "Label Studio; MTurk"),
-            ("instance_id,user", "1,w1", "Label Studio; Potato"),
-            ("annotator_id,time", "w1,", ""),
-        ],
-        1,
-    ),
-)
+@cases("header", "more", "platform", few=1)
 def test_platforms_are_where_answers_are_from(workspace: Path, header: str, more: str, platform: str) -> None:
     Path("theirs.csv").write_text(f"{header},q,d,said\n{more},1,c,relevant\n")
     run("import", "theirs.csv", "--columns", "query=q,doc=d,label=said")

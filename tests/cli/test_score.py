@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 from command import Copied, Fire, rows, run, write_run
 
-from examples import some, some_rows
+from examples import cases, some
 
 SCORE = ("score", "ssb.run", "--qrels", "qrels.txt")
 
@@ -297,19 +297,7 @@ def test_the_corrected_score_comes_first_where_fourth_votes_show_no_dependence(f
     assert "C@5: corrected for errors of votes, of which one finds" in drawn.stderr
 
 
-@pytest.mark.parametrize(
-    ("fourth", "why"),
-    some_rows(
-        [
-            ("no", "fourth votes say that votes err alike on some pairs; `next-round --ask audit`"),
-            (
-                "none",
-                "nobody checked by fourth votes whether votes err independently (`next-round --ask fourth_v",
-            ),
-        ],
-        1,
-    ),
-)
+@cases("fourth", "why", few=1)
 def test_labels_come_first_where_votes_may_err_alike(fire: Fire, folder: Path, fourth: str, why: str) -> None:
     voted(fire, folder, fourth=fourth)
     told = fire("score", *GIVEN, "-m", "C@5")

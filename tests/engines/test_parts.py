@@ -16,7 +16,7 @@ import pytest
 from brought import refused
 from parted import N_PARTS, done, here, in_parts
 
-from examples import some
+from examples import cases, some
 from fire_toolkit.arrays import ranges_of
 from fire_toolkit.engines.cluster import _refuse_another, shared_file, spread
 from fire_toolkit.engines.work import rank_shared_vectors
@@ -119,18 +119,7 @@ def test_scores_of_runs_in_parts_are_those_of_the_whole(
     assert len(told[0]) == (2 if own else 0)
 
 
-@pytest.mark.parametrize(
-    "asked",
-    some(
-        [
-            {"depth": 4, "strategy": "rrf", "budget": 20},
-            {"depth": 9, "strategy": "strata(1:3:1,4:9:.3)"},
-            {"depth": 3},
-        ],
-        1,
-    ),
-    ids=["rrf", "strata", "depth"],
-)
+@cases("asked", few=1)
 @pytest.mark.parametrize("own", [None, {q: f"d{q[1:]}" for q in QUERIES}], ids=["whole", "own_items"])
 def test_pools_of_runs_in_parts_are_those_of_the_whole(
     runs: list[Any], qrels: Qrels, asked: dict[str, Any], own: dict[str, str] | None

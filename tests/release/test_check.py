@@ -1,6 +1,7 @@
 """`check_release` finds what a loader, a reviewer or an annotator would stumble over."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,21 +10,7 @@ from fire_toolkit.release.check import check_release, qrels_in
 from fire_toolkit.release.published import CROISSANT
 
 Files = dict[str, bytes]
-HEADER = """---
-license: mit
-configs:
-- config_name: corpus
-  data_files: corpus.jsonl
-- config_name: queries
-  data_files:
-  - queries.jsonl
-- config_name: default
-  data_files:
-  - split: test
-    path: qrels/*.tsv
----
-# Labels
-"""
+HEADER = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
 SHA = "f9f85c1ceac1ae03247a62e10bca8e1ae1d3dd8a3a54d51ea12a1c2ab6eae6b4"
 
 

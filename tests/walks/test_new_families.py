@@ -8,24 +8,12 @@ import numpy as np
 import pytest
 from command import rows, run
 
-from examples import some_rows
+from examples import cases
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "collections"
 
 
-@pytest.mark.parametrize(
-    ("case", "options", "guideline", "kind"),
-    some_rows(
-        [
-            ("fashioniq", [], "composed-image-relevance-v1", "image"),
-            ("miracl", [], "passage-relevance-v1", "text"),
-            ("clotho", [], "caption-sound-relevance-v1", "audio"),
-            ("youcook2", ["--split", "validation"], "caption-relevance-v1", "video"),
-            ("multivent", [], "caption-relevance-v1", "video"),
-        ],
-        2,
-    ),
-)
+@cases("case", "options", "guideline", "kind", few=2)
 def test_from_files_to_scores(case: str, options: list[str], guideline: str, kind: str, here: Path) -> None:
     shutil.copytree(GOLDEN / case / "input", here / "downloads")
     lines = [line.split() for line in (GOLDEN / case / "expected/qrels.txt").read_text().splitlines()]
