@@ -14,7 +14,6 @@ from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.differences import changes_of_scores, holm, score_differences
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.orders import compare_orders, kendall_p, kendall_tau, tau_ap
-from fire_toolkit.matching.ranking import top
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_run
 
@@ -231,16 +230,6 @@ def test_less_is_better_for_ranks() -> None:
     inverse = table[(table["measure"] == "RR") & (table["qrels"] == "augmented")].reset_index()
     for name in ("n_better", "superiority"):
         assert ranks[name].tolist() == inverse[name].tolist()
-
-
-def test_runs_of_different_depths_are_said() -> None:
-    world = World(5)
-    shallow = top(check_run(world.runs[world.runs["run_id"] == "r1"]), 2)
-    runs = [shallow, check_run(world.runs[world.runs["run_id"] != "r1"])]
-    for measure, read in (("AP", r"r1 2, r2 8, r3 8"), ("C@3", r"r1 2, r2 8, r3 8")):
-        note, *_ = score_differences(runs, world.original, [measure]).notes
-        assert note == f"{measure} reads the runs to different depths ({read}); compare at one depth"
-    assert not any("depths" in note for note in score_differences(runs, world.original, ["C@2"]).notes)
 
 
 def test_pooled_and_fresh_runs_are_marked() -> None:

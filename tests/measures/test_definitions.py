@@ -129,14 +129,6 @@ def test_names_of_docs_and_queries_that_the_qrels_lack_change_nothing(run, relev
     np.testing.assert_array_equal(expected, values(join(more, relevances), name))
 
 
-def test_a_query_without_a_doc_or_without_a_positive_scores_zero_and_has_the_worst_rank() -> None:
-    ranking = join({"q1": {"a": 2, "b": 1}, "q3": {"a": 2}}, {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 0}})
-    for name in ("C@1", "R@1", "P@1", "AP", "AP@1", "AP_fire@1", "nDCG", "nDCG@1", "RR"):
-        assert list(values(ranking, name)) == [1.0, 0.0, 0.0], name
-    assert list(values(ranking, "Judged@1")) == [1.0, 0.0, 1.0]
-    assert list(values(ranking, "MnR")) == [1.0, 3.0, 3.0]
-
-
 def test_judged_divides_by_what_was_retrieved_and_leaves_out_what_was_only_pooled() -> None:
     ranking = join({"q1": {"a": 4, "b": 3, "c": 2}}, {"q1": {"a": 0, "b": -1, "x": 1}})
     assert list(values(ranking, "Judged@10")) == [1 / 3]
