@@ -14,6 +14,7 @@ import pytest
 from fire_toolkit import errors
 
 THOROUGH = "FIRE_THOROUGH" in os.environ
+SAID = {"(none)": None, "(half a character)": "\ud800", "(of 4001 digits)": 10**4000}
 
 
 def examples(number: int) -> int:
@@ -40,7 +41,8 @@ def some_rows(rows: Iterable[tuple[Any, ...]], few: int) -> list[Any]:
 def cases(*names: str, few: int | None = None) -> Callable[[Callable[..., Any]], Any]:
     """Return the parametrization of a test by the rows under its name in the TOML file beside its own.
 
-    `(none)` is None there; what stands under `error` is a class of fire_toolkit.errors. few: as in `some`.
+    What TOML cannot say has its word there (SAID); what stands under `error` is a class of
+    fire_toolkit.errors. few: as in `some`.
     """
 
     def mark(test: Callable[..., Any]) -> Any:
@@ -59,7 +61,7 @@ def meant(cell: Any, name: str = "") -> Any:
         return [meant(each) for each in cell]
     if isinstance(cell, dict):
         return {key: meant(each) for key, each in cell.items()}
-    return getattr(errors, cell) if name == "error" else None if cell == "(none)" else cell
+    return getattr(errors, cell) if name == "error" else SAID.get(cell, cell)
 
 
 def load_script(path: Path) -> ModuleType:

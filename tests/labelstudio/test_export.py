@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.campaign.answers import parse_export
 from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
@@ -290,55 +290,16 @@ def refusal(*exports: Json) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        ({"caption": "a dog"}, "data has no pair_id (nor query_id and doc_id)"),
-        ({"pair_id": "nonsense"}, "pair_id 'nonsense' is damaged or was made by another tool"),
-        ({"pair_id": 5}, "pair_id is a number, expected text"),
-        ({"pair_id": [{}]}, "pair_id is a list, expected text"),
-        ({"pair_id": "a|b|c"}, "with exactly one '|'"),
-        ({"pair_id": "two words|c"}, "pair_id is 'two words', expected an id without white space"),
-        ({"query_id": 1.0, "doc_id": "d"}, "query_id is a number, expected an id"),
-        ({"query_id": "", "doc_id": "d"}, "query_id is '', expected an id"),
-        ({"query_id": True, "doc_id": "d"}, "query_id is true or false, expected an id"),
-        ({"query_id": "\ud800", "doc_id": "d"}, "expected an id without white space"),
-        ([], "data is a list, expected an object"),
-    ],
-)
+@cases("content", "complaint")
 def test_a_task_without_a_pair_is_named_with_file_and_id(content: Json, complaint: str) -> None:
     said = refusal([task()], [task(), task(annotation(1), data=content)])
     assert said.startswith("export2.json: task 2 (id 110052): ")
     assert complaint in said
 
 
-NOT_HERE = object()
-
-
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"completed_by": "ann"}, "completed_by is text, expected a whole number"),
-        ({"completed_by": True}, "completed_by is true or false, expected a whole number"),
-        ({"completed_by": 10**4000}, "a number of more than 64 bits"),
-        ({"completed_by": NOT_HERE}, "no completed_by, so the annotator is unknown"),
-        ({"id": None}, "id is nothing, expected a whole number"),
-        ({"id": "\ud800"}, "half a character where no text is expected"),
-        ({"was_cancelled": "no"}, "was_cancelled is text, expected true or false"),
-        ({"created_at": "soon"}, "created_at is 'soon', expected a time"),
-        ({"updated_at": 5}, "updated_at is a number, expected text"),
-        ({"lead_time": "5"}, "lead_time is text, expected seconds"),
-        ({"result": {}}, "result is an object, expected a list"),
-        ({"result": [5]}, "result is a number, expected an object"),
-        ({"result": [{"from_name": "relevance"}]}, "value of relevance is nothing, expected an object"),
-        ({"result": [{"from_name": "relevance", "value": {"rating": 3}}]}, "choices of relevance is nothing"),
-        ({"result": [result("relevance", 3)]}, "choices of relevance is a list"),
-        ({"unique_id": 5}, "unique_id is a number, expected text"),
-        ({"project": "x"}, "project is text, expected a whole number"),
-    ],
-)
+@cases("fields", "complaint")
 def test_a_value_of_another_type_is_named_with_its_place(fields: Json, complaint: str) -> None:
-    answer = {name: value for name, value in annotation(2, **fields).items() if value is not NOT_HERE}
+    answer = {name: value for name, value in annotation(2, **fields).items() if value != "(absent)"}
     said = refusal([task(annotation(1), answer)])
     assert said.startswith("export1.json: task 1 (id 110052), annotation 2: ")
     assert complaint in said

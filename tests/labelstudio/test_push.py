@@ -13,7 +13,7 @@ from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from examples import examples, some
+from examples import cases, examples, some
 from fire_toolkit.campaign.records import (
     QueueName,
     Round,
@@ -337,21 +337,7 @@ def test_task_files_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert set(read_task_files(path, GUIDELINE, with_overlap=False)["batch"]) == {1}
 
 
-GOOD = {"pair_id": "q|d", "caption": "c", "video": "v"}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({}, "expected a list of tasks"),
-        ([1], r"task 1: no data\.pair_id"),
-        ([{"data": {"pair_id": "q|d", "caption": "c"}}], "expected texts caption, video and pair_id"),
-        ([{"data": {**GOOD, "pair_id": "?"}}], "is damaged or was made by another tool"),
-        ([{"data": GOOD, "predictions": []}], "predictions would be visible to annotators"),
-        ([{"data": {**GOOD, "caption": "\ud800"}}], r"t\.json: text is not text in UTF-8"),
-        (None, r"t\.json:1: damaged or truncated JSON"),
-    ],
-)
+@cases("content", "message")
 def test_other_files_are_refused(tmp_path: Path, content: object, message: str) -> None:
     (tmp_path / "t.json").write_text(json.dumps(content) if content is not None else "[{")
     with pytest.raises(FireError, match=message):
