@@ -212,39 +212,7 @@ def test_where_time_and_id_are_equal_the_order_of_files_still_does_not_decide(fi
     pdt.assert_frame_equal(*found)
 
 
-def said(**more: Json) -> Json:
-    return {"result": [result("relevance", "relevant", **more)]}
-
-
-FLAGGED = [result("relevance", "relevant"), result("flags", "a;b", "sensitive")]
-SENSITIVE = [result("flags", "sensitive"), result("relevance", "relevant")]
-DELETED = (
-    "1 of 1 judgments are by deleted accounts (kept, each as an annotator of its own, "
-    "deleted-<annotation id>)"
-)
-CHANGED = (
-    "1 of 1 judgments were changed by another account than their annotator's (kept, flag edited-by-other)"
-)
-STRANGE = "1 of 1 judgments have flags that guideline caption-relevance-v1 does not have (a,b; kept)"
-PERSON = {"id": 12, "email": "ann@example.org", "first_name": "", "last_name": ""}
-
-
-@pytest.mark.parametrize(
-    ("fields", "column", "value", "note"),
-    [
-        ({"completed_by": None}, "annotator_id", "deleted-1", DELETED),
-        ({"completed_by": PERSON, "updated_by": 12}, "annotator_id", "12", ""),
-        ({"updated_by": 9, "result": SENSITIVE}, "flags", "sensitive;edited-by-other", CHANGED),
-        ({"result": FLAGGED}, "flags", "a,b;sensitive", STRANGE),
-        ({}, "origin", "manual", ""),
-        (said(origin="prediction"), "origin", "prediction", "preselected"),
-        (said(origin="prediction-changed"), "origin", "prediction-changed", ""),
-        (said(origin=None), "origin", "api", ""),
-        ({"created_at": "2026-03-29T01:30:00+02:00"}, "created_at", "2026-03-28T23:30:00.000000Z", ""),
-        *(({"lead_time": given}, "duration_s", told, "") for given, told in ((0, 0.0), (3, 3.0))),
-        *(({"lead_time": given}, "duration_s", None, "") for given in (None, -1.5, 1e999, 10**400)),
-    ],
-)
+@cases("fields", "column", "value", "note")
 def test_what_an_answer_says_is_kept_and_noted(fields: Json, column: str, value: object, note: str) -> None:
     found = imported([task(annotation(1, **fields))])
     (told,) = found.judgments[column]
