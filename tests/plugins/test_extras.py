@@ -46,25 +46,7 @@ def corrected(*rule: str) -> list[list[str]]:
 
 
 ASKED = {"BOTH": [*RUNS, *AUGMENTED], "RUNS": RUNS, "QRELS": ["--qrels", "qrels.txt"]}
-TAKES_MEASURES = """
-score BOTH
-score BOTH --per-query
-score BOTH --ties pessimistic
-score --honest BOTH
-score --honest BOTH --queries queries.tsv --cluster text
-score BOTH --format latex
-difference BOTH
-orders RUNS --qrels original=qrels.txt --qrels augmented=augmented.txt
-reuse BOTH --pool-sources . --show all
-reuse BOTH --pool-sources . --show orders
-coverage BOTH
-report table1 BOTH
-report table4 BOTH --pool-sources pool_sources.csv
-report length BOTH --queries queries.tsv
-report saturation BOTH
-plan RUNS QRELS
-influence RUNS --judgments judgments.csv QRELS
-""".strip().splitlines()
+TAKES_MEASURES = Path(__file__).with_name("takes_measures.txt").read_text().splitlines()
 
 
 def spelled(line: str) -> list[str]:
