@@ -3,14 +3,11 @@
 The graded guideline is held from tasks to scores against a few lines of numpy and the package krippendorff.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import defaultdict
 from math import log2
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import krippendorff
 import numpy as np
@@ -18,15 +15,12 @@ import pandas as pd
 import pytest
 from click.testing import Result
 from command import Fire, rows
+from fake_api import FakeServer
 
 from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.tables import check_labels, check_qrels
-
-if TYPE_CHECKING:
-    from fake_api import FakeServer
-
 
 # query 1 loses its only positive, query 2 one of two, 3 keeps its own with a lower grade, 4 as it is
 QRELS = "1 0 a 1\n2 0 a 1\n2 0 b 1\n3 0 a 2\n4 0 a 1\n"

@@ -1,7 +1,5 @@
 """A campaign by hand: files out, exports and sheets in; the same campaign as the one on a server."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json
@@ -13,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
@@ -31,14 +29,12 @@ from command import (
     write_table,
 )
 from exports import answered
+from fake_api import FakeServer
 
 from examples import cases, some
 from fire_toolkit.campaign import store
 from fire_toolkit.campaign.keys import pair_id, split_pair_id
 from fire_toolkit.campaign.store import Store, read_ledger
-
-if TYPE_CHECKING:
-    from fake_api import FakeServer
 
 PEOPLE = ("A02", "A03", "A04")  # the accounts 2, 3, 4 of the server in this process
 ALL = ("--annotator", ",".join(PEOPLE))

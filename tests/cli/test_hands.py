@@ -1,19 +1,14 @@
 """People who leave or come late: on a server and by hand the same."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from command import as_json, begin_workspace, given, rows, run
 from exports import fill_in
+from fake_api import FakeServer
 
 from examples import cases, some
-
-if TYPE_CHECKING:
-    from fake_api import FakeServer
 
 N_PAIRS = 12
 

@@ -1,23 +1,18 @@
 """Texts as items: questions and passages, judged by hand, on a server, on our page and by a machine."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from command import Copied, Fire, rows, run
 from exports import export
+from fake_api import FakeServer
 from page_site import office_of
 from small_release import STATED, set_in
 
 from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-
-if TYPE_CHECKING:
-    from fake_api import FakeServer
 
 RULES = read_guideline("passage-relevance-v1")
 HOSTILE = '<img src=x onerror=alert(1)> {{7*7}} $text "}], \u202ertl 😀'
