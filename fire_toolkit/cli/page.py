@@ -87,7 +87,6 @@ def serve(
         new_link: Make new links for these annotators; the old ones stop working.
     """
     from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
-    from fire_toolkit.pages.desk import Setting
     from fire_toolkit.pages.office import Office
     from fire_toolkit.pages.server import PageServer, page_address
 
@@ -95,15 +94,14 @@ def serve(
     page_address(port, public_url)
     campaign, root, place = page.campaign, page.campaign.root, page.campaign.root / PLACE
     place.mkdir(parents=True, exist_ok=True)
-    setting = Setting(page.consent, page.files())
-    ended = page.known(new_link)
+    files, ended = page.files(), page.known(new_link)
     with (
         hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"),
         Store(root / STORE) as store,
         stoppable() as stopped,
     ):
         end_links(root, ended)
-        office = Office(root, campaign.campaign, campaign.guideline, store, setting)
+        office = Office(root, campaign.campaign, campaign.guideline, store, page.consent, files)
         with PageServer(office, port=port, public_url=public_url, report=say) as server:
             known = read_links(root)
             fresh = [name for name in sorted(page.people) if name not in known]
@@ -136,20 +134,17 @@ def write(
         out: Where the pages go; each annotator has a folder of her own.
     """
     from fire_toolkit.folder.carrier import refuse_file_names
-    from fire_toolkit.pages.desk import Setting
     from fire_toolkit.pages.office import Office
     from fire_toolkit.pages.written import write_page
 
     page = _OnPage.of(consent)
-    key, rules = page.campaign.campaign.key, page.campaign.shown
     chosen = page.known(names) or sorted(page.people)
     refuse_file_names(chosen)
-    setting = Setting(page.consent, page.files())
-    office = Office(page.campaign.root, page.campaign.campaign, rules, page.campaign.store, setting)
+    begun, files = page.campaign, page.files()
+    office = Office(begun.root, begun.campaign, begun.shown, begun.store, page.consent, files)
     for name in chosen:
         desk = office.desk(name, is_anew=True)
-        owner = {"campaign_key": key, "annotator_id": name, "consent": page.consent}
-        page_file = write_page(out / name, desk, rules, **owner)
+        page_file = write_page(out / name, desk, consent=page.consent)
         click.echo(f"{name}\t{page_file}\t{sum(len(each.tasks) for each in desk.pages)}")
     say("hand out each folder whole; what comes back (answers.NAME.jsonl) goes into exports/")
     say_next("import")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from fire_toolkit.campaign.queue_pages import pages_of
@@ -42,19 +42,13 @@ class Page:
         return (self.media_url, self.reference_url) if self.reference_url else (self.media_url,)
 
 
-@dataclass(frozen=True)
-class Setting:
-    """How the page is made: what people agree to, and the file of each media_url, without its fragment."""
-
-    consent: str
-    files: Mapping[str, Path] = field(default_factory=dict)
-
-
 class Desk:
     """What one annotator is asked, the training of each round first, under names that tell others nothing.
 
     Captions of one item come together, as early as the first of them, in the order of the queue, which is
     random. What is in `without` is left out; what is left of such a page is a page of its own.
+
+    files: the file of each media_url, without its fragment.
 
     Attributes:
         pages: in order; tasks: all of theirs in order, each with its page and its place there, from 1;
@@ -66,13 +60,13 @@ class Desk:
         rounds: Sequence[Round],
         annotator_id: str,
         guideline: Guideline,
-        setting: Setting,
+        files: Mapping[str, Path],
         *,
         campaign_key: str,
         without: Collection[Asked] = (),
     ) -> None:
-        self._guideline, self._files = guideline, setting.files
-        self._owner = ("media", campaign_key, annotator_id)
+        self.annotator_id, self.guideline, self.campaign_key = annotator_id, guideline, campaign_key
+        self._files = files
         self.pages: list[Page] = []
         for entry in rounds:
             rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id]
@@ -92,14 +86,16 @@ class Desk:
     def _media_name(self, path: str) -> str:
         """Return the name under which the annotator gets a file; to others it leads nowhere."""
         suffix = PurePosixPath(path.partition("?")[0]).suffix.lower()
-        return _name(*self._owner, path) + (suffix if suffix[1:].isalnum() else "")
+        return _name("media", self.campaign_key, self.annotator_id, path) + (
+            suffix if suffix[1:].isalnum() else ""
+        )
 
     def _address(self, media_url: str) -> str:
         """Return where a page finds an item: beside it, elsewhere, or (empty) nowhere; a text is itself."""
         path = media_url.partition("#")[0]
-        if path in self._files and not self._guideline.shows_texts:
+        if path in self._files and not self.guideline.shows_texts:
             return "media/" + self._media_name(path)
-        return media_url if self._guideline.shows_texts or is_address(media_url) else ""
+        return media_url if self.guideline.shows_texts or is_address(media_url) else ""
 
     def shown(
         self,

@@ -39,7 +39,7 @@ from fire_toolkit.files import read_text, text_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.media.places import is_address
 from fire_toolkit.pages.answers import ANSWER, CONSENT, Asked, checked_answer, checked_text, fold_records
-from fire_toolkit.pages.desk import Desk, Setting
+from fire_toolkit.pages.desk import Desk
 from fire_toolkit.pages.written import shown_guideline
 from fire_toolkit.resolution.judgments import just_after
 from fire_toolkit.syntax import parse_json
@@ -201,14 +201,23 @@ class _Own:
 
 
 class Office:
-    """The campaign in the workspace `root`, read again whenever a file of its record has changed."""
+    """The campaign in the workspace `root`, read again whenever a file of its record has changed.
+
+    consent: what people agree to first; files: as of `Desk`.
+    """
 
     def __init__(
-        self, root: Path, campaign: Campaign, guideline: Guideline, store: Store, setting: Setting
+        self,
+        root: Path,
+        campaign: Campaign,
+        guideline: Guideline,
+        store: Store,
+        consent: str,
+        files: Mapping[str, Path],
     ) -> None:
         self.guideline, self.campaign_key = guideline, campaign.key
-        self._root, self._store, self._setting = root, store, setting
-        self._consent, self._seen = text_sha256(setting.consent), object()
+        self._root, self._store, self._files, self._words = root, store, files, consent
+        self._consent, self._seen = text_sha256(consent), object()
         self._n_records, self._last = 0, ""
         self._own: defaultdict[str, _Own] = defaultdict(_Own)
         self._keep(store.page_records())
@@ -226,7 +235,7 @@ class Office:
             self._rounds = [entry for entry in read_rounds(self._root) if entry.carrier == BY_PAGE]
             self._names = {digest: name for name, digest in read_links(self._root).items()}
             self._seen = seen
-            urls, here = _urls_of(self._rounds, self.guideline), self._setting.files
+            urls, here = _urls_of(self._rounds, self.guideline), self._files
             away = [url for url in urls if url.partition("#")[0] not in here and is_address(url)]
             self._origins = " ".join(sorted({"/".join(url.split("/")[:3]) for url in away}))
             for own in self._own.values():
@@ -255,7 +264,7 @@ class Office:
         """Return what an annotator's page shows now."""
         content = shown_guideline(self.guideline) | {"who": name, "consent": None}
         if self._consent not in self._own[name].agreed:
-            return content | {"consent": self._setting.consent}
+            return content | {"consent": self._words}
         desk, own = self._desk(name), self._own[name]
         last = [desk.tasks[desk.numbers[asked]][2] for asked in own.last]
         left = list(dict.fromkeys(desk.tasks[number][0] for number in own.left[: 2 * MOST_CAPTIONS]))
@@ -346,7 +355,7 @@ class Office:
 
     def desk(self, name: str, *, is_anew: bool = False) -> Desk:
         """Return what an annotator is asked but for what was answered elsewhere; is_anew: or on this page."""
-        own, given = self._own[name], (self._rounds, name, self.guideline, self._setting)
+        own, given = self._own[name], (self._rounds, name, self.guideline, self._files)
         done = answered_tasks(self._store, name) - own.was.keys() | (own.answers.keys() if is_anew else set())
         return Desk(*given, campaign_key=self.campaign_key, without=done)
 

@@ -54,25 +54,21 @@ def shown_guideline(guideline: Guideline) -> dict[str, Any]:
     }
 
 
-def write_page(
-    folder: Path, desk: Desk, guideline: Guideline, *, campaign_key: str, annotator_id: str, consent: str
-) -> Path:
+def write_page(folder: Path, desk: Desk, *, consent: str) -> Path:
     """Write an annotator's page and her items' files into a folder of her own, and return the page.
 
     The same file takes no further space where the disk can name it twice.
 
     Args:
         folder: made if it is not there; files of an earlier page that are no longer shown stay.
-        desk: what she is asked; neither pairs nor kinds are on the page, only names of tasks.
-        guideline: the question, its answers and its instructions.
-        campaign_key: of the campaign; with the annotator's name it names the browser's database.
-        annotator_id: whose page it is.
+        desk: what she is asked; neither pairs nor kinds are on the page, only names of tasks. The campaign's
+            key and her name name the browser's database.
         consent: the text that comes first.
 
     Raises:
         FireError: the folder cannot be written, or its judge.html is no such page.
     """
-    path = folder / NAME
+    path, guideline = folder / NAME, desk.guideline
     if path.exists() and FORM.encode() not in read_bytes(path):
         raise FireError(f"{path}: already exists, and is no page to judge on; choose another --out")
     for name, file in desk.media.items():
@@ -81,8 +77,8 @@ def write_page(
         "head": {
             "form": FORM,
             "version": VERSION,
-            "campaign": campaign_key,
-            "annotator": annotator_id,
+            "campaign": desk.campaign_key,
+            "annotator": desk.annotator_id,
             "guideline": guideline.name,
             "guideline_sha256": guideline.sha256,
         },

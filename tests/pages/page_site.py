@@ -16,7 +16,6 @@ from command import run
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import Record, Store
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.pages.desk import Setting
 from fire_toolkit.pages.office import Office, make_links, session_of
 
 HOSTILE = "<img src=x onerror=alert(1)> {{7*7}} $caption ‮rtl 😀\r\nnew line"
@@ -59,7 +58,7 @@ def office_of(root: Path, rules: Guideline, **media: Path) -> Iterator[tuple[Off
     campaign = read_campaign(root)
     assert campaign is not None
     with Store(root / "campaign.sqlite") as store:
-        office = Office(root, campaign, rules, store, Setting("agreed", media))
+        office = Office(root, campaign, rules, store, consent="agreed", files=media)
         name = office.annotator(session_of(make_links(root, ["A01"])["A01"]))
         office.act("consent", name, {"who": name, "key": "k"})
         yield office, name

@@ -66,7 +66,7 @@ def test_the_page_goes_on_as_one_that_is_opened_anew(here: Path, captions: str) 
                 office.act("undo", name, {"who": name, "key": f"k{step}", "task": task})
             elif waiting(state):
                 answered(office, name, f"k{step}", what)
-            anew = Office(here, campaign, RULES, office._store, office._setting)
+            anew = Office(here, campaign, RULES, office._store, consent="agreed", files=office._files)
             assert anew.state(name) == office.state(name)
         with pytest.raises(Refused, match="no such task"):
             office.act("answer", name, {"who": name, "key": "x", "task": "?", "label": "", "flags": []})

@@ -26,7 +26,6 @@ from fire_toolkit.cli.page import CONSENT, media_files
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.media import serving as serving_in
-from fire_toolkit.pages.desk import Setting
 from fire_toolkit.pages.office import Office, make_links
 from fire_toolkit.pages.server import PageServer, page_address
 
@@ -44,9 +43,8 @@ class Open:
         self.told: list[str] = []
         self.root = root
         self.store = Store(root / "campaign.sqlite")
-        setting = Setting(CONSENT, media_files())
         rules = read_guideline("caption-relevance-v1")
-        office = Office(root, campaign, rules, self.store, setting)
+        office = Office(root, campaign, rules, self.store, consent=CONSENT, files=media_files())
         self.server = PageServer(office, port=0, report=self.told.append)
 
     def person(self, name: str) -> Person:
