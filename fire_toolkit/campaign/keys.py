@@ -119,11 +119,6 @@ def read_key(token: str) -> tuple[str, str] | None:
     return (query_id, doc_id) if is_made and query_id and doc_id else None
 
 
-def split_pair_ids(tokens: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return query id and doc id of the tokens that `pair_id` made; what else there is is left out."""
-    return {token: ids for token in dict.fromkeys(tokens) if (ids := read_key(token))}
-
-
 def ids_of_keys(tokens: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the query id and the doc id of each token, as `split_pair_id` reads it; empty of an empty one.
 

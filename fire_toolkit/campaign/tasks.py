@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Ints
-from fire_toolkit.campaign.keys import pair_ids, split_pair_ids
+from fire_toolkit.campaign.keys import pair_ids, read_key
 from fire_toolkit.campaign.queues import even_pages
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.guidelines.model import REFERENCE, Guideline
@@ -30,11 +30,10 @@ def task_links(rows: pd.DataFrame, page_url: str) -> dict[tuple[str, str], str]:
     """
     is_there = ~rows["source"].str.startswith(("file:", "page:")) & (rows["task"].fillna("") != "")
     tasks = rows[is_there & (rows["pair_id"].fillna("") != "")].drop_duplicates("pair_id", keep="last")
-    pairs = split_pair_ids(tasks["pair_id"])
     return {
-        pairs[pair]: f"{page_url}/projects/{quote(project)}/data?task={quote(task)}"
+        ids: f"{page_url}/projects/{quote(project)}/data?task={quote(task)}"
         for pair, project, task in zip(tasks["pair_id"], tasks["project"], tasks["task"], strict=True)
-        if pair in pairs
+        if (ids := read_key(pair))
     }
 
 

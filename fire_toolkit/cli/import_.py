@@ -12,7 +12,7 @@ import click
 
 from fire_toolkit.campaign.beginning import campaign_of
 from fire_toolkit.campaign.carrier import Fetched
-from fire_toolkit.campaign.keys import split_pair_ids
+from fire_toolkit.campaign.keys import read_key
 from fire_toolkit.campaign.store import Store, is_record, read_ledger
 from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.campaign.votes import judgments_from_export
@@ -182,7 +182,7 @@ def _into_ledger(
     at = given.path("queries", exists=True)
     known = set(given.queries["query_id"]) if records and at else set()
     for path in records if at else ():
-        pairs = split_pair_ids(set(read_ledger(path)["pair_id"])).values()
+        pairs = list(filter(None, map(read_key, set(read_ledger(path)["pair_id"]))))
         if n_other := sum(query_id not in known for query_id, _ in pairs):
             words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that {at} does not have"
             raise FormatError(f"{path}: {words}; expected another copy of this campaign's record")
