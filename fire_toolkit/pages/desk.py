@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+import pandas as pd
 
 from fire_toolkit.campaign.queue_pages import pages_of
 from fire_toolkit.campaign.records import Round
@@ -71,7 +73,7 @@ class Desk:
         for entry in rounds:
             rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id]
             items, texts = entry.items, _texts(entry)
-            names = _task_names(entry, annotator_id, campaign_key, rows["pair_id"])
+            names = _task_names(entry, annotator_id, campaign_key, entry.assignments)
             for pairs, _ in pages_of(rows.sort_values("position"), items, entry.n_captions):
                 tasks = [Task(names[pair], (entry.number, pair), texts[pair]) for pair in pairs]
                 if left := tuple(task for task in tasks if task.asked not in without):
@@ -134,17 +136,13 @@ def given_tasks(rounds: Sequence[Round], annotator_id: str, campaign_key: str) -
     return {
         name: (entry.number, pair)
         for entry in rounds
-        for pair, name in _task_names(
-            entry,
-            annotator_id,
-            campaign_key,
-            entry.given.loc[entry.given["annotator_id"] == annotator_id, "pair_id"],
-        ).items()
+        for pair, name in _task_names(entry, annotator_id, campaign_key, entry.given).items()
     }
 
 
-def _task_names(entry: Round, annotator_id: str, campaign_key: str, pairs: Iterable[str]) -> dict[str, str]:
-    texts = _texts(entry)
+def _task_names(entry: Round, annotator_id: str, campaign_key: str, hands: pd.DataFrame) -> dict[str, str]:
+    """Return the name of each task that is the annotator's in `hands`, by its pair."""
+    texts, pairs = _texts(entry), hands.loc[hands["annotator_id"] == annotator_id, "pair_id"]
     return {str(pair): _name(campaign_key, annotator_id, entry.number, pair, texts[pair]) for pair in pairs}
 
 
