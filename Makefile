@@ -34,7 +34,7 @@ unit: $(VENV)/.dev
 # The stages and formats alone: no commands, processes, servers or made worlds.
 LONG := cli demo elsewhere labelstudio live machines media pages plugins walks \
   formats/test_hostile_files.py test_fuzz.py \
-  test_rules_on_the_demo.py test_docs.py test_systems.py
+  test_examples_on_the_demo.py test_docs.py test_systems.py
 quick: lint types
 	$(PYTEST) -m "not slow" tests $(addprefix --ignore=tests/,$(LONG))
 
