@@ -173,8 +173,7 @@ def coverage(
     """Return what is judged of runs, the bounds of their scores, and the pairs that would settle them.
 
     Args:
-        runs: as in `join_runs`; they need not have been pooled.
-        original, augmented: qrels; the queries of `original` count.
+        runs, original, augmented: as in `leave_out`; runs need not have been pooled.
         measures: those that only docs of the list decide (C@k, P@k, RR, ...): no judgments of a run's own
             docs settle one that divides by the positives of the collection.
         seconds: that one judgment takes, for the hours.

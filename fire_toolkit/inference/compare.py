@@ -79,7 +79,13 @@ def compare_runs(
     """
     depths = list(dict.fromkeys(depth)) if isinstance(depth, Sequence) else [depth]
     persistences = list(dict.fromkeys(rbo_p)) if isinstance(rbo_p, Sequence) else [rbo_p]
-    _check_arguments(depths, persistences)
+    if not depths or not persistences:
+        raise UsageError("no depth or no rbo_p given; expected at least one of each")
+    if (least := min(depths)) < 1:
+        raise UsageError(f"depth is {least}; expected 1 or more")
+    for p in persistences:
+        if not 0 < p < 1:
+            raise UsageError(f"rbo_p is {p}; expected a number strictly between 0 and 1")
     by_id = split_runs(runs)
     if len(by_id) < 2:
         raise UsageError(f"found {len(by_id)} run(s); expected two or more to compare")
@@ -232,17 +238,6 @@ def _open(a: _Lists, b: _Lists, row_a: Ints, row_b: Ints, s: Ints, deepest: int)
         for own, other in ((ramp, (whole, whole)), ((ramp[0],) * 2, (whole, whole)), (ramp, (opened, opened)))
     )
     return np.stack([np.divide(total, count, out=np.zeros_like(total), where=count > 0), most])
-
-
-def _check_arguments(depths: list[int], persistences: list[float]) -> None:
-    if not depths or not persistences:
-        raise UsageError("no depth or no rbo_p given; expected at least one of each")
-    for depth in depths:
-        if depth < 1:
-            raise UsageError(f"depth is {depth}; expected 1 or more")
-    for p in persistences:
-        if not 0 < p < 1:
-            raise UsageError(f"rbo_p is {p}; expected a number strictly between 0 and 1")
 
 
 def _names(depth: int, persistences: list[float], ties: str) -> list[str]:

@@ -147,11 +147,8 @@ def label_queries(
         0        q  unusable      False        2        2  unclear;unspecific
     """
     own, said = (each[each["doc_id"] == ALONE].reset_index(drop=True) for each in (labels, judgments))
-    flags = (
-        said["flags"]
-        .groupby(said["query_id"])
-        .agg(lambda given: ";".join(sorted({*";".join(given).split(";")} - {""})))
-    )
+    given = said.groupby("query_id")["flags"].agg(";".join)
+    flags = given.map(lambda texts: ";".join(sorted({*texts.split(";")} - {""})))
     found = own[["query_id", "label"]].assign(
         is_usable=own["relevance"] >= 1,
         n_votes=own["n_judgments"],
