@@ -6,7 +6,7 @@ were: the answers that are new, and those whose pair was given to somebody since
 
 import sqlite3
 
-from fire_toolkit.campaign.schema import BEST
+from fire_toolkit.campaign.schema import BEST, COUNTED_NOW
 from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.database import Database
 
@@ -44,14 +44,14 @@ _GIVEN = (
     "and pair_id in (select pair_id from given where given.rowid > :task)"
 )
 _COUNT = (
-    "insert or replace into counted select * from counted_now",
+    f"insert or replace into counted {COUNTED_NOW}",  # from a view of it that took a sixth longer
     _BY_PAIR,
     "delete from counted_so_far",
     f"insert into counted_so_far {_LAST}",
     "delete from stale",
 )
 _MISCOUNTED = (
-    "with anew as materialized (select * from counted_now) "
+    f"with anew as materialized ({COUNTED_NOW}) "
     "select (select count(*) from counted) <> (select count(*) from anew) "
     "or exists (select * from anew except select * from counted)"
 )

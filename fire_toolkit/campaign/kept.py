@@ -19,7 +19,7 @@ import numpy as np
 from fire_toolkit.campaign.coded import Coded, beside, coded, same
 from fire_toolkit.campaign.ledger import STATES, Version
 from fire_toolkit.campaign.said import versions_of, with_said
-from fire_toolkit.campaign.schema import KEPT, LATE, NAMES, OWN, SHARED
+from fire_toolkit.campaign.schema import KEPT, LATE, NAMES, OWN, SAME_TIME, SHARED
 from fire_toolkit.errors import TableError
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.database import Database, row_sha256
@@ -32,6 +32,8 @@ AsNew = Callable[[Version, Sequence[Version]], Version | None]
 AT_ONCE = 20_000
 _MARK = "\x1f"
 _LAST = "select number, sha256 from batches order by number desc limit 1"
+_OF_OWN = [f"nullif(?, ?{OWN.index('updated_at') + 2})" if name in SAME_TIME else "?" for name in OWN]
+_INSERT = f"insert into versions values (?, {', '.join([*_OF_OWN, *'?' * len(SHARED)])}, ?)"
 _SEEN_AT_OF_ORIGIN = NAMES["origins"].index("seen_at")
 _NO_SERVERS = ("file:", "page:")
 _key_of, _state_of, _order_of = map(attrgetter, ("annotation", "state", "order"))
@@ -82,7 +84,7 @@ def add_first(database: Database, columns: Columns) -> None:
         is_indexed_last = db.execute(_LAST).fetchone() is None and len(columns["annotation"]) >= AT_ONCE
         if is_indexed_last:
             drop_indexes(db)
-        keep_columns(db, columns)
+        keep_columns(db, columns, {} if is_indexed_last else None)
         if is_indexed_last:
             make_indexes(db)
 
@@ -135,17 +137,14 @@ def keep_columns(db: sqlite3.Connection, columns: Columns, known: Numbers | None
         _listed(each._replace(distinct=_numbers(db, table, each.distinct, known, texts.distinct)))
         for table, each, texts in zip(SHARED, shared, spelled, strict=True)
     ]
-    values = {name: _listed(column) for name, column in own.items()}
-    hashes = _hashes([*values.values(), *spelled])
-    for name in ("created_at", "changed_at"):  # mostly that of the version, and not written again
-        both = zip(values[name], values["updated_at"], strict=True)
-        values[name] = [None if moment == updated_at else moment for moment, updated_at in both]
-    insert = f"insert into versions values ({', '.join('?' * (2 + len(values) + len(places)))})"
+    hashes = _hashes([*own.values(), *spelled])
+    values = [_listed(column) for column in own.values()]
     for start in range(0, len(hashes), AT_ONCE):
         part = slice(start, start + AT_ONCE)
         numbers = range(last + 1, last + 1 + len(hashes[part]))
-        own_rows = (each[part] for each in (*values.values(), *places, hashes))
-        db.executemany(insert, zip(numbers, *own_rows, strict=True))
+        own_rows = (each[part] for each in (*values, *places))
+        hashed = map(bytearray, hashes[part])  # which Python's SQLite takes as it is, as it does text
+        db.executemany(_INSERT, zip(numbers, *own_rows, hashed, strict=True))
         origins = [shared[0].distinct[code] for code in np.unique(shared[0].codes[part]).tolist()]
         seen = _seen((row[_SEEN_AT_OF_ORIGIN], row[0]) for row in origins)
         last, before = numbers[-1], batch_sha256(before, hashes[part])
@@ -189,7 +188,8 @@ def _spelled(shared: Sequence[Coded]) -> list[Coded]:
 
 def _hashes(columns: Iterable[Sequence[Any] | Coded]) -> list[bytes]:
     """Return the hash of each row: of the texts of all its values, one behind the other."""
-    return list(map(row_sha256, zip(*(map(str, _listed(each)) for each in columns), strict=True)))
+    texts = (_listed(each.named(str)) if isinstance(each, Coded) else map(str, each) for each in columns)
+    return list(map(row_sha256, zip(*texts, strict=True)))
 
 
 def hashes_of(kept: Sequence[Value]) -> list[bytes]:

@@ -26,7 +26,8 @@ SHARED = {
     "controls text, page text, page_position text, page_s real, round_said integer, is_elsewhere integer, "
     "fault text",
 }
-# What each version has of its own. Most are made and changed at the time of their version: null.
+# What each version has of its own; null: made or changed at the time of its version, as most are.
+SAME_TIME = ("created_at", "changed_at")
 _OWN = (
     "annotation text not null, updated_at text not null, task text not null, answer text, id integer, "
     "created_at text, changed_at text, duration_s real"
@@ -43,9 +44,8 @@ NAMES = {table: _names(columns) for table, columns in SHARED.items()}
 LATE = {"versions_by_annotation": "create index versions_by_annotation on versions (annotation)"} | {
     f"{table}_by_crc": f"create index {table}_by_crc on {table} (crc)" for table in SHARED
 }
-_MADE_OF = {"answer": "ifnull(versions.answer, meanings.answer)"} | {
-    name: f"ifnull(versions.{name}, updated_at)" for name in ("created_at", "changed_at")
-}
+_MADE_OF = {name: f"ifnull(versions.{name}, updated_at)" for name in SAME_TIME}
+_MADE_OF["answer"] = "ifnull(versions.answer, meanings.answer)"
 KEPT = Version._fields
 SAID_NAMES = KEPT[len(COLUMNS) :]  # what an answer says (`said.py`)
 # crc: of a value's text, by which it is found.
@@ -89,29 +89,11 @@ create table retired (annotator_id text primary key) without rowid;
 {_OF_CARRIERS}
 """
 BEST = "updated_at desc, annotator_id = '', queue = '', source glob 'file:*', source, project, number"
-# said: what each answer says.
-# counted_now: what each row of answers in `stale` was asked for: the round, its kind, and the
-#   owner of its queue. An answer in a queue is of that queue's round; any other of the task on its pair that
-#   its author was given last, else of the round that it names; to what nobody was asked in that round or
-#   before it has no kind. It is kept as the table `counted` (`Store.count`), on which the others rest.
-# hands: who was ever given which task, and whether it is theirs still. queues: who has which task.
-# standing: the answer that stands for each task: a vote before a skip, a later before an earlier one; a page
-#   that was sent without an answer to a caption has not answered it. kind: of the task, none where nobody has
-#   it there any more.
-# reported: the docs that several people skipped or reported.
-# open_tasks: those that somebody has and has not answered.
-VIEWS = f"""
-create temp view said as select number, annotation, updated_at, {", ".join(SAID_NAMES)} from answers;
-create temp table stale (number integer primary key, is_of_several integer);
-create temp view hands as
-select round, to_annotator_id as annotator_id, pair_id, kind, batch, position,
-  not exists (select 1 from given later where later.annotator_id <> ''
-    and later.round = own.round and later.annotator_id = own.to_annotator_id and later.pair_id = own.pair_id
-    and (later.batch, later.position) > (own.batch, own.position)) as is_there
-from given own where to_annotator_id <> '';
-create temp view queues as
-select round, annotator_id, pair_id, kind, batch, position from hands where is_there;
-create temp view counted_now as
+# What each row of answers in `stale` was asked for: the round, its kind, and the owner of its queue. An
+# answer in a queue is of that queue's round; any other of the task on its pair that its author was given
+# last, else of the round that it names; to what nobody was asked in that round or before it has no kind. It
+# is kept as the table `counted` (`Store.count`), on which the views rest.
+COUNTED_NOW = f"""
 with own as materialized (
   select number, pair_id, page, no_vote, round_said, queue = '' as is_free,
     queue = '' and is_elsewhere as is_outside,
@@ -150,7 +132,25 @@ select number, asked.pair_id, asked.annotator_id, is_deleted,
 from asked left join given on given.rowid = given_last union all
 select number, pair_id, annotator_id, is_deleted, round_said, 'elsewhere', null, null,
   no_vote in ('skipped', 'unread'), 0
-from own where is_outside;
+from own where is_outside"""
+# said: what each answer says.
+# hands: who was ever given which task, and whether it is theirs still. queues: who has which task.
+# standing: the answer that stands for each task: a vote before a skip, a later before an earlier one; a page
+#   that was sent without an answer to a caption has not answered it. kind: of the task, none where nobody has
+#   it there any more.
+# reported: the docs that several people skipped or reported.
+# open_tasks: those that somebody has and has not answered.
+VIEWS = f"""
+create temp view said as select number, annotation, updated_at, {", ".join(SAID_NAMES)} from answers;
+create temp table stale (number integer primary key, is_of_several integer);
+create temp view hands as
+select round, to_annotator_id as annotator_id, pair_id, kind, batch, position,
+  not exists (select 1 from given later where later.annotator_id <> ''
+    and later.round = own.round and later.annotator_id = own.to_annotator_id and later.pair_id = own.pair_id
+    and (later.batch, later.position) > (own.batch, own.position)) as is_there
+from given own where to_annotator_id <> '';
+create temp view queues as
+select round, annotator_id, pair_id, kind, batch, position from hands where is_there;
 create temp view standing as
 select round, owner as annotator_id, own.pair_id, said.query_id, said.doc_id,
   iif(no_vote = '', label, '') as label, is_skipped, duration_s as seconds,
