@@ -1,6 +1,5 @@
 """Another site's copy of a campaign's record, merged: what it asked, of whom, and what was answered."""
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -15,7 +14,8 @@ from fire_toolkit.campaign.sealed import asking
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FormatError
 
-_OF_ROUNDS = ("rounds", "asked", "given", "controls")
+# By table: the column of the round, which is the first, and how many of the first columns name a row.
+_OF_ROUNDS = {"rounds": ("number", 1), "asked": ("round", 2), "given": ("round", 7), "controls": ("round", 3)}
 _CAMPAIGN = "select * from campaign"
 _GIVEN = "select distinct to_annotator_id from given"
 _ANSWERED = "select annotator_id, annotation from answers"
@@ -135,36 +135,21 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
         retired = other.database.select("select annotator_id from retired")
         db.executemany("insert or ignore into retired values (?)", retired)
         for number, own in numbers.items():
-            if own in there:
+            if is_known := own in there:
                 known, theirs = _moves(store, own), _moves(other, number)
                 have = {(to or (name,), pair) for _, _, name, to, pair, _ in known}  # nobody has a pair twice
                 new = [row for row in theirs if (row[3] or (row[2],), row[4]) not in have]
                 later = max((batch for batch, *_ in known), default=0) + 1
                 moved = [(own, batch - new[0][0] + later, *row) for batch, *row in new]
                 db.executemany(f"insert into given (round, {', '.join(MOVES)}) values (?{', ?' * 6})", moved)
-                _take_lost(db, other, own, number)
-                continue
-            for table in _OF_ROUNDS:
-                key = "number" if table == "rounds" else "round"
-                names, chunks = other.database.chunks(
-                    f"select * from {table} where {key} = ? order by rowid", [number]
-                )
-                place, marks = names.index(key), ", ".join("?" * len(names))
+            # Of a round that is here, what was drawn and a salvage here could not read.
+            for table, (key, n) in _OF_ROUNDS.items():
+                query = f"from {table} where {key} = ?" + " and batch = 0" * (is_known and table == "given")
+                here = {row[1:n] for row in db.execute(f"select * {query}", [own])}
+                names, chunks = other.database.chunks(f"select * {query} order by rowid", [number])
+                insert = f"insert into {table} values ({', '.join('?' * len(names))})"
                 for chunk in chunks:
-                    renamed = [(*row[:place], own, *row[place + 1 :]) for row in chunk]
-                    db.executemany(f"insert into {table} values ({marks})", renamed)
-
-
-def _take_lost(db: sqlite3.Connection, other: Store, own: int, number: int) -> None:
-    """Write down what was drawn in a round that is here, and a salvage here could not read."""
-    for table, n in (("asked", 2), ("given", 7), ("controls", 4)):  # the first columns, which name a row
-        query = f"from {table} where round = ?" + " and batch = 0" * (table == "given")
-        counted = f"select count(*) {query}"
-        if db.execute(counted, [own]).fetchone() < other.database.select(counted, [number])[0]:
-            here = {row[1:n] for row in db.execute(f"select * {query}", [own])}
-            rows = other.database.select(f"select * {query} order by rowid", [number])
-            lost = [(own, *row[1:]) for row in rows if row[1:n] not in here]
-            db.executemany(f"insert into {table} values ({', '.join('?' * len(rows[0]))})", lost)
+                    db.executemany(insert, [(own, *row[1:]) for row in chunk if row[1:n] not in here])
 
 
 def _moves(store: Store, number: int) -> list[tuple[Any, ...]]:
