@@ -244,9 +244,9 @@ def units_of(clusters: pd.Series) -> str:
     return f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
 
 
-def unpooled(runs: Any, fed: Collection[str]) -> list[str]:
-    """Return which runs are not among those that fed the pool; nothing where all are."""
-    fresh = ", ".join(run_id for run_id in run_ids(runs) if run_id not in fed)
+def unpooled(runs: Any, fed: Collection[str] | None) -> list[str]:
+    """Return which runs are not among those that fed the pool; nothing where all are, or none is known."""
+    fresh = "" if fed is None else ", ".join(run_id for run_id in run_ids(runs) if run_id not in fed)
     words = "fed no pool, so what only such a run finds is unjudged; its scores are not comparable with those"
     return [f"{fresh}: {words} of pooled runs: see `score --honest`"] if fresh else []
 

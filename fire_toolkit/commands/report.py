@@ -73,7 +73,9 @@ def _table1(it: Any) -> Found:
     scores, notes = score_runs(it.runs, it.qrels, measures, augmented=it.augmented)
     design = it.background.design if it.background else None
     trusted = describe_labelled(it.runs, it.qrels, it.augmented, scores, measures, design)
-    return Found({"scores": scores}, [*map(str, notes), *trusted, *_unpooled(it)], draw=drawn_scores)
+    return Found(
+        {"scores": scores}, [*map(str, notes), *trusted, *unpooled(it.runs, it.fed)], draw=drawn_scores
+    )
 
 
 def _table2(it: Any) -> Found:
@@ -101,17 +103,17 @@ def _table3(it: Any) -> Found:
 
 def _table4(it: Any) -> Found:
     table = all_and_new(it.runs, it.qrels, it.augmented, it.measures or PAPER[:3], sources=it.pool_sources)
-    return Found({"new": table}, _unpooled(it), draw=drawn_as("table4"))
+    return Found({"new": table}, unpooled(it.runs, it.fed), draw=drawn_as("table4"))
 
 
 def _length(it: Any) -> Found:
     table = by_length(it.runs, it.qrels, it.augmented, it.queries, it.measures or (FIRST,))
-    return Found({"length": table}, _unpooled(it), draw=drawn_as("length"))
+    return Found({"length": table}, unpooled(it.runs, it.fed), draw=drawn_as("length"))
 
 
 def _saturation(it: Any) -> Found:
     table = saturation(it.runs, it.qrels, it.augmented, it.measures or PAPER[:3])
-    return Found({"saturation": table}, _unpooled(it), draw=drawn_as("saturation"))
+    return Found({"saturation": table}, unpooled(it.runs, it.fed), draw=drawn_as("saturation"))
 
 
 def _similarity(it: Any) -> Found:
@@ -123,7 +125,7 @@ def _similarity(it: Any) -> Found:
     by_query = pd.Series(likeness, index=captions["query_id"])
     table = by_similarity(it.runs, before, after, by_query, it.measures or (FIRST,))
     some = [f"{len(drawn):,} of {len(ids):,} captions, drawn by their ids"]
-    notes = [*(some if len(drawn) < len(ids) else []), *_unpooled(it)]
+    notes = [*(some if len(drawn) < len(ids) else []), *unpooled(it.runs, it.fed)]
     more = [n_of(len(it.train), "training caption")]
     return Found({"similarity": table}, notes, more, draw=drawn_as("similarity"))
 
@@ -184,10 +186,6 @@ def _figures(it: Any) -> Found:
         place=f"figures/{figure}.svg" if figure else "figures",
         words=f"{{out}}: {found[figure].text if figure else n_of(len(found), 'figure')}",
     )
-
-
-def _unpooled(it: Any) -> list[str]:
-    return [] if it.fed is None else unpooled(it.runs, it.fed)
 
 
 _FIELDS = {"qrels": "original", "pool_sources": "sources", "against": "since"}  # of a study, by parameter

@@ -144,7 +144,7 @@ def score(
         return show_honest(rows, place="" if policies else "scores/honest.csv")
     runs, notes = (runs, []) if groups is None else _restricted(runs, groups, qrels, queries, own_item)
     fed = set(pool_sources["run_id"]) if fed is None and pool_sources is not None else fed
-    on_labels = [*([] if fed is None else unpooled(runs, fed)), *known.notes]
+    on_labels = [*unpooled(runs, fed), *known.notes]
     ordered: Any = {"ties": ties, "doc_order": doc_order}
     measures, left_out = _with_expectation(_OF_CURVES if curves else measures, ties)
     each = per_query or bool(by)

@@ -137,8 +137,7 @@ def reuse(
     found = leave_out(runs, qrels, augmented, measures, sources=pool_sources, families=families)
     own = found.scores[found.scores["is_left_out"]].drop(columns="is_left_out")
     tables = {"own": own, "orders": found.orders, "all": found.scores}
-    fed = set(pool_sources["run_id"].unique())
-    return Found(tables, [*found.notes, *unpooled(runs, fed)], shown=show)
+    return Found(tables, [*found.notes, *unpooled(runs, set(pool_sources["run_id"].unique()))], shown=show)
 
 
 @command
@@ -263,7 +262,7 @@ def orders(
     """
     by = column_of(queries, clusters)
     found = compare_orders(runs, labellings, measures, clusters=by, tell=tell)
-    notes = [*found.notes, *(() if pooled_runs is None else unpooled(runs, pooled_runs))]
+    notes = [*found.notes, *unpooled(runs, pooled_runs)]
     first, design = next(iter(labellings.values())), (background or Background()).design
     for name, qrels in list(labellings.items())[1:]:
         own = found.scores[found.scores["labelling"] == name].assign(query_id="all", qrels="augmented")
