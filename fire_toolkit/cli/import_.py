@@ -19,13 +19,7 @@ from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.campaigns import begun_here, guideline_here, private_folder
 from fire_toolkit.cli.common import n_of, numbers_of, say_notes, without_collection
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.here import (
-    current_workspace,
-    named_files,
-    needed_workspace,
-    say_next,
-    workspace_lock,
-)
+from fire_toolkit.cli.here import current_workspace, named_files, needed_workspace, say_next, workspace_lock
 from fire_toolkit.cli.pull import (
     derive_judgments,
     not_read_yet,

@@ -6,7 +6,7 @@ The annotation page shows no error when a video does not play, so check before a
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
@@ -39,14 +39,7 @@ from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.media.links import TRANSCODE, check_media
-from fire_toolkit.media.places import (
-    LOOPBACK_HOSTS,
-    PORT,
-    OwnMedia,
-    checked_url,
-    file_at,
-    is_address,
-)
+from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, OwnMedia, checked_url, file_at, is_address
 from fire_toolkit.media.probe import NO
 from fire_toolkit.media.transcode import FAILED, TARGETS, transcode_media
 from fire_toolkit.results import drawn_text
@@ -237,7 +230,12 @@ def serve(
     is_here = parts.hostname in LOOPBACK_HOSTS
     base = "" if is_here and (port is not None or host not in LOOPBACK_HOSTS) else base
     port = (parts.port if is_here and parts.port else PORT) if port is None else port
-    addresses = _names_here(names, base or f"http://{host}:{port}")
+    addresses = dict(names)  # in a workspace names by its key, which it gets now if it has none
+    if workspace := current_workspace():
+        key = key_at(workspace.root / SERVER_FOLDER / MEDIA_KEY)
+        media = OwnMedia(folder, base or f"http://{host}:{port}", key)
+        say_lost(media, names)
+        addresses = media.names(names)
     server = MediaServer(
         folder,
         {addresses[url]: name for url, name in names.items()},
@@ -318,19 +316,6 @@ def _with_addresses(table: Table, ids: Collection[str]) -> Table:
         where = f"on a server at {media.base}, where `fire-toolkit media serve` must run"
         say(f"note: {n_of(len(links), 'file')} shown {where}; our own page serves them itself")
     return table.assign(media_url=[links.get(url, url) for url in table["media_url"]])
-
-
-def _names_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
-    """Return under which name each file is served below `base_url`; names: media_url → file.
-
-    In a workspace by its key, which it gets now if it has none; outside of one by the file's own name.
-    """
-    workspace = current_workspace()
-    if workspace is None:
-        return dict(names)
-    media = OwnMedia(media_root(), base_url, key_at(workspace.root / SERVER_FOLDER / MEDIA_KEY))
-    say_lost(media, names)
-    return media.names(names)
 
 
 def say_lost(media: OwnMedia, served: Iterable[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -35,7 +36,7 @@ from fire_toolkit.tables import Pool, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import RECHECK
 from fire_toolkit.workspace.config import SETTINGS
-from fire_toolkit.workspace.manifests import keep_beside, writer_of
+from fire_toolkit.workspace.manifests import MANIFEST, manifest_of, writer_of
 
 DOUBTS, AUDIT = "doubts", "audit"
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
@@ -205,7 +206,12 @@ def _write(
         before = read_delimited(there, required=PAIR)
         if n_lost := int((pair_rows(before, files["pool.csv"]) < 0).sum()):
             words = f"another plan of {n_of(len(before), 'pair')}, {n_lost:,} of them not in this one"
-            say(f"note: {again.place} held {words}; it is kept in {keep_beside(again.place)}")
+            beside = (again.place.with_name(f"{again.place.name}.earlier-{n}") for n in count(1))
+            kept = next(at for at in beside if not at.exists())
+            kept.mkdir()
+            for name in (*manifest_of(again.place, is_folder=True).outputs, MANIFEST):
+                (again.place / name).rename(kept / name)
+            say(f"note: {again.place} held {words}; it is kept in {kept}")
     again.given.write(again.place, files, "next-round", parameters, counts)
     if again.campaign and entry:
         begin(again.campaign.root, again.campaign.campaign, [entry])

@@ -81,19 +81,15 @@ def earlier(given: Given) -> Earlier:
     found = read_pool(given.use(file, goes_on=True) if previous else checked(file))
     n_pooled = len(found)
     if not previous:  # what was pooled and never asked is as new as the rest
-        is_asked: Any = found["round"].isin(begun if _are_of_others(own) else rounds)
+        n_others = (counts := writer_of(own).counts).get(ELSEWHERE)  # which do not tell what was asked here
+        are_of_others = bool(n_others) and n_others == counts.get("judgments")
+        is_asked: Any = found["round"].isin(begun if are_of_others else rounds)
         is_asked = is_asked if pairs is None else is_asked | (pair_rows(found, pairs) >= 0)
         found = found if is_asked.all() else Pool(found[is_asked])
     beside = file.with_name("pool_sources.csv")
     number = 1 + max({*taken, *found["round"].unique().tolist()}, default=0)
     at = beside if beside.is_file() else None
     return Earlier(found, at, pairs, number, durations, is_whole=len(found) == n_pooled)
-
-
-def _are_of_others(judgments: Path | None) -> bool:
-    """Whether all judgments were made with other tools, so that they do not tell what was asked from here."""
-    counts = writer_of(judgments).counts
-    return bool(counts.get(ELSEWHERE)) and counts[ELSEWHERE] == counts.get("judgments")
 
 
 @reads

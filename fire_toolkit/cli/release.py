@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -47,10 +47,10 @@ from fire_toolkit.formats.tables.table_text import LONG, table_text
 from fire_toolkit.labelstudio.accounts import private_words
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, key_at
 from fire_toolkit.media.places import is_public_address
-from fire_toolkit.release.answers import VERSION, blinded, check_answers, draft, version_before
+from fire_toolkit.release.answers import ANONYMOUS, VERSION, check_answers, draft, version_before
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
 from fire_toolkit.release.check import check_release, qrels_in
-from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of, with_pseudonyms
+from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of
 from fire_toolkit.release.published import (
     MUST,
     Finding,
@@ -252,14 +252,20 @@ class _Release:
         if not before and (name := version_before(self.version, names)):
             before = folder / name
         guideline = place_of(published.guideline, workspace) or guideline_name(workspace)
-        rules, answers = read_guideline(guideline), workspace.settings["release"]
+        rules, answers = read_guideline(guideline), {**workspace.settings["release"]}
         platform, why = _platform_of(workspace)
         if not platform:
             raise UsageError(f"judgments/judgments.csv {why}; write into fire.toml, [release] platform")
+        if self.is_anonymous:
+            answers |= {"creators": [ANONYMOUS], **dict.fromkeys(("url", "files_url", "contact"), "")}
+        study = workspace_facts(workspace, given)
+        if excluded := (study.labels_by or {}).get("excluded", {}):
+            named = {published.names.get(who, "an annotator"): why for who, why in excluded.items()}
+            study = replace(study, labels_by={**(study.labels_by or {}), "excluded": named})
         facts = ReleaseFacts(
             published,
-            with_pseudonyms(workspace_facts(workspace, given), published.names),
-            blinded(answers) if self.is_anonymous else answers,
+            study,
+            answers,
             workspace.settings["licences"],
             version=self.version,
             date=self.date,

@@ -118,7 +118,12 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         texts |= files
     parameters = {**rules.record, "overlap": options["overlap"], "seed": options["seed"]}
     parameters |= {"captions": options["n_captions"]} if options["n_captions"] > 1 else {}
-    texts, has_changed = kept_files(file, texts, is_on_server=_is_on_server(file))
+    is_on_server = False
+    if workspace:
+        root = workspace.root
+        numbers = {number for number, path in handed_out(root).items() if path.resolve() == file.resolve()}
+        is_on_server = bool(numbers & campaign_rounds(root).keys() - rounds_by_hand(root))
+    texts, has_changed = kept_files(file, texts, is_on_server=is_on_server)
     if has_changed:
         say("note: captions or addresses have changed; `push` updates tasks that nobody has answered")
     if entry and workspace and not given.values["out"]:
@@ -196,15 +201,6 @@ def _made(given: Given, asked: Pool, *, is_by_hand: bool, options: dict[str, Any
     made = shown_tasks(given, pairs, given.guideline, by_hand=is_by_hand, **options)
     refuse_unseen(made, given.queries, given.items_if_any, given.guideline)
     return made
-
-
-def _is_on_server(file: Path) -> bool:
-    """Whether a server carries the round whose tasks lie in `file`."""
-    workspace = current_workspace()
-    if workspace is None:
-        return False
-    numbers = [n for n, path in handed_out(workspace.root).items() if path.resolve() == file.resolve()]
-    return bool(set(numbers) & campaign_rounds(workspace.root).keys() - rounds_by_hand(workspace.root))
 
 
 def _warn_of_unshown(made: Tasks) -> None:

@@ -12,7 +12,7 @@ from fire_toolkit.commands.types import Measures, Option, Original, PooledQuerie
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.measures.defaults import PLANNED
-from fire_toolkit.planning.lists import Lists, PilotVotes, draw_pilot, lists_of, pilot_votes
+from fire_toolkit.planning.lists import Lists, draw_pilot, lists_of, pilot_votes
 from fire_toolkit.planning.plan import DEPTH, MOST_QUERIES, RATES, plan_lists
 from fire_toolkit.planning.relevance import POOL_DEPTH
 from fire_toolkit.planning.words import MOST_WIDTH, Wish, judgments_of, plan_text
@@ -105,10 +105,16 @@ def plan(
         wish=wish,
         seed=seed,
     )
+    if votes is None:
+        rests_on = [f"votes right on {RATES[0]:.0%} of positives and {1 - RATES[1]:.0%} of others"]
+    else:
+        n_pairs, n_votes = n_of(len(votes.pair), "pair"), n_of(int(votes.n_votes.sum()), "vote")
+        left_out = f"{n_of(votes.n_unknown, 'judged pair')} not in these runs left out"
+        rests_on = [f"a pilot of {n_pairs}, {n_votes}", *([left_out] if votes.n_unknown else [])]
     chosen = "" if found.best.empty else f" {found.best['pool_options'].iloc[0]}"
     return replace(
         found,
-        more=_rests_on(lists, votes),
+        more=[*_of_queries(lists), *rests_on],
         said=[line for each in found.said for line in textwrap.wrap(each, MOST_WIDTH)],
         draw=partial(plan_text, every=every),
         next=Next(f"pool{chosen}", "{RUNS} --qrels {QRELS} --out pool"),
@@ -134,16 +140,6 @@ def _drawn_pilot(lists: Lists, n_pairs: int, measures: Sequence[str], seed: int)
         words=f"{n_of(len(pool), 'pair')} of {n_of(queries, 'query')} in {{out}}",
         next=Next("tasks {out} --overlap 1", "--queries {QUERIES} --out {stem}.tasks.json"),
     )
-
-
-def _rests_on(lists: Lists, votes: PilotVotes | None) -> list[str]:
-    """Return what a plan rests on beyond the runs and the qrels."""
-    if votes is None:
-        true, false = RATES
-        return [*_of_queries(lists), f"votes right on {true:.0%} of positives and {1 - false:.0%} of others"]
-    pilot = f"a pilot of {n_of(len(votes.pair), 'pair')}, {n_of(int(votes.n_votes.sum()), 'vote')}"
-    left_out = f"{n_of(votes.n_unknown, 'judged pair')} not in these runs left out"
-    return [*_of_queries(lists), pilot, *([left_out] if votes.n_unknown else [])]
 
 
 def _of_queries(lists: Lists) -> list[str]:

@@ -130,8 +130,3 @@ def spoken_name(creator: str) -> str:
     """
     family, _, given = creator.partition(",")
     return f"{given.strip()} {family.strip()}".strip()
-
-
-def blinded(answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answers of a release that names nobody, for a double-blind review."""
-    return {**answers, "creators": [ANONYMOUS], **dict.fromkeys(("url", "files_url", "contact"), "")}

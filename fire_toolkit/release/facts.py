@@ -121,13 +121,6 @@ def _paragraphs(study: MethodFacts) -> dict[str, str]:
     return found
 
 
-def with_pseudonyms(study: MethodFacts, names: Mapping[str, str]) -> MethodFacts:
-    """Return what is known of a study with the pseudonyms of people who were left out."""
-    excluded = (study.labels_by or {}).get("excluded", {})
-    named = {names.get(who, "an annotator"): why for who, why in excluded.items()}
-    return replace(study, labels_by={**(study.labels_by or {}), "excluded": named}) if excluded else study
-
-
 def platform_of(answered: Iterable[tuple[str, str]]) -> str:
     """Return where people judged, by the source of each answer and the other tool that it names, if any.
 

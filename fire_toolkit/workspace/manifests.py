@@ -8,15 +8,16 @@ command's own. Nothing that depends on the clock or the machine is written, so t
 bytes.
 """
 
+import ctypes
 import errno
 import hashlib
 import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ import msgspec
 from fire_toolkit.errors import FireError, FormatError, StaleError
 from fire_toolkit.files import BOM, read_bytes, sha256_of, text_of
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.workspace.exchange import exchange
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -347,16 +347,6 @@ def writer_of(path: Path | None) -> Manifest:
     return next((each for each in found if each.outputs[name] == sha256), [*found, NONE][0])
 
 
-def keep_beside(folder: Path) -> Path:
-    """Move what a stage wrote into a folder to a new one beside it, `NAME.earlier-N`, and return that."""
-    earlier = (folder.with_name(f"{folder.name}.earlier-{n}") for n in count(1))
-    kept = next(at for at in earlier if not at.exists())
-    kept.mkdir()
-    for name in (*manifest_of(folder, is_folder=True).outputs, MANIFEST):
-        (folder / name).rename(kept / name)
-    return kept
-
-
 def _write_through(path: Path, content: bytes | Path) -> None:
     with path.open("wb") as stream:
         if isinstance(content, bytes):
@@ -376,3 +366,34 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+_SWAP = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
+_HERE = -100  # AT_FDCWD: relative paths are of the current folder
+_CANNOT = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP}
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Give each of two paths what the other names, in one step; return False where that cannot be done.
+
+    Linux and macOS can on most file systems; network file systems and Windows cannot.
+
+    Raises:
+        OSError: the system can, and did not: a path is not there or may not be written.
+    """
+    names = os.fsencode(one), os.fsencode(other)
+    if sys.platform == "linux":
+        call, arguments = "renameat2", (_HERE, names[0], _HERE, names[1], ctypes.c_uint(_SWAP))
+    elif sys.platform == "darwin":
+        call, arguments = "renamex_np", (*names, ctypes.c_uint(_SWAP))
+    else:
+        return False
+    function = getattr(ctypes.CDLL(None, use_errno=True), call, None)
+    if function is None:
+        return False
+    if function(*arguments) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), str(one))
