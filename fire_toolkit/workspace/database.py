@@ -82,7 +82,7 @@ class Database:
             self._db = sqlite3.connect(
                 place, uri=True, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
             )
-        self.is_made = True
+        self.is_made, self._opened = True, self.path.stat()
         try:
             self._set_up(is_ours=is_ours)
         except BaseException:
@@ -133,7 +133,8 @@ class Database:
         """Write inside: all of it is on disk afterwards, or, where anything is raised, nothing.
 
         Raises:
-            FireError: the file cannot be written, the disk is full, or somebody else writes for a minute.
+                FireError: the file cannot be written, or is not the one that was opened; the disk is full; or
+            somebody else writes for a minute.
         """
         if not self.is_made:
             content = self._db.serialize()
@@ -141,6 +142,9 @@ class Database:
             if not self.path.exists():
                 write_files({self.path: content})
             self._open()
+        if not (self.path.exists() and os.path.samestat(self.path.stat(), self._opened)):
+            words = "was moved or replaced while this had it open; stop this, and start it again"
+            raise FireError(f"{self.path}: {words}")
         self._has_written = True
         self._make_views()
         with self.named():

@@ -248,6 +248,22 @@ def test_answers_become_the_judgments_of_the_campaign(page: Open, person: Person
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_put_back", [True, False])
+def test_no_answer_goes_into_a_record_that_lies_elsewhere_by_now(
+    page: Open, person: Person, *, is_put_back: bool
+) -> None:
+    """As where somebody restores a copy, or moves the workspace, while the page is served."""
+    record = page.root / "campaign.sqlite"
+    backup = record.read_bytes()
+    person.answer(person.current(), "relevant").raise_for_status()
+    record.rename(page.root / "moved.sqlite")
+    if is_put_back:
+        record.write_bytes(backup)
+    refusal = person.answer(person.current(), "relevant")
+    assert (refusal.status_code, refusal.json()) == (500, {"error": "The answer could not be kept."})
+    assert "campaign.sqlite: was moved or replaced while this had it open; stop this" in page.told[-1]
+
+
 def test_who_is_retired_is_out_and_others_take_the_tasks(page: Open, person: Person) -> None:
     other = page.person("A02")
     n_before = other.agree()["total"]
