@@ -110,6 +110,7 @@ def score_differences(
     table = table.astype(columns)
     notes = [*joined.note_depths(labellings.values(), parsed), *_notes(table, parsed)]
     notes += note_few(found, n_queries=len(joined.queries), clusters=codes)
+    notes += [] if augmented is None else joined.note_unjudged(labellings["augmented"], parsed)
     if by is not None:
         if table["estimate"].notna().any():
             notes.append(f"est. a - b: {_OF_WHAT[by.method]}; tests and effects use the labels as they are")

@@ -18,7 +18,9 @@ from fire_toolkit.matching.alike import Cut, find_cut
 from fire_toolkit.matching.coded import ABSENT, all_pairs, code_together
 from fire_toolkit.matching.stored_runs import AnyRun, judge_stored, list_stored
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
+from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.depths import Reach, note_depths
+from fire_toolkit.measures.judged import note_unjudged, rises_of
 from fire_toolkit.tables import PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR
 
@@ -95,6 +97,12 @@ class JudgedPairs(CodedQrels):
         rankings = {run_id: [self.ranking(run_id, each) for each in known] for run_id in self.places}
         reaches = [Reach.of(run_id, own, self.cuts.get(run_id)) for run_id, own in rankings.items()]
         return note_depths(reaches, measures)
+
+    def note_unjudged(self, labelling: CodedQrels, measures: Sequence[Measure]) -> list[str]:
+        """Return the note on docs in the tops of runs that have no label, if they could change a measure."""
+        rankings = (self.ranking(run_id, labelling) for run_id in self.places)
+        rises = [rises_of(own, values_of(own, measures), measures, None) for own in rankings]
+        return list(note_unjudged({"augmented": labelling}, rises))
 
 
 def join_runs(runs: Runs, original: Qrels, *others: pd.DataFrame) -> JudgedPairs:

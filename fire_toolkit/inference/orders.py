@@ -95,6 +95,8 @@ def compare_orders(
     tables = {"agreement": pd.DataFrame(agreement, columns=AGREEMENT)}
     tables |= {"swaps": pd.DataFrame(swaps, columns=SWAPS), "scores": pd.DataFrame(scores, columns=SCORES)}
     notes = joined.note_depths(labels_of, parsed)
+    for name, by in list(zip(names, labels_of, strict=True))[1:]:
+        notes += [f"{name}: {note}" for note in joined.note_unjudged(by, parsed)]
     if len(run_ids) < FEWEST_FOR_P:
         notes.append(f"{len(run_ids)} runs are too few for a p-value of tau; read p_swap instead")
     return Found(tables, notes)

@@ -8,10 +8,7 @@ from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
 from fire_toolkit.measures.defaults import ESTIMATES, LEAST_DRAWN
 from fire_toolkit.measures.definition import values_of
-from fire_toolkit.measures.judged import unjudged
 from fire_toolkit.words import n_of
-
-LEAST_RISE = 1.0  # points that are worth a sentence
 
 
 def notes_on_qrels(coded: Mapping[str, CodedQrels], measures: Sequence[Measure]) -> Iterator[str]:
@@ -84,44 +81,6 @@ def notes_on_run(run_id: str, by: Mapping[str, JudgedRanking], measures: Sequenc
                     f"{run_id}: {_count(n, of)} without a positive found by the {name} qrels; {measure.name} "
                     f"takes their rank as {view.worst_rank}, a lower bound"
                 )
-
-
-def rises_of(
-    tied: JudgedRanking, values: Floats, measures: Sequence[Measure], ties: str | None
-) -> dict[str, float]:
-    """Return by how much measures of a top would rise if all its docs without a label were relevant.
-
-    Those are P@k, and those that tell whether a positive is in the top k.
-
-    Args:
-        values: measures × queries, by the tie rule.
-    """
-    rises = {}
-    for measure, own in zip(measures, values, strict=True):
-        is_found_or_not = measure.definition.by_first_positive and measure.definition.is_binary
-        if measure.depth and not measure.condensed and (is_found_or_not or measure.definition.is_precision):
-            (left,) = values_of(tied, [Measure(unjudged, measure.depth)], ties)
-            listed = np.minimum(tied.n_retrieved, measure.depth) / measure.depth
-            rise = (own == 0) & (left > 0) if is_found_or_not else left * listed
-            rises[measure.name] = float(rise.mean())
-    return rises
-
-
-def note_unjudged(coded: Mapping[str, CodedQrels], rises: Sequence[Mapping[str, float]]) -> Iterator[str]:
-    """Yield which measures would rise by a point or more, in any run, if docs without a label were relevant.
-
-    Nothing where the augmented qrels list positives alone, which does not tell what was judged.
-
-    rises: of each run, as `rises_of` has them.
-    """
-    told = []
-    tells_judged = rises and (coded["augmented"].relevance == 0).any()
-    for name in rises[0] if tells_judged else ():
-        low, high = (100 * end(of_run[name] for of_run in rises) for end in (min, max))
-        if high >= LEAST_RISE:
-            told.append(f"{name} {' to '.join(dict.fromkeys((f'+{low:.0f}', f'+{high:.0f}')))}")
-    if told:
-        yield f"docs without a label count as not relevant; if all were relevant: {', '.join(told)} points"
 
 
 def _shown(values: Floats, queries: Ints, at_end: Floats, measure: Measure) -> str:

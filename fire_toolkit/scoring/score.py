@@ -15,13 +15,8 @@ from fire_toolkit.measures import Measure, parse_measure, parse_measures
 from fire_toolkit.measures.defaults import BY_RANK, PRECISION_AT_RECALL
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.depths import Reach, note_depths
-from fire_toolkit.scoring.notes import (
-    note_unjudged,
-    notes_on_qrels,
-    notes_on_run,
-    notes_on_ties,
-    rises_of,
-)
+from fire_toolkit.measures.judged import note_unjudged, rises_of
+from fire_toolkit.scoring.notes import notes_on_qrels, notes_on_run, notes_on_ties
 from fire_toolkit.tables import SCORES, Qrels, Queries, Scores
 
 BreakdownScores = NewType("BreakdownScores", pd.DataFrame)

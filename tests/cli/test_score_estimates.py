@@ -146,6 +146,7 @@ def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fir
         assert row["estimate_low"] < row["estimate_high"]
         few = "estimates of P@10 rest on fewer than 15 positives that the draw brought; their intervals"
         assert [few in said for said in (told.stderr, differ.stderr)] == [n_positive < 15, True]
+        assert "docs without a label count as not relevant; if all were relevant: P@10 +" in differ.stderr
     assert methods[1:] == methods[:-1]
     points = [100 * (rows[run, "P@10"]["estimate"] - rows[run, "P@10"]["augmented"]) for run in "ab"]
     ends = " to ".join(map(str, sorted({round(each) for each in points})))
@@ -166,6 +167,7 @@ def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fir
     ordered = fire("orders", *RUNS, "-m", "P@10", "-m", "P@2", "-m", "R@10").stderr
     assert f"P@10: {left_out} too low by an estimated {ends} points" in ordered
     assert "R@10: at least about" in ordered
+    assert "augmented: docs without a label count as not relevant; if all were relevant: P@10 +" in ordered
     assert f"P@2: {left_out}" not in ordered
     Path("fire.toml").unlink()
     pairs = pd.read_csv("labels.csv", dtype=str)
