@@ -172,15 +172,17 @@ def headline(
 
     Args:
         outcome: new, n_queries, and is_graded where labels have more grades than 0 and 1.
-        scores: honest rows as `first_of` returns them.
+        scores: honest rows as `first_of` returns them; where some of a top has no label, gains are the least.
         changes: of places, as `swaps` returns them.
     """
     names = [name for name in dict.fromkeys(scores["measure"]) if parse_measure(name).definition.is_score]
     shares = [name for name in names if points(name) == 100]
     facts: dict[str, Any] = {"outcome": outcome, "measure": "", "runs": scores["run_id"].nunique()}
     if shares:
-        gains = 100 * scores.loc[scores["measure"] == shares[0], "delta"]
+        own, of = scores[scores["measure"] == shares[0]], parse_measure(shares[0]).definition
+        gains, only_up = 100 * own["delta"], of.by_first_positive or of.is_precision
         facts |= {"measure": shares[0], "low": round(gains.min(), 1), "high": round(gains.max(), 1)}
+        facts["is_least"] = only_up and bool((own["judged"] < 0.99).any())  # more than a few disputes
     return rendered("reporting", "data/headline.txt", swaps=changes, **facts).splitlines()
 
 
