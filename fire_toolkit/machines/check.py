@@ -18,6 +18,7 @@ from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.model import refuse_unknown_labels
 from fire_toolkit.inference.judged_pairs import pooled_by
+from fire_toolkit.inference.limits import share_interval
 from fire_toolkit.inference.resampling import draw_units
 from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.tables import (
@@ -71,7 +72,7 @@ def check_judge(
         threshold: from which score on an answer without label is positive; None: .5 where all scores lie in
             [0, 1], else such answers have no label.
         n_resamples, seed: of the bootstrap over queries, by which intervals (95%) are had; those of
-            agreement by query are those of `agreement`.
+            agreement by query are those of `agreement`, those of calibration score intervals.
 
     Returns:
         statistics: statistic, value, low, high, n_pairs, n_queries, note; calibration: by score, n_pairs,
@@ -114,7 +115,7 @@ def check_judge(
     count = f"{n:,} labelled pairs of {n_queries:,} queries, {n_positive:,} of them relevant"
     tables = {
         "statistics": pd.DataFrame(statistics, columns=columns),
-        "calibration": _calibration(pairs, draws),
+        "calibration": _calibration(pairs),
         "groups": _group_table(pairs, sources, draws),
     }
     return tables, list(filter(None, [count, remarks[0], silent if n_silent else "", *remarks[1:]]))
@@ -174,7 +175,8 @@ def _agreements(
     each = votes[[*PAIR, "annotator_id", "people"]].merge(voted[[*columns, "vote"]], on=PAIR)
     each["doc_id"] = each["doc_id"] + "|" + each["annotator_id"]
     if is_enough and len(each) >= LEAST_EACH:
-        yield from _agreement_rows(_of_two(each), "judge and each vote of people", ["alpha"], "_votes")
+        of_whom = f"judge and votes of people on labelled pairs: {len(each):,} of {len(votes):,}"
+        yield from _agreement_rows(_of_two(each), of_whom, ["alpha"], "_votes")
     own = check_judgments(votes.assign(label=_as_labels(votes["people"])).drop(columns="people"))
     yield from _agreement_rows(own, "among people", ["alpha"], "_people")
 
@@ -259,13 +261,14 @@ def _with_limits(draws: Floats) -> tuple[Floats, Floats, Floats]:
     return value, np.where(is_bad, np.nan, low), np.where(is_bad, np.nan, high)
 
 
-def _calibration(pairs: pd.DataFrame, draws: Floats) -> pd.DataFrame:
+def _calibration(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return the share of relevant pairs by score, in bins of about equally many pairs."""
     columns = ["n_pairs", "score_low", "score_high", "mean_score", "share_positive", "low", "high"]
     is_known = pairs["score"].notna().to_numpy()
     if not is_known.any():
         return pd.DataFrame(columns=columns)
-    score, people, weight = (pairs[name].to_numpy() for name in ("score", "people", "weight"))
+    score, people, weight, query = pairs[["score", "people", "weight", "query"]].to_numpy().T
+    both = np.stack([people * weight, weight])
     edges = np.unique(np.quantile(score[is_known], np.linspace(0, 1, N_BINS + 1)[1:-1]))
     place = np.where(is_known, np.searchsorted(edges, score, side="right"), -1)
     inside = (np.unique(place[is_known])[:, None] == place).T
@@ -275,7 +278,8 @@ def _calibration(pairs: pd.DataFrame, draws: Floats) -> pd.DataFrame:
         [score[column].min() for column in inside.T],
         [score[column].max() for column in inside.T],
         np.nansum(under * score[:, None], axis=0) / under.sum(axis=0),
-        *_with_limits(_ratios(pairs, draws, under * people[:, None], under)),
+        people @ under / under.sum(axis=0),
+        *np.transpose([share_interval(*both[:, own], cluster=query[own].astype(int)) for own in inside.T]),
     )
     return pd.DataFrame(dict(zip(columns, values, strict=True)))
 

@@ -81,6 +81,9 @@ def test_peoples_own_alpha_stands_beside_that_with_the_judge() -> None:
     assert values(found)["alpha_people"] == pytest.approx(alpha(votes[0]["label"], votes[1]["label"]))
     each = pd.concat([votes[0], votes[1]])
     assert values(found)["alpha_votes"] == pytest.approx(alpha(each["said"], each["label"]))
+    machine, labels = tables(pairs.assign(said=""))
+    fewer, _ = check_judge(machine, labels[3:], grades=GRADES, judgments=judgments, n_resamples=50)
+    assert "votes of people on labelled pairs: 794 of 800" in " ".join(fewer["statistics"]["note"])
 
 
 def test_what_is_overrated_by_run_and_rank() -> None:
@@ -165,6 +168,8 @@ def test_the_calibration_table_holds_every_pair_once() -> None:
     assert table["mean_score"].iloc[0] == pytest.approx(first["score"].mean())
     assert table["share_positive"].iloc[0] == pytest.approx(first["relevance"].mean())
     assert (table["low"] <= table["share_positive"]).all()
+    none = check_judge(*tables(world().assign(relevance=lambda own: (own["score"] > 0.5) * 1)), grades=GRADES)
+    assert none[0]["calibration"].query("share_positive == 0")["high"].between(0.01, 0.2).all()
     assert (table["share_positive"] <= table["high"]).all()
 
 
