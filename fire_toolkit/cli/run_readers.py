@@ -197,6 +197,7 @@ def say_order(ids: Iterable[IdFile | None], where: str = "") -> None:
 def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[Any]:
     """Return runs; those whose files carry one and the same run id are told apart by their file names."""
     workspace_files = [str(path) for path in named_files("runs", "files")]
+    files = [file for file in files if not file.endswith(f".{MANIFEST}")] or files  # of runs/*
     named = [_split_name(file, workspace_files) for file in files] or [
         (None, file) for file in workspace_files
     ]

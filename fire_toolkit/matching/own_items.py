@@ -149,6 +149,7 @@ class _Itself(Mapping[str, str]):
         return 1
 
 
+_KEPT = "whole rankings keep queries' own items (own_item drop leaves them out)"
 _OF_PAIRS = {"labels": "labels", "pool_sources": "pool sources", "judgments": "judgments"}
 
 
@@ -216,7 +217,9 @@ class OwnItemRule:
     @classmethod
     def chosen(cls, option: str | None, queries: Queries | OwnItems | None) -> OwnItemRule:
         """Return the rule that was asked for; where queries name no own items, each is the one of its id."""
-        of_query = {} if option is None or queries is None else own_items_of(queries)
+        of_query = {} if queries is None else own_items_of(queries)
+        if option is None:
+            return cls({}, False, _KEPT if of_query else "")
         if option == "drop":
             return cls(of_query or _Itself(), True, "--own-item drop")
         return cls(of_query, False, f"--own-item {option}")
@@ -252,7 +255,7 @@ class OwnItemRule:
     def in_words(self) -> list[str]:
         """Return which rule holds and what was left out so far; nothing where no query has an own item."""
         if not self.of_query:
-            return []
+            return [self.why] if self.why == _KEPT else []
         pairs = ", ".join(f"{name} {n:,}" for name, n in self.n_pairs.items() if n)
         if not self.is_dropped:
             words = [f"queries' own items kept in the rankings, as not relevant ({self.why})"]

@@ -116,8 +116,6 @@ def _workspace_of(root: Path, text: str) -> Workspace:
 def values_over(defaults: Mapping[str, Any], written: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return written settings over their defaults, each of its default's type; a whole number is a number.
 
-    A text is empty only where its default is, or where it names a file that may be lacking.
-
     Raises:
         FormatError: there is no such setting, or its value is of another type.
 

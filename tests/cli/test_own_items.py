@@ -283,7 +283,24 @@ def test_a_run_keeps_own_items_and_groups_beyond_its_depth(workspace: Composed, 
         assert found[query] == expected
         n_others += sum(place > 5 for doc, place in expected.items() if doc != workspace.positive[query])
     assert f"{n_others} rows more for own items and groups" in told
-    dropped = fire_toolkit.drop_own_items(kept, fire_toolkit.read_queries("collection/queries.tsv"))
+    queries, qrels = (
+        fire_toolkit.read_queries("collection/queries.tsv"),
+        fire_toolkit.qrels("collection/qrels.txt"),
+    )
+    for own_item, words in (
+        (None, "(own_item drop leaves them out)"),
+        ("drop", "left out of the rankings"),
+    ):
+        found = fire_toolkit.score(kept, qrels, queries=queries, own_item=own_item, measures=["C@1"])
+        assert f"queries' own items {words}" in found.basis
+    assert any(
+        str(path).endswith(".manifest.json") for path in Path("runs").iterdir()
+    )  # which runs/* names too
+    assert (
+        score(*sorted(map(str, Path("runs").iterdir())), "-m", "C@1")[0].keys()
+        == score("-m", "C@1")[0].keys()
+    )
+    dropped = fire_toolkit.drop_own_items(kept, queries)
     top = dropped[dropped["rank"] <= 5]
     assert top.groupby("query_id", observed=True).size().tolist() == [5] * N_QUERIES
 
