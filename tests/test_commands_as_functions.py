@@ -223,7 +223,12 @@ def test_own_items_are_left_out_as_asked_in_python_too(sample: Path) -> None:
     queries = queries.assign(reference=queries["query_id"].map(own))
     whole, without = (fire.compare(runs, queries=queries, own_item=rule) for rule in (None, "drop"))
     assert "own items left out of the rankings (--own-item drop): fused 100" in without.basis
-    assert "own items" not in whole.basis
+    assert "whole rankings keep queries' own items (own_item drop leaves them out)" in whole.basis
+    assert "top 10; ties" in whole.basis
+    assert (
+        "top 200, where lists end at 20; ties"
+        in fire.compare([each[each["rank"] <= 20] for each in runs], depth=200).basis
+    )
     assert not without.table.equals(whole.table)
 
 

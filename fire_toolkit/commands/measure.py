@@ -35,6 +35,7 @@ from fire_toolkit.inference.correction import (
 )
 from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.judged_pairs import Tell, join_runs, silent
+from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.measures import Definition, list_measures, parse_measure
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.measures.registry import MEASURES
@@ -86,7 +87,9 @@ def compare(
     """
     found = compare_runs(runs, depth=depth, rbo_p=rbo_p, ties=ties, per_query=per_query)
     depths = [depth] if isinstance(depth, int) else depth
-    more = [queries_of_lists(runs), f"top {', '.join(map(str, depths))}", f"ties {ties}"]
+    longest = max((int(run["rank"].max()) for run in split_runs(runs).values() if len(run)), default=0)
+    end = f", where lists end at {longest}" if longest < max(depths) else ""
+    more = [queries_of_lists(runs), f"top {', '.join(map(str, depths))}{end}", f"ties {ties}"]
     place = "" if per_query else "comparison/comparison.csv"
     return replace(found, more=more, draw=_drawn_pairs, is_long=per_query, place=place)
 
