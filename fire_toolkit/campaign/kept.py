@@ -138,13 +138,12 @@ def keep_columns(db: sqlite3.Connection, columns: Columns, known: Numbers | None
         for table, each, texts in zip(SHARED, shared, spelled, strict=True)
     ]
     hashes = _hashes([*own.values(), *spelled])
-    values = [_listed(column) for column in own.values()]
+    values = [*map(_listed, own.values()), *places]
     for start in range(0, len(hashes), AT_ONCE):
         part = slice(start, start + AT_ONCE)
         numbers = range(last + 1, last + 1 + len(hashes[part]))
-        own_rows = (each[part] for each in (*values, *places))
         hashed = map(bytearray, hashes[part])  # which Python's SQLite takes as it is, as it does text
-        db.executemany(_INSERT, zip(numbers, *own_rows, hashed, strict=True))
+        db.executemany(_INSERT, zip(numbers, *(each[part] for each in values), hashed, strict=True))
         origins = [shared[0].distinct[code] for code in np.unique(shared[0].codes[part]).tolist()]
         seen = _seen((row[_SEEN_AT_OF_ORIGIN], row[0]) for row in origins)
         last, before = numbers[-1], batch_sha256(before, hashes[part])
@@ -177,8 +176,7 @@ def _apart(columns: Columns) -> tuple[dict[str, Any], list[Coded]]:
         answers = list(zip(answer, is_elsewhere.rows(), strict=True))
         own["answer"] = [None if is_shared else text for text, is_shared in answers]
         columns = {**columns, "answer": coded(text if is_shared else None for text, is_shared in answers)}
-    shared = (beside(*(columns[name] for name in names)) for names in NAMES.values())
-    return own, list(shared)
+    return own, [beside(*(columns[name] for name in names)) for names in NAMES.values()]
 
 
 def _spelled(shared: Sequence[Coded]) -> list[Coded]:
@@ -218,9 +216,8 @@ def _numbers(
     ((last,),) = db.execute(f"select ifnull(max(number), 0) from {table}").fetchall()
     new = [(value, crc) for value, crc in zip(values, crcs, strict=True) if value not in known]
     known |= {value: number for number, (value, _) in enumerate(new, start=last + 1)}
-    marks = ", ".join("?" * len(NAMES[table]))
     added = ((known[value], crc, *value) for value, crc in new)
-    db.executemany(f"insert into {table} values (?, ?, {marks})", added)
+    db.executemany(f"insert into {table} values (?, ?{', ?' * len(NAMES[table])})", added)
     return [known[value] for value in values]
 
 

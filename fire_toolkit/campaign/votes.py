@@ -127,8 +127,10 @@ def judgments_of_votes(votes: Answers, others: Answers, *, guideline: Guideline)
     choose_grades(rows["label"], guideline=guideline)
     said = rows.loc[rows["comment"] != "", "comment"]
     rows.loc[said.index, "comment"] = [inert(text) for text in said]
-    rows = rows.assign(guideline=pd.Series([guideline.name], dtype="str").repeat(len(rows)).array)
-    judgments, superseded = latest_judgments(rows[[*JUDGMENTS.names, *_MORE]], time="changed_at")
+    rows["guideline"] = pd.Series([guideline.name], dtype="str").repeat(len(rows)).array
+    answers = [rows[[*JUDGMENTS.names, *_MORE]]]
+    del rows
+    judgments, superseded = latest_judgments(answers.pop(), time="changed_at")
     judgments = Judgments(judgments.drop(columns="changed_at"))
     both = pd.concat([dropped, superseded], ignore_index=True)
     if len(both) > 1:

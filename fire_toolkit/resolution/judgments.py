@@ -57,6 +57,7 @@ def latest_judgments(
         (['relevant'], ['irrelevant'], ['superseded'])
     """
     checked = check_table(_ANSWERS, answers, where=where)
+    del answers  # as large as all exports, as is each copy of it
     vote = pd.Series(packed_codes([codes_of(checked[name]) for name in _VOTE]))
     earlier = checked.index[:0]
     if not vote.is_unique:
@@ -72,9 +73,9 @@ def latest_judgments(
         in_order = contested.sort_values(["vote", "when"], kind="stable")
         earlier = in_order.index[in_order["vote"].duplicated(keep="last")].sort_values()
     left = checked.loc[earlier, ["query_id", "doc_id", "annotator_id", "label", "created_at"]]
-    reasons = {"reason": SUPERSEDED, "detail": "the same annotator answered this pair again"}
-    kept = ordered(checked.drop(index=earlier) if len(earlier) else checked, JUDGMENTS.order)
-    return Judgments(kept), check_dropped(left.assign(**reasons))
+    left = left.assign(reason=SUPERSEDED, detail="the same annotator answered this pair again")
+    checked = checked.drop(index=earlier) if len(earlier) else checked
+    return Judgments(ordered(checked, JUDGMENTS.order)), check_dropped(left)
 
 
 def judgments_that_count(answers: pd.DataFrame, *, where: str) -> Judgments:
