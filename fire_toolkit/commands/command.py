@@ -215,7 +215,7 @@ def rests_on(
     parts = [n_of(n, "run")] if (n := len(run_ids(has.get("runs", ())))) else []
     if "qrels" in has:
         parts.append(n_of(int(has["qrels"]["query_id"].nunique()), "query"))
-        parts.append(f"{n_of(len(has['qrels']) - n_added, 'pair')} in the {kind}")
+        parts.append(n_of(len(has["qrels"]) - n_added, "pair") + f" in the {kind}" + _open_in(has["qrels"]))
     if "labellings" in has:
         of = has["labellings"]
         sizes = [f"{name} {n_of(len(own) - n_added, 'pair')}{_open_in(own)}" for name, own in of.items()]

@@ -161,6 +161,9 @@ def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fir
     qrels = [line.split() for line in Path("out/qrels.txt").read_text().splitlines()]
     n_open = sum(relevance == "-1" for *_, relevance in qrels)
     sizes = f"o.txt 60 pairs, qrels.txt {len(qrels):,} pairs ({n_open:,} of them not judged)"
+    alone = fire("score", *RUNS, "--qrels", "out/qrels.txt", "-m", "P@10").stderr
+    assert f"{len(qrels):,} pairs in the corrected qrels" in alone
+    assert f"({n_open:,} of them not judged)" in alone
     assert sizes in fire("orders", *RUNS, *ORIGINAL, "--qrels", "out/qrels.txt").stderr
     Path("fire.toml").write_text('[collection]\nqrels = "o.txt"\n')
     fire("augment", "--labels", "labels.csv")
