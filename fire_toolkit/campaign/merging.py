@@ -1,6 +1,6 @@
 """Another site's copy of a campaign's record, merged: what it asked, of whom, and what was answered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,12 @@ _OF_ROUNDS = {"rounds": ("number", 1), "asked": ("round", 2), "given": ("round",
 _CAMPAIGN = "select * from campaign"
 _GIVEN = "select distinct to_annotator_id from given"
 _ANSWERED = "select annotator_id, annotation from answers"
+_LABELS = "select distinct label from counted join said using (number) where no_vote = '' and not is_deleted"
 
 
-def merge_record(store: Store, path: Path, *, source: str | None = None) -> list[str]:
+def merge_record(
+    store: Store, path: Path, *, labels: Collection[str] | None = None, source: str | None = None
+) -> list[str]:
     """Add what another copy of a record has and this one has not; return what is to be said of it.
 
     Rounds that began there begin here, under another number where theirs is taken by other tasks; so do the
@@ -32,10 +35,12 @@ def merge_record(store: Store, path: Path, *, source: str | None = None) -> list
     Args:
         store: the record here.
         path: the other one.
+        labels: those of the guideline, where a campaign has begun here; None: any.
         source: goes before the names of another campaign's people; "-" where one name is one person in both.
 
     Raises:
-        FormatError: the other file is damaged, or no such record; somebody in another campaign's has the name
+        FormatError: the other file is damaged, or no such record; an answer that counts there has another
+            label; somebody in another campaign's has the name
             of somebody here, and no source is given; or one is given for this campaign's own.
     """
     with Store(path) as other:
@@ -43,6 +48,13 @@ def merge_record(store: Store, path: Path, *, source: str | None = None) -> list
         query = f"select {', '.join(KEPT)} from answers order by number"
         rows = list(map(Version._make, other.database.select(query)))
         here, there = (each.database.select(_CAMPAIGN) for each in (store, other))
+        other.count()
+        said = {label for (label,) in other.database.select(_LABELS)}
+        if here and labels is not None and (strange := sorted(said - {*labels})):
+            raise FormatError(
+                f"{path}: labels that the guideline here does not have: {', '.join(strange)}; add them to it "
+                "here too, or correct these answers there"
+            )
         numbers, notes = dict[int, int](), list[str]()
         if there and (not here or here[0][0] == there[0][0]):
             if source:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -107,7 +108,8 @@ def read_files(root: Path, paths: Sequence[Path], *, source: str | None = None) 
     found = []
     if copies:
         with Store(root / STORE) as store:
-            notes = [note for path in copies for note in merge_record(store, path, source=source)]
+            merge = partial(merge_record, store, labels=own.guideline.grades, source=source)
+            notes = [note for path in copies for note in merge(path)]
             found.append(Fetched(store.counts, (*notes, *store.notes)))
     if saved:
         shown = replace(own.guideline, label_config=own.campaign.label_config)

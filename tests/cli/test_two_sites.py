@@ -16,7 +16,7 @@ import exports
 import pytest
 from campaigns import CAMPAIGN, round_of, tasks_of
 from click.testing import Result
-from command import Fire, StandIn, as_json, begin_workspace, rows, run, states
+from command import Fire, StandIn, as_json, begin_workspace, has_answers, rows, run, states
 from fake_api import TOKEN, FakeServer
 from fake_http import served
 
@@ -157,6 +157,35 @@ def test_the_record_of_another_campaign_brings_answers_and_no_tasks(sites: Sites
     assert "of another campaign than the one here" in told
     assert "3 of 3 judgments were not assigned" in told
     assert {name for (name,) in ask(sites[0], "select to_annotator_id from given")} == {"A1", "A2", "A3"}
+
+
+def test_a_record_with_a_label_that_the_guideline_here_has_not_is_refused_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else no judgments could be made any more: what is in a record stays in it."""
+    one, other = begin_workspace(tmp_path / "one", 4), tmp_path / "other"
+    monkeypatch.chdir(one)
+    run("guideline", "mine-v1", "--like", "caption-relevance-v1")
+    settings = Path("fire.toml").read_text()
+    Path("fire.toml").write_text(settings.replace('"caption-relevance-v1"', '"mine-v1"'))
+    run("tasks", "--overlap", 0, "--annotator", "A1,A2")
+    shutil.copytree(one, other)
+    label = '[[labels]]\nname = "partly"\nrelevance = 2\nhotkey = "5"\ndescription = "In part."\n'
+    for name, before, new in (
+        ("labels.toml", "[[flags]]", label),
+        ("guideline.md", "| `3` | `ambiguous` |", "| `5` | `partly` | in part |\n"),
+        ("label_config.xml", '<Choice value="ambiguous"', '<Choice value="partly" hotkey="5"/>'),
+    ):
+        text = (other / "mine-v1" / name).read_text()
+        (other / "mine-v1" / name).write_text(text.replace(before, f"{new}{before}"))
+    exports.fill_in(other / "tasks/tasks.A1.csv", other / "exports/tasks.A1.csv", lambda *_: "partly")
+    at(other, "import")
+    told = run("import", other / "campaign.sqlite", code=1).stderr
+    assert "labels that the guideline here does not have: partly; add them to it here too" in told
+    assert not has_answers(one)
+    shutil.copytree(other / "mine-v1", "mine-v1", dirs_exist_ok=True)
+    run("import", other / "campaign.sqlite")
+    assert {row["label"] for row in rows(one / "judgments/judgments.csv")} == {"partly"}
 
 
 def test_people_of_another_campaign_with_a_name_here_are_others(sites: Sites, tmp_path: Path) -> None:
