@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -65,20 +65,6 @@ class Strategy:
     has_design: bool = False
 
 
-class Tables(NamedTuple):
-    """The tables that say what is known of pairs, all with query_id and doc_id; None: nothing is.
-
-    positives: the original ones; asked: of whom somebody was asked; judged: of whom somebody answered;
-    labels: with relevance, and n_agree where it is known; machine: with a judge's score.
-    """
-
-    positives: pd.DataFrame | None = None
-    asked: Sequence[pd.DataFrame] = ()
-    judged: pd.DataFrame | None = None
-    labels: Labels | None = None
-    machine: pd.DataFrame | None = None
-
-
 class Known(NamedTuple):
     """What is known of each pair before it is pooled.
 
@@ -109,7 +95,9 @@ class Candidates:
         query_ids, doc_ids, run_ids: sorted; some queries and docs may have no entry.
         entry_query, entry_doc, run: codes of each entry.
         rank, score: of each entry.
-        tables: what is known of pairs; `known` and `machine_score` have it for each of them.
+        positives, asked, judged, labels, machine: what is known of pairs, in tables with query_id and doc_id,
+            which `known` and `machine_score` have for each pair: the original positives; of whom somebody was
+            asked, and answered; with relevance, and n_agree where it is known; with a judge's score.
         seed: of what is drawn at random; depth_asked: the pool's depth, however deep the runs are.
     """
 
@@ -121,7 +109,11 @@ class Candidates:
     run: Codes
     rank: Codes
     score: npt.NDArray[Any]
-    tables: Tables = field(default=Tables(), repr=False)
+    positives: pd.DataFrame | None = None
+    asked: Sequence[pd.DataFrame] = ()
+    judged: pd.DataFrame | None = None
+    labels: Labels | None = None
+    machine: pd.DataFrame | None = None
     seed: int = 0
     depth_asked: int = 0
 
@@ -197,18 +189,17 @@ class Candidates:
     @cached_property
     def known(self) -> Known:
         """What is known of each pair."""
-        positives, asked, judged, labels, _ = self.tables
-        is_judged = self.spread(judged, True, False) | self.spread(labels, True, False)
-        is_asked = np.any([is_judged, *(self.spread(table, True, False) for table in asked)], axis=0)
+        labels = self.labels
+        is_judged = self.spread(self.judged, True, False) | self.spread(labels, True, False)
+        is_asked = np.any([is_judged, *(self.spread(table, True, False) for table in self.asked)], axis=0)
         relevance = () if labels is None else labels["relevance"].to_numpy()
         votes = 1 if labels is None or "n_agree" not in labels else labels["n_agree"].fillna(1).to_numpy()
         n_agree = np.asarray(votes, dtype=np.int64)
         of_labels = self.spread(labels, relevance, -1), self.spread(labels, n_agree, 0)
-        return Known(self.spread(positives, True, False), is_asked, is_judged, *of_labels)
+        return Known(self.spread(self.positives, True, False), is_asked, is_judged, *of_labels)
 
     @cached_property
     def machine_score(self) -> Floats:
         """The score of each pair by a machine judge, nan where it has none."""
-        machine = self.tables.machine
-        score = () if machine is None else machine["score"].to_numpy(dtype=np.float64)
-        return self.spread(machine, score, np.nan)
+        score = () if self.machine is None else self.machine["score"].to_numpy(dtype=np.float64)
+        return self.spread(self.machine, score, np.nan)

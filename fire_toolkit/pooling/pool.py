@@ -11,7 +11,7 @@ from fire_toolkit.arrays import Bools, are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import OwnItems, own_items_of, without_own_pairs
 from fire_toolkit.matching.stored_runs import AnyRun
-from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, Tables, texts_at
+from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, texts_at
 from fire_toolkit.pooling.draws import DEPTH, design_queries
 from fire_toolkit.pooling.registry import Chosen, choose, parse_strategy
 from fire_toolkit.pooling.tops import read_tops
@@ -128,15 +128,15 @@ def pool_runs(
     own_items = None if own_items is None else own_items_of(own_items)
     universe = None if originals is None else set(listed(originals["query_id"]))
     reach, deepest = max(depth, 1), depth if deep_queries is None else max(depth, deep_depth)
-    read: dict[str, Any] = {"universe": universe, "own_items": own_items, "counted_depth": reach}
-    tops, counts = read_tops(runs, deepest, **read)
+    tops, counts = read_tops(runs, deepest, universe=universe, own_items=own_items, counted_depth=reach)
     positives = None if originals is None else originals.loc[originals["relevance"] >= 1, PAIR]
     if positives is not None and own_items:
         positives = without_own_pairs(positives, own_items)
     asked = [table for table in (previous, judged) if table is not None and len(table)]
-    known = Tables(positives, asked, judged, labels if chosen.strategy.reads_labels else None, machine)
+    known: dict[str, Any] = {"positives": positives, "asked": asked, "judged": judged, "machine": machine}
+    known["labels"] = labels if chosen.strategy.reads_labels else None
     is_near = tops.rank <= reach
-    near = replace(tops.select(is_near), tables=known, seed=seed, depth_asked=depth)
+    near = replace(tops.select(is_near), **known, seed=seed, depth_asked=depth)
     limits = Budget(*(None if number is None else min(number, _NEVER) for number in (budget, per_query)))
     choice = choose(near, limits, chosen) if depth else Choice(NO_PAIRS)
     design = None
