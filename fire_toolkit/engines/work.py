@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Ints, ranges_of
+from fire_toolkit.arrays import Ints, ranges_of, rows_of_lists
 from fire_toolkit.engines.cluster import SharedFile, shared_file
 from fire_toolkit.formats.runs.ingest import rank_vectors
 from fire_toolkit.formats.runs.matrices import MatrixRun
@@ -20,7 +20,7 @@ from fire_toolkit.formats.runs.ranked import Ranked, joined
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.own_items import LeftOut
-from fire_toolkit.matching.pair_ranks import PairRanks, StoredRun, joined_ranks
+from fire_toolkit.matching.pair_ranks import PairRanks, StoredRun
 from fire_toolkit.results import Shown
 
 _File = NativeRunFile | MatrixRun
@@ -47,8 +47,15 @@ class SharedRun(StoredRun, Shown):
             known = [np.sort(own[own >= 0]) for own in places]
             return [(run, own, coded.of(own), doc_order) for (run, _), own in zip(parts, known, strict=True)]
 
-        whole = np.arange(len(coded.queries))
-        return joined_ranks(coded, self._found(_rank, cut) or [_rank(self.run, whole, coded, doc_order)])
+        every, whole, lengths = np.arange(len(coded.queries)), PairRanks(coded), np.diff(coded.start)
+        for queries, part in self._found(_rank, cut) or [_rank(self.run, every, coded, doc_order)]:
+            whole.n_retrieved[queries], whole.last_rank[queries] = part.n_retrieved, part.last_rank
+            at = rows_of_lists(coded.start[queries], lengths[queries])
+            whole.rank[at], whole.first[at], whole.last[at] = part.rank, part.first, part.last
+            whole.n_extra_queries += part.n_extra_queries
+            whole.has_known_doc |= part.has_known_doc
+            whole.first_pair = whole.first_pair if any(whole.first_pair) else part.first_pair
+        return whole
 
     def top_blocks(self, depth: int | None) -> list[RunBlock]:
         """Return at least the top `depth` docs of each query, all without one; a query is in one block."""

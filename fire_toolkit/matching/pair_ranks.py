@@ -68,24 +68,6 @@ class PairRanks:
         )
 
 
-def joined_ranks(coded: CodedQrels, parts: Sequence[tuple[Ints, PairRanks]]) -> PairRanks:
-    """Return where the pairs of `coded` stand in a run, from its parts.
-
-    parts: the places of some queries, ascending, and where the pairs of `coded.of` these stand; each query of
-    the run is in one part.
-    """
-    whole, lengths = PairRanks(coded), np.diff(coded.start)
-    for queries, part in parts:
-        whole.n_retrieved[queries], whole.last_rank[queries] = part.n_retrieved, part.last_rank
-        at = rows_of_lists(coded.start[queries], lengths[queries])
-        whole.rank[at], whole.first[at], whole.last[at] = part.rank, part.first, part.last
-        whole.n_extra_queries += part.n_extra_queries
-        whole.n_own_items += part.n_own_items
-        whole.has_known_doc |= part.has_known_doc
-        whole.first_pair = whole.first_pair if any(whole.first_pair) else part.first_pair
-    return whole
-
-
 class StoredRun:
     """One run, which need not fit in memory: lists in blocks, or what a kind of its own reads otherwise.
 
