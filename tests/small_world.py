@@ -12,8 +12,8 @@ from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.pair_ranks import rank_pairs
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.matching.stored_runs import AnyRun
-from fire_toolkit.measures import CodedQrels, JudgedRanking, code_qrels, judge_run
+from fire_toolkit.matching.stored_runs import AnyRun, HeldRun
+from fire_toolkit.measures import CodedQrels, JudgedRanking, code_qrels
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Run, check_labels, check_pool_sources, check_qrels
 
 T = TypeVar("T")
@@ -115,6 +115,11 @@ def judge_matrix(
     held = [(scores, np.full(len(scores), -np.inf, dtype=scores.dtype))]
     ids = {"query_ids": pd.Index(query_ids, dtype="str"), "doc_ids": pd.Index(doc_ids, dtype="str")}
     return rank_pairs(held, coded, **ids).under(coded)
+
+
+def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
+    """Return where the docs of the qrels stand in a run, which need not fit them."""
+    return HeldRun("", run).rank_pairs(coded).under(coded)
 
 
 def join(

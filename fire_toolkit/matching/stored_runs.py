@@ -85,21 +85,3 @@ def join_stored(
 def judge_stored(run: StoredRun, coded: CodedQrels) -> JudgedRanking:
     """Return where the docs of the qrels stand in `run`, which fits them, see `join_stored`."""
     return join_stored(run, [coded], coded).rankings[0]
-
-
-def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
-    """Return where the docs of the qrels stand in `run`, which holds one run and need not fit them.
-
-    Ranks are the run's own (score descending, doc id descending). A query that the run lacks has an
-    empty ranking; the run's queries outside the universe are ignored and counted.
-
-    Examples:
-        >>> from fire_toolkit.matching.coded import code_qrels
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
-        >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
-        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
-        >>> judge_run(rank_run(scored), code_qrels(qrels)).first_positive
-        array([2.])
-    """
-    return HeldRun("", run).rank_pairs(coded).under(coded)

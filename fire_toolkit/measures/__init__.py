@@ -13,7 +13,6 @@ from fire_toolkit.matching.groups import count_missing_members as count_missing_
 from fire_toolkit.matching.groups import restrict_run as restrict_run
 from fire_toolkit.matching.groups import restrict_to_groups as restrict_to_groups
 from fire_toolkit.matching.judged_ranking import JudgedRanking as JudgedRanking
-from fire_toolkit.matching.stored_runs import judge_run as judge_run
 from fire_toolkit.measures.definition import Definition as Definition
 from fire_toolkit.measures.definition import Measure as Measure
 from fire_toolkit.measures.definition import Parameter as Parameter

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import judge_run
 
 from examples import examples
 from fire_toolkit.inference.bounds import EXACT, OUTER, describe_bounds, score_bounds, why_unbounded
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.measures import JudgedRanking, code_qrels, judge_run, list_measures, parse_measure
+from fire_toolkit.measures import JudgedRanking, code_qrels, list_measures, parse_measure
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_run
 
 MONOTONE = ("C@1", "C@3", "hit@2", "Success@2", "NN", "RR", "RR@3", "MedR", "MnR", "P@1", "P@4", "RBP(p=0.8)",

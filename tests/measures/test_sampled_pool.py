@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from small_world import judge_matrix, make_run
+from small_world import judge_matrix, judge_run, make_run
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.stored_runs import HeldRun
-from fire_toolkit.measures import code_qrels, judge_run, parse_measure
+from fire_toolkit.measures import code_qrels, parse_measure
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.tables import Qrels, Run, check_qrels
 

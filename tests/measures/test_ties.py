@@ -8,13 +8,13 @@ import pytest
 from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import drawn, make_qrels, make_run, orders_of
+from small_world import drawn, judge_run, make_qrels, make_run, orders_of
 
 from examples import examples
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.matching.ties import TIE_RULES
-from fire_toolkit.measures import code_qrels, judge_run, list_measures, parse_measure
+from fire_toolkit.measures import code_qrels, list_measures, parse_measure
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_run
