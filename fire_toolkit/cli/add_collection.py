@@ -17,7 +17,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.collections.tables import ROLES
 from fire_toolkit.formats.columns import columns_by_role
-from fire_toolkit.formats.releases import own_item_rule_at
+from fire_toolkit.formats.releases import said_at
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.formats.written import as_text
 from fire_toolkit.matching.own_items import COLUMN
@@ -88,7 +88,8 @@ def add_collection(
     parameters |= {key: value for key, value in more.items() if value}
     if COLUMN in collection.queries:
         rule = own_item or own_item_rule_of(found.reader for found in recognised)
-        rule = rule or next(filter(None, map(own_item_rule_at, filter(Path.is_dir, paths))), None)
+        told = (said_at(path, "own_item") for path in paths if path.is_dir())
+        rule = rule or next(filter(None, told), None)
         parameters["own_item"] = rule
         say(f"note: queries' own items: {_OWN_ITEMS[rule]}")
     n, n_targets = collection.counts, len(collection.targets)

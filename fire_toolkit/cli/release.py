@@ -27,9 +27,9 @@ from fire_toolkit.formats.releases import (
     STAGE,
     labels_of_release,
     parquet_files,
-    qrels_of_release,
+    qrels_file,
     release_files,
-    release_version,
+    said_at,
     scores_in,
     scores_of_release,
     text_files,
@@ -68,7 +68,7 @@ from fire_toolkit.tables.ids import BLANKS
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder, writer_of
+from fire_toolkit.workspace.manifests import MANIFEST, Manifest, checked, write_folder, writer_of
 from fire_toolkit.workspace.stages import stage_states
 
 _NEEDED = ": a release is made from a workspace"
@@ -274,7 +274,7 @@ class _Release:
             item_kind=rules.item_kind,
             is_composed=rules.shows_reference,
             own_item=given.own.parameters.get("own_item", ""),
-            previous=release_version(before) or before.name if before else "",
+            previous=said_at(before, "version") or before.name if before else "",
             encoded=given.encoded_ids,
         )
         if facts.encoded == BLANKS:
@@ -391,7 +391,7 @@ def _version_in(folder: Path) -> Version:
     """Return what is compared of the release in a folder."""
     both = labels_of_release(folder)
     labels = None if both is None else labels_with_disputes(*both)
-    return Version(qrels_of_release(folder), labels, scores_of_release(folder))
+    return Version(read_qrels(checked(qrels_file(folder))), labels, scores_of_release(folder))
 
 
 COMMANDS = (check,)

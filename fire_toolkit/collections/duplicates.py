@@ -15,8 +15,7 @@ import pandas as pd
 from fire_toolkit.collections.similarity import index_texts, similar_pairs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
-from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.tables import Qrels, Queries, Run
+from fire_toolkit.tables import Qrels, Queries
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 MAX_PAIRS = 20_000_000
@@ -202,18 +201,6 @@ def _best(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return each pair once, by the caption that is most like the query's."""
     order = ["query_id", "doc_id", "score", "via_query_id"]
     return pairs.sort_values(order, ascending=[True, True, False, True]).drop_duplicates(PAIR)
-
-
-def suggestion_run(suggestions: pd.DataFrame) -> Run:
-    """Return suggestions as a run, named after their matcher, that can be pooled like a model's.
-
-    Examples:
-        >>> found = pd.DataFrame(
-        ...     {"query_id": "q", "doc_id": ["a", "b"], "matcher": "tfidf", "score": [0.9, 1]})
-        >>> suggestion_run(found)[["run_id", "doc_id", "rank"]].values.tolist()
-        [['tfidf', 'b', 1], ['tfidf', 'a', 2]]
-    """
-    return rank_run(suggestions[[*PAIR, "score"]].assign(run_id=suggestions["matcher"]))
 
 
 def _normal(texts: pd.Series) -> pd.Series:

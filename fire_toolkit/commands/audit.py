@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import pandas as pd
 
 from fire_toolkit.collections import audit as audits
-from fire_toolkit.collections.duplicates import suggestion_run
 from fire_toolkit.commands.command import stage
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.errors import UsageError
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.results import Found, Next, drawn_text
 from fire_toolkit.tables import Items, Qrels, Queries, Run
 
@@ -69,7 +69,8 @@ def audit(
     files: dict[str, Any] = {f"{name}.csv": table for name, table in tables.items()}
     files["findings.csv"] = summary
     if "suggestions" in tables:
-        files["suggestions.parquet"] = suggestion_run(tables["suggestions"])
+        suggested = tables["suggestions"].rename(columns={"matcher": "run_id"})
+        files["suggestions.parquet"] = rank_run(suggested)  # which can be pooled like a model's
     rows = [[f"{each.count:,}", f"{each.of:,}", each.name, each.meaning] for each in found]
     header = ["count", "of", "finding", "what it means"]
     return Found(

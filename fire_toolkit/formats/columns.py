@@ -99,12 +99,6 @@ def needed_column(names: Sequence[str], role: str, where: str) -> str:
     return found[0]
 
 
-def said_of_pair(query: str, doc: str) -> tuple[str, ...]:
-    """Return a note on columns that were taken by what collections call them; none of a role's own names."""
-    is_own = find_name([query], OWN["query_id"]) and find_name([doc], OWN["doc_id"])
-    return () if is_own else (f"columns {query} as query_id, {doc} as doc_id",)
-
-
 def is_number(field: str) -> bool:
     """Whether a field is a number."""
     try:

@@ -47,25 +47,9 @@ def machine_labels_in(file: Path) -> list[str]:
     return words_of_machine({**writer.parameters, **writer.counts})
 
 
-def release_version(folder: Path) -> str:
-    """Return the version of a release; empty where no manifest says it."""
-    return str(manifest_at(folder / MANIFEST).parameters.get("version", ""))
-
-
-def own_item_rule_at(folder: Path) -> str:
-    """Return what becomes of queries' own items in rankings, as the folder's manifest says; else nothing."""
-    return str(manifest_at(folder / MANIFEST).parameters.get("own_item", ""))
-
-
-def qrels_of_release(folder: Path) -> Qrels:
-    """Return the corrected qrels of a release, whatever its layout.
-
-    Raises:
-        FormatError: as `qrels_file` and `read_qrels`.
-    """
-    from fire_toolkit.formats.collections.qrels import read_qrels  # which reads releases by this module
-
-    return read_qrels(checked(qrels_file(folder)))
+def said_at(folder: Path, name: str) -> str:
+    """Return what the manifest of a release says, as its `version` or `own_item`; empty where none does."""
+    return str(manifest_at(folder / MANIFEST).parameters.get(name, ""))
 
 
 def qrels_file(folder: Path) -> Path:

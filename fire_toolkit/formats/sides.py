@@ -66,7 +66,7 @@ def _side_of_release(folder: Path, use: Use, read: Read) -> dict[str, Any]:
     texts = {entry.id("_id"): entry.fields.get("text") for entry in entries}
     has_texts = any(text is not None for text in texts.values())  # a release may ship ids alone
     return dict(
-        name=f"release {releases.release_version(folder)}".strip(),
+        name=f"release {releases.said_at(folder, 'version')}".strip(),
         tool=writer_of(folder / "qrels.txt").tool_version,
         original=read_qrels(use(folder / "qrels.original.txt")),
         corrected=read_qrels(use(folder / "qrels.txt")),

@@ -14,9 +14,10 @@ from small_world import made
 from examples import examples
 from fire_toolkit import tables
 from fire_toolkit.collections import duplicates, similarity
-from fire_toolkit.collections.duplicates import match_by_similarity, near_duplicates, suggestion_run
+from fire_toolkit.collections.duplicates import match_by_similarity, near_duplicates
 from fire_toolkit.collections.sharing import mark_shared, share_judgments
 from fire_toolkit.collections.similarity import index_texts, nearest_mean, similar_pairs, word_ngrams
+from fire_toolkit.commands.audit import audit
 from fire_toolkit.errors import JoinError, UsageError
 
 
@@ -114,13 +115,11 @@ def test_pairs_are_suggested_with_the_caption_they_come_through() -> None:
 
 
 def test_suggestions_are_a_run_and_no_judgments() -> None:
-    found = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
-    run = suggestion_run(found)
+    run = audit(CAPTIONS, qrels=ORIGINAL, similarity=0.8).files["suggestions.parquet"]
     pd.testing.assert_frame_equal(tables.check_run(run), run)
     assert {"tfidf"} == set(run["run_id"])
     assert "label" not in run
-    none = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=1)
-    assert len(suggestion_run(none)) == 0
+    assert "suggestions.parquet" not in audit(CAPTIONS, qrels=ORIGINAL, similarity=1).files
 
 
 @pytest.mark.parametrize("similarity", [0, 1.5])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.columns import RANK, RUN, SCORE, find_name, needed_column, said_of_pair
+from fire_toolkit.formats.columns import OWN, RANK, RUN, SCORE, find_name, needed_column
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.tables.columns import PAIR
 
@@ -112,8 +112,10 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     if score and rank:
         _refuse_distances(table[pair["query_id"]], table[rank], numbers, where)
     ids = {role: id_column(table[name], f"{where}: column {name}").to_numpy() for role, name in pair.items()}
-    scored = pd.DataFrame({**ids, "score": numbers if score else -numbers})
-    return Listed(scored, run_id, (*said_of_pair(*pair.values()), *(() if score else (FROM_RANKS,))))
+    notes = [] if score else [FROM_RANKS]
+    if not all(find_name([name], OWN[role]) for role, name in pair.items()):
+        notes.insert(0, f"columns {pair['query_id']} as query_id, {pair['doc_id']} as doc_id")
+    return Listed(pd.DataFrame({**ids, "score": numbers if score else -numbers}), run_id, tuple(notes))
 
 
 def _refuse_distances(queries: pd.Series, ranks: pd.Series, scores: Any, where: str) -> None:
