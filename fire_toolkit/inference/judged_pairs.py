@@ -14,9 +14,8 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints, places_among
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.matching.alike import Cut, find_cut
 from fire_toolkit.matching.coded import ABSENT, all_pairs, code_together
-from fire_toolkit.matching.stored_runs import AnyRun, judge_stored, list_stored
+from fire_toolkit.matching.stored_runs import AnyRun, Cut, find_cut, judge_stored, list_stored
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.depths import Reach, note_depths

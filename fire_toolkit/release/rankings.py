@@ -9,9 +9,8 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.matching.alike import find_cut
 from fire_toolkit.matching.coded import all_pairs, code_together
-from fire_toolkit.matching.stored_runs import AnyRun, list_stored
+from fire_toolkit.matching.stored_runs import AnyRun, find_cut, list_stored
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, check_qrels, check_run
 from fire_toolkit.tables.columns import PAIR
