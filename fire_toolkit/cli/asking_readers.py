@@ -27,12 +27,12 @@ from fire_toolkit.collections.sharing import share_judgments
 from fire_toolkit.commands.types import Asked
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections import read_collection
-from fire_toolkit.formats.collections.item_files import item_file_hashes
 from fire_toolkit.formats.collections.qrels import known_labels_in
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import judged_by, read_guideline
 from fire_toolkit.formats.tables.table_files import checked_table, read_judgments, read_query_design
 from fire_toolkit.guidelines.model import Grades, Guideline, choose_grades
+from fire_toolkit.media.places import item_file_hashes
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables import (
     Judgments,

@@ -3,7 +3,6 @@
 Read `registry` first: the first reader that recognises a file reads it. `source` is a file that several
 readers look at. Most benchmarks are a layout in `benchmarks.toml`, which `layouts` reads;
 `tables` reads plain tables by their columns, and lists of ids, `qrels` qrels of every form.
-`item_files` finds the files of the items themselves.
 """
 
 from fire_toolkit.formats.collections.registry import READERS as READERS
