@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fire_toolkit.engines.work import shared
+from fire_toolkit.engines.cluster import shared
 from fire_toolkit.errors import FireError
 
 N_PARTS = 3

@@ -108,7 +108,7 @@ def add_run(
         own.hashes.update(inputs.hashes)
         both, spread = [path, *([other] if other else [])], spread_of_environment()
         if spread is not None:  # vectors are ranked by the cluster that the environment names
-            from fire_toolkit.engines.work import rank_shared_vectors
+            from fire_toolkit.engines.cluster import rank_shared_vectors
 
             request = replace(request, rank_vectors=partial(rank_shared_vectors, spread, both))
         result = _ingested(request, path, other, own)

@@ -93,7 +93,7 @@ def stored_runs(given: Given) -> list[Any]:
     found = [given.own.applied(run) for run in _runs(given, given.values.get("runs", ()), open_run)]
     if (spread := spread_of_environment()) is None:
         return found
-    from fire_toolkit.engines.work import shared
+    from fire_toolkit.engines.cluster import shared
 
     return [shared(run, spread, given.run_hashes.get(run_id_of(run), "")) for run in found]
 

@@ -18,8 +18,7 @@ from parted import N_PARTS, done, here, in_parts
 
 from examples import cases, some
 from fire_toolkit.arrays import ranges_of
-from fire_toolkit.engines.cluster import _refuse_another, shared_file, spread
-from fire_toolkit.engines.work import rank_shared_vectors
+from fire_toolkit.engines.cluster import _refuse_another, rank_shared_vectors, shared_file, spread
 from fire_toolkit.errors import FormatError, ServerError, TableError
 from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.ingest import Request, ingest
