@@ -35,7 +35,7 @@ from fire_toolkit.cli.here import (
 )
 from fire_toolkit.cli.media import shown_tasks
 from fire_toolkit.cli.readers import ANSWERS, EXPERTS, SAMPLE
-from fire_toolkit.collections.sharing import one_of_each
+from fire_toolkit.collections.duplicates import one_of_each
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.folder.carrier import refuse_file_names

@@ -23,7 +23,7 @@ from fire_toolkit.cli.here import (
 )
 from fire_toolkit.cli.pool_readers import answers_of_judge, no_grades
 from fire_toolkit.cli.readers import counted
-from fire_toolkit.collections.sharing import share_judgments
+from fire_toolkit.collections.duplicates import share_judgments
 from fire_toolkit.commands.types import Asked
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections import read_collection

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 import pandas as pd
 
-from fire_toolkit.collections.sharing import mark_shared
-from fire_toolkit.collections.sharing import share_judgments as share_with_same_text
+from fire_toolkit.collections.duplicates import mark_shared
+from fire_toolkit.collections.duplicates import share_judgments as share_with_same_text
 from fire_toolkit.commands.command import stage
 from fire_toolkit.commands.types import GradesOf, GuidelineOf, Option, Table
 from fire_toolkit.errors import UsageError

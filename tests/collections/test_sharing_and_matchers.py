@@ -14,8 +14,12 @@ from small_world import made
 from examples import examples
 from fire_toolkit import tables
 from fire_toolkit.collections import duplicates, similarity
-from fire_toolkit.collections.duplicates import match_by_similarity, near_duplicates
-from fire_toolkit.collections.sharing import mark_shared, share_judgments
+from fire_toolkit.collections.duplicates import (
+    mark_shared,
+    match_by_similarity,
+    near_duplicates,
+    share_judgments,
+)
 from fire_toolkit.collections.similarity import index_texts, nearest_mean, similar_pairs, word_ngrams
 from fire_toolkit.commands.audit import audit
 from fire_toolkit.errors import JoinError, UsageError
