@@ -11,10 +11,9 @@ from fire_toolkit.arrays import Bools, are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import OwnItems, own_items_of, without_own_pairs
 from fire_toolkit.matching.stored_runs import AnyRun
-from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, texts_at
+from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, read_tops, texts_at
 from fire_toolkit.pooling.draws import DEPTH, design_queries
 from fire_toolkit.pooling.registry import Chosen, choose, parse_strategy
-from fire_toolkit.pooling.tops import read_tops
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     Labels,
