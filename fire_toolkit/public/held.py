@@ -96,7 +96,7 @@ def run(
         ids: dict[str, Any] = {"query_ids": query_ids, "doc_ids": doc_ids}
         allowed = parse_allowances(allow)
         asked = Request(run_id=name, **ids, depth=depth or 100, qrels=qrels, allow=allowed)
-        return ingest_matrix(x, asked, "run")
+        return ingest_matrix(x, asked)
     key = name if is_table and find_name(names, RUN) else None
     listed = listed_table(x, "run", key) if is_table else listed_of(x, "run", None)
     if name is None and listed.run_id is None:

@@ -333,14 +333,13 @@ def _agree(expected: Sequence[Expectation], found: Sequence[float]) -> bool:
     return all(each.agrees(value) for each, value in zip(expected, found, strict=True))
 
 
-def ingest_matrix(sims: Any, request: Request, where: str) -> Run:
+def ingest_matrix(sims: Any, request: Request) -> Run:
     """Return a matrix that somebody holds, queries × docs, as the run that `ingest` makes of it in a file.
 
     Args:
         sims: an array, a tensor, nested lists; a DataFrame whose rows and columns are the ids, or are
             numbered from 0.
         request: with the ids of both sides.
-        where: what asks for it, in errors.
 
     Raises:
         FormatError: no matrix of numbers, or its shape or labels do not fit the ids, or an id is given twice.
@@ -349,24 +348,24 @@ def ingest_matrix(sims: Any, request: Request, where: str) -> Run:
     ids = [id_texts(request.query_ids, "query_ids"), id_texts(request.doc_ids, "doc_ids")]
     labels = sims.axes if isinstance(sims, pd.DataFrame) else ()
     if isinstance(sims, np.ma.MaskedArray) and sims.mask.any():
-        raise FormatError(f"{where}: scores are masked; give sims.filled(np.nan) with allow=nan")
+        raise FormatError("run: scores are masked; give sims.filled(np.nan) with allow=nan")
     if hasattr(sims, "detach"):  # a tensor, on any device
         sims = sims.detach().cpu()
         sims = sims.float() if str(sims.dtype) == "torch.bfloat16" else sims
     try:
-        arrays = arrays_in({"sims": np.asarray(sims)}, Path(where))
+        arrays = arrays_in({"sims": np.asarray(sims)}, Path("run"))
     except (TypeError, ValueError) as error:
-        raise FormatError(f"{where}: sims cannot be read as a matrix ({error})") from None
+        raise FormatError(f"run: sims cannot be read as a matrix ({error})") from None
     for what, names, own in zip(("row", "column"), labels, ids, strict=False):
         is_odd = [str(name) != each for name, each in zip(names, own, strict=False)]
         if any(is_odd) and not names.equals(pd.RangeIndex(len(own))):
             place = is_odd.index(True)
             raise FormatError(
-                f"{where}: {what} {place} of sims is {str(names[place])!r}, but its id is {own[place]!r}: "
+                f"run: {what} {place} of sims is {str(names[place])!r}, but its id is {own[place]!r}: "
                 "give the ids in the order of sims, or sims.to_numpy() if its labels mean nothing"
             )
     request = replace(request, query_ids=ids[0], doc_ids=ids[1], orientation=QUERIES_ROWS)
     try:
-        return _of_arrays(arrays, Path(where), request, {}).run
+        return _of_arrays(arrays, Path("run"), request, {}).run
     except TableError as error:
         raise TableError(str(error).replace("--allow ", "allow=")) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import ranges_of
-from fire_toolkit.errors import FileNote, FormatError
+from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Array, blocks_of, by_rows
-from fire_toolkit.formats.runs.axis_ids import Ids, axes_of
 from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix, choose_matrix
 from fire_toolkit.formats.runs.ranked import (
     MEMBER,
@@ -213,23 +211,3 @@ class MatrixRun(StoredRun, Shown):
                 f"{self.path}: {'; '.join(missing)}; expected finite numbers: leave padding rows out, or "
                 "bring the file in with `fire-toolkit add-run`"
             )
-
-
-def matrix_run(arrays: Arrays, path: Path, run_id: str, ids: Sequence[Ids]) -> MatrixRun:
-    """Return the matrix among arrays of a file as a run; ids: those of queries and docs.
-
-    Raises:
-        FormatError: there is no matrix, or there are no ids that fit it.
-        UsageError: ids were given, and the file has others of its own.
-
-    Warns:
-        FileNote: the matrix lies the other way round, as its shape shows or the file says; it is turned.
-    """
-    axes = axes_of(path, (arrays.query_ids, arrays.doc_ids), ids)
-    name, readings = readings_of(arrays, path, axes, wanted=arrays.orientation, may_be_padded=False)
-    if is_turned := QUERIES_ROWS not in readings:
-        how = "the file says" if arrays.orientation else "the shape shows"
-        warnings.warn(f"{path}: columns are queries, as {how}", FileNote, stacklevel=2)
-    is_unsaid = arrays.query_ids is None and arrays.orientation is None
-    may_be_turned = is_unsaid and QUERIES_COLUMNS in readings
-    return MatrixRun(path, run_id, arrays.matrices[name], *axes, is_turned, may_be_turned)

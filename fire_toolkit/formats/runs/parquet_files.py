@@ -1,6 +1,6 @@
 """Parquet of other tools: long tables, vectors in a column of lists; and the opening of any Parquet file."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -48,9 +48,9 @@ def guarded(path: Path, read: Callable[[], _T]) -> _T:
         raise FormatError(f"{path}: damaged Parquet file ({reason}); copy it again") from None
 
 
-def whole_table(path: Path, columns: Sequence[str] | None = None) -> Any:
-    """Return columns of a Parquet file, by default all, checked to the last value."""
-    table = guarded(path, lambda: open_parquet(path).read(columns))
+def whole_table(path: Path) -> Any:
+    """Return the columns of a Parquet file, checked to the last value."""
+    table = guarded(path, lambda: open_parquet(path).read())
     guarded(path, lambda: table.validate(full=True))  # lengths, offsets, and that text is UTF-8
     return table
 

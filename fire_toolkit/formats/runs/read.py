@@ -1,17 +1,19 @@
 """A run from any file this toolkit reads, recognised by its content."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from fire_toolkit.errors import FileNote
 from fire_toolkit.files import STDIN
-from fire_toolkit.formats.runs.axis_ids import Given, id_file_for, with_ids
+from fire_toolkit.formats.runs.axis_ids import Given, axes_of, id_file_for, with_ids
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrices import MatrixRun, matrix_run
+from fire_toolkit.formats.runs.matrices import MatrixRun, readings_of
 from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run
-from fire_toolkit.formats.runs.ranked import run_name, run_of_lists
+from fire_toolkit.formats.runs.ranked import QUERIES_COLUMNS, QUERIES_ROWS, run_name, run_of_lists
 from fire_toolkit.formats.runs.reader import recognise
 from fire_toolkit.formats.runs.trec import read_trec_run
 from fire_toolkit.matching.ranking import top
@@ -61,6 +63,9 @@ def open_run(
 
     The toolkit's own files and matrices are read only when they are scored; others are read whole.
 
+    Warns:
+        FileNote: a matrix lies the other way round, as its shape shows or the file says; it is turned.
+
     Examples:
         >>> from pathlib import Path
         >>> from tempfile import mkdtemp
@@ -78,7 +83,14 @@ def open_run(
     ids = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
     if isinstance(found, Listed):
         return run_of_lists(with_ids(found, path, ids), path, run_id=run_id)
-    matrix = matrix_run(found, path, run_name(path, run_id), ids)
+    axes = axes_of(path, (found.query_ids, found.doc_ids), ids)
+    name, readings = readings_of(found, path, axes, wanted=found.orientation, may_be_padded=False)
+    if is_turned := QUERIES_ROWS not in readings:
+        how = "the file says" if found.orientation else "the shape shows"
+        warnings.warn(f"{path}: columns are queries, as {how}", FileNote, stacklevel=2)
+    is_unsaid = found.query_ids is None and found.orientation is None
+    may_be_turned = is_unsaid and QUERIES_COLUMNS in readings
+    matrix = MatrixRun(path, run_name(path, run_id), found.matrices[name], *axes, is_turned, may_be_turned)
     can_be_scored = all(map(are_ids, ([matrix.run_id], matrix.query_ids, matrix.doc_ids)))
     return matrix if can_be_scored else matrix.top(None)
 
