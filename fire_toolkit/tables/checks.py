@@ -108,7 +108,10 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         in_order = {name: codes_in_order(columns[name]) for name in order}
         codes = in_order | {name: codes_of(columns[name]) for name in key if name not in in_order}
         if not are_distinct(packed_codes([codes[name] for name in key])):
-            _refuse_again(pd.DataFrame({name: columns[name] for name in key}), where)
+            keys = pd.DataFrame({name: columns[name] for name in key})
+            again = keys[keys.duplicated()]
+            shown = ", ".join(" ".join(map(str, row)) for row in again[:3].to_numpy())
+            raise TableError(f"{where}: {', '.join(key)} given twice ({len(again)} rows; {shown})")
         by = packed_codes([codes[name] for name in order])
         if (by[1:] < by[:-1]).any():
             place = np.argsort(by, kind="stable")
@@ -119,12 +122,6 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     if spec.further is not None and spec.further[0] in typed:
         spec.further[1](typed, where)
     return typed
-
-
-def _refuse_again(keys: pd.DataFrame, where: str) -> None:
-    again = keys[keys.duplicated()]
-    examples = ", ".join(" ".join(map(str, row)) for row in again[:3].to_numpy())
-    raise TableError(f"{where}: {', '.join(keys.columns)} given twice ({len(again)} rows; {examples})")
 
 
 def ordered(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
