@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from fire_toolkit.arrays import are_among, are_distinct, ranges_of, starts_of_lists
+from fire_toolkit.arrays import are_distinct, ranges_of, starts_of_lists
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, guarded, open_parquet
@@ -87,21 +87,17 @@ def _table(block: RunBlock, queries: npt.NDArray[Any]) -> Any:
 
     starts = np.append(block.start[queries], block.start[queries[-1] + 1] if len(queries) else 0)
     rows, offsets = slice(starts[0], starts[-1]), pa.array(starts - starts[0], type=pa.int32())
-    is_used = are_among(block.doc[rows], len(block.docs))
-    place = np.cumsum(is_used, dtype=np.int32) - 1
-    docs = pa.DictionaryArray.from_arrays(
-        pa.array(place[block.doc[rows]], type=pa.int32()), strings(block.docs[is_used])
-    )
+    own = replace(block, doc=block.doc[rows]).with_used_docs()
     lists = {
-        "doc_ids": docs,
+        "doc_ids": pa.DictionaryArray.from_arrays(pa.array(own.doc, type=pa.int32()), strings(own.docs)),
         "ranks": pa.array(block.rank[rows], type=pa.int32()),
         "scores": block.score[rows],
     }
     columns = {"query_id": strings(block.queries[queries])}
     for name, values in lists.items():
-        own = pa.array(values)
-        kind = pa.list_(pa.field("element", own.type, nullable=False))
-        columns[name] = pa.ListArray.from_arrays(offsets, own, type=kind)
+        flat = pa.array(values)
+        kind = pa.list_(pa.field("element", flat.type, nullable=False))
+        columns[name] = pa.ListArray.from_arrays(offsets, flat, type=kind)
     fields = [pa.field(name, each.type, nullable=False) for name, each in columns.items()]
     return pa.table(columns, schema=pa.schema(fields))  # pages without nulls are read sooner
 
