@@ -60,18 +60,13 @@ def _refuse_another(path: Path, sha256: str, identity: tuple[int, ...]) -> None:
     """Raise ServerError where this machine does not see the file."""
     try:
         own = _identity_of(path)
-        found = sha256 if own == identity else _sha256(path, own)
+        found = sha256 if own == identity else sha256_of(path)
     except (OSError, FireError):
         found = ""
     if found != sha256:
         sees = f"another file (sha256 {found[:12]}, here {sha256[:12]})" if found else "no such file"
         where = f"the worker on {socket.gethostname()}"
         raise ServerError(f"{path}: {where} sees {sees}; put the same file where all see it by this path")
-
-
-@lru_cache(maxsize=256)
-def _sha256(path: Path, identity: tuple[int, ...]) -> str:
-    return sha256_of(path)
 
 
 def spread(
