@@ -119,7 +119,30 @@ def of_files(hashes: pd.DataFrame) -> Finding:
 
 def of_runs(runs: Run | Sequence[Run], queries: Queries, items: Items | None, qrels: Qrels | None) -> Finding:
     """Return what each run covers of the collection, and what it holds outside of it."""
-    rows = [_coverage(run_id, run, queries, items, qrels) for run_id, run in split_runs(runs).items()]
+    rows = []
+    for run_id, run in split_runs(runs).items():
+        known_query = run["query_id"].isin(queries["query_id"]).to_numpy()
+        known_doc = (
+            np.ones(len(run), bool) if items is None else run["doc_id"].isin(items["doc_id"]).to_numpy()
+        )
+        depth = run.groupby("query_id", observed=True).size()
+        unknown = run.loc[~known_doc, "doc_id"].astype("str").drop_duplicates()
+        found: dict[str, object] = {
+            "run_id": run_id,
+            "n_queries": int(run.loc[known_query, "query_id"].nunique()),
+            "queries_missing": int((~are_in(queries["query_id"], run["query_id"].drop_duplicates())).sum()),
+            "queries_outside": int(run.loc[~known_query, "query_id"].nunique()),
+            "items_outside": len(unknown),
+            "items_outside_by_case_or_zeros": 0 if items is None else _n_alike(unknown, items["doc_id"]),
+            "rows_outside": int((~(known_query & known_doc)).sum()),
+            "min_depth": int(depth.min()) if len(depth) else 0,
+            "max_depth": int(depth.max()) if len(depth) else 0,
+        }
+        if qrels is not None:
+            positives = qrels.loc[qrels["relevance"] >= 1, PAIR]
+            found["positives_found"] = len(positives.merge(run[PAIR].astype("str"), on=PAIR))
+            found["positives"] = len(positives)
+        rows.append(found)
     table = pd.DataFrame(rows)
     outside = int((table["rows_outside"] > 0).sum())
     meaning = "runs with queries or items outside the collection; those rows are not scored"
@@ -176,31 +199,3 @@ def confusable_ids(ids: Sequence[str]) -> pd.DataFrame:
     rows, firsts = like_earlier(distinct.map(id_key))
     table = pd.DataFrame({"id": distinct.to_numpy()[rows], "like": distinct.to_numpy()[firsts]})
     return table.sort_values(["like", "id"]).reset_index(drop=True)
-
-
-def _coverage(
-    run_id: str, run: Run, queries: Queries, items: Items | None, qrels: Qrels | None
-) -> dict[str, object]:
-    known_query = run["query_id"].isin(queries["query_id"]).to_numpy()
-    known_doc = (
-        run["doc_id"].isin(items["doc_id"]).to_numpy() if items is not None else np.ones(len(run), bool)
-    )
-    depth = run.groupby("query_id", observed=True).size()
-    unknown = run.loc[~known_doc, "doc_id"].astype("str").drop_duplicates()
-    found: dict[str, object] = {
-        "run_id": run_id,
-        "n_queries": int(run.loc[known_query, "query_id"].nunique()),
-        "queries_missing": int((~are_in(queries["query_id"], run["query_id"].drop_duplicates())).sum()),
-        "queries_outside": int(run.loc[~known_query, "query_id"].nunique()),
-        "items_outside": len(unknown),
-        "items_outside_by_case_or_zeros": 0 if items is None else _n_alike(unknown, items["doc_id"]),
-        "rows_outside": int((~(known_query & known_doc)).sum()),
-        "min_depth": int(depth.min()) if len(depth) else 0,
-        "max_depth": int(depth.max()) if len(depth) else 0,
-    }
-    if qrels is not None:
-        positives = qrels.loc[qrels["relevance"] >= 1, PAIR]
-        pairs = run[PAIR].astype("str")
-        found["positives_found"] = len(positives.merge(pairs, on=PAIR))
-        found["positives"] = len(positives)
-    return found
