@@ -1,6 +1,8 @@
 """What a file is taken for: by what it begins with, or by its name."""
 
+import re
 import zlib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -9,6 +11,15 @@ from fire_toolkit.files import DAMAGED, GZIP, STDIN, opened
 from fire_toolkit.words import table_in
 
 _START_BYTES = 1 << 16
+TEXT = rb"(?:\xef\xbb\xbf)?"  # what text may begin with: a byte order mark
+
+
+def begins(
+    pattern: bytes, also: Callable[[bytes, Path], bool] = lambda start, path: True
+) -> Callable[[bytes, Path], bool]:
+    """Return the test of a file by a pattern of its first bytes, and by what else is seen of such a file."""
+    known = re.compile(pattern, re.DOTALL)
+    return lambda start, path: known.match(start) is not None and also(start, path)
 
 
 def start_of(path: str | Path) -> tuple[bytes, bool]:

@@ -7,7 +7,6 @@ file is run or unpacked to disk, and no size that it claims is believed.
 
 import io
 import json
-import re
 import warnings
 import zipfile
 import zlib
@@ -22,6 +21,7 @@ from numpy.lib import format as npy_format
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import BFLOAT16, Array
 from fire_toolkit.formats.arrays.pickles import Name, Refused, array_in, load_plain, told
+from fire_toolkit.formats.recognised import begins
 
 _NPY_HEADER_BYTES, _SAFETENSORS_HEADER_BYTES = 12 + 65_536, 16 << 20
 _VIEW_BYTES = 1 << 30  # of a tensor that repeats what it views
@@ -171,37 +171,29 @@ def _of_safetensors(path: Path) -> dict[str, Any]:
     return found
 
 
-def _begins(pattern: bytes) -> Callable[[bytes, Path], bool]:
-    """Return the test of a file's first bytes by a pattern."""
-    known = re.compile(pattern, re.DOTALL)
-    return lambda start, _: known.match(start) is not None
-
-
-_is_zip = _begins(rb"PK(?:\x03\x04|\x05\x06)")
-_is_pickle = _begins(
+_ZIP = rb"PK(?:\x03\x04|\x05\x06)"
+_PICKLE = (
     rb"(?!.{0,20}\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19\.)(?:"  # a number of torch before 1.6
     rb"\x80[\x02-\x05]"  # a protocol from 2 on says so
     rb"|\([ld]p[0-9]+\n|[\]}]q."  # a list or a dict of protocol 0 or 1
     rb"|\((?:V[^\n]*\np[0-9]+\n|S['\"]|[ILF][-0-9.L]+\n|X.{4})|V[^\n]*\np0\n\."  # a tuple, or a text
-    rb"|c(?:numpy[\w.]*|collections|__builtin__|copy_reg)\n\w+\n(?:p[0-9]+\n|q.))",  # an array, a set
+    rb"|c(?:numpy[\w.]*|collections|__builtin__|copy_reg)\n\w+\n(?:p[0-9]+\n|q.))"  # an array, a set
 )
-
-
-def _is_torch(start: bytes, path: Path) -> bool:
-    return _is_zip(start, path) and bool(_torch_pickles(_zipped(path)))
-
 
 # The formats of files of arrays, each its name, what it is, how it is known, a file's test, and its tree.
 FORMATS: tuple[tuple[str, str, str, Callable[[bytes, Path], bool], Callable[[Path], Any]], ...] = (
-    ("torch", "a file of torch.save", "a zip with data.pkl", _is_torch, _of_torch),
-    ("npz", "NumPy arrays, .npz", "a zip without data.pkl", _is_zip, _of_npz),
-    ("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", _begins(rb"\x93NUMPY"), _of_npy),
+    (
+        *("torch", "a file of torch.save", "a zip with data.pkl"),
+        *(begins(_ZIP, lambda _, path: bool(_torch_pickles(_zipped(path)))), _of_torch),
+    ),
+    ("npz", "NumPy arrays, .npz", "a zip without data.pkl", begins(_ZIP), _of_npz),
+    ("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", begins(rb"\x93NUMPY"), _of_npy),
     (
         *("safetensors", "a safetensors file", "begins with the length of a JSON header"),
-        *(_begins(rb"(?!\0{5}).{5}\0{3}\{"), _of_safetensors),
+        *(begins(rb"(?!\0{5}).{5}\0{3}\{"), _of_safetensors),
     ),
     (
-        *("pickle", "a pickle of arrays", "begins as pickles do", _is_pickle),
+        *("pickle", "a pickle of arrays", "begins as pickles do", begins(_PICKLE)),
         lambda path: load_plain(_bytes_of(path), str(path)),
     ),
 )

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import BOM, read_text
+from fire_toolkit.files import read_text
 from fire_toolkit.formats.columns import SCORE, find_name, needed_column, pair_column, pair_columns
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.listed import (
@@ -46,24 +46,6 @@ _CANDIDATE = "candidate"  # of FashionIQ, whose entries have no id
 _PLACE = re.compile("[0-9]{1,15}")
 _Ranking = tuple[Sequence[Any], Sequence[Any] | None]  # docs, and their scores; without, they are best first
 _List = tuple[str, Any, _Ranking]  # where it stands, its query
-
-
-def is_json(start: bytes, path: Path) -> bool:
-    """Whether the text begins as JSON does."""
-    return start.removeprefix(BOM).lstrip()[:1] in (b"{", b"[")
-
-
-def is_jsonl(start: bytes, path: Path) -> bool:
-    """Whether the first line is a whole JSON object or list and another of its kind follows."""
-    first, _, rest = start.removeprefix(BOM).lstrip().partition(b"\n")
-    ends = {b"{": b"}", b"[": b"]"}
-    return first.rstrip()[-1:] == ends.get(first[:1]) and rest.lstrip()[:1] == first[:1]
-
-
-def is_index_list(start: bytes, path: Path) -> bool:
-    """Whether the first line is two or more whole numbers between commas."""
-    fields = start.removeprefix(BOM).split(b"\n", 1)[0].strip().split(b",")
-    return len(fields) > 1 and all(field.strip().isdigit() for field in fields)
 
 
 def read_json(path: Path, key: str | None = None) -> Listed:

@@ -24,7 +24,7 @@ from pandas.api.types import union_categoricals
 from fire_toolkit.arrays import are_distinct, ranges_of, starts_of_lists
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, guarded, open_parquet
+from fire_toolkit.formats.runs.parquet_files import guarded, open_parquet
 from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
@@ -35,7 +35,7 @@ from fire_toolkit.tables import Run
 from fire_toolkit.tables.columns import packed_codes
 from fire_toolkit.tables.ids import are_ids
 
-_KEY = b"fire_toolkit.run"
+KEY = b"fire_toolkit.run"  # of the metadata of such a file
 _VERSION = 1
 _BLOCK_ROWS = 1 << 20  # of a Run, in a row group
 _BLOCK_BYTES = 32 << 20  # of a row group's pages, in a block
@@ -72,7 +72,7 @@ def run_bytes(run: Run) -> bytes:
         dictionary_pagesize_limit=_MOST_IDS_BYTES,
         use_byte_stream_split=["scores.list.element"],
     ) as writer:
-        writer.add_key_value_metadata({_KEY: json.dumps(about, ensure_ascii=False).encode()})
+        writer.add_key_value_metadata({KEY: json.dumps(about, ensure_ascii=False).encode()})
         for table in itertools.chain([first], tables):
             writer.write_table(table)
     return out.getvalue()
@@ -100,11 +100,6 @@ def _table(block: RunBlock, queries: npt.NDArray[Any]) -> Any:
         columns[name] = pa.ListArray.from_arrays(offsets, flat, type=kind)
     fields = [pa.field(name, each.type, nullable=False) for name, each in columns.items()]
     return pa.table(columns, schema=pa.schema(fields))  # pages without nulls are read sooner
-
-
-def is_native_run(start: bytes, path: Path) -> bool:
-    """Whether the file is a run that this toolkit wrote."""
-    return start.startswith(PARQUET_MAGIC) and _KEY in (open_parquet(path).metadata.metadata or {})
 
 
 @dataclass(frozen=True)
@@ -205,7 +200,7 @@ def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
         FormatError: the file is not such a file, is damaged, or has a newer version.
     """
     file = open_parquet(path)
-    about = guarded(path, lambda: json.loads((file.metadata.metadata or {})[_KEY]))
+    about = guarded(path, lambda: json.loads((file.metadata.metadata or {})[KEY]))
     if not isinstance(about, dict) or not isinstance(about.get("run_id"), str):
         raise FormatError(f"{path}: damaged run file; write it again with `fire-toolkit add-run`")
     if about.get("version") != _VERSION:

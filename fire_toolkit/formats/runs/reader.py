@@ -21,12 +21,17 @@ from fire_toolkit.files import BOM
 from fire_toolkit.formats.arrays.containers import FORMATS, tree_of
 from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.columns import is_number, pair_columns
-from fire_toolkit.formats.recognised import start_of
+from fire_toolkit.formats.recognised import TEXT, begins, start_of
 from fire_toolkit.formats.runs import json_runs, native, trec
 from fire_toolkit.formats.runs.json_runs import listed_of
 from fire_toolkit.formats.runs.listed import Listed, listed_table
 from fire_toolkit.formats.runs.named_arrays import Arrays, arrays_in, as_mask, found_as, leaves_of
-from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, read_parquet, read_parquet_vectors
+from fire_toolkit.formats.runs.parquet_files import (
+    PARQUET_MAGIC,
+    open_parquet,
+    read_parquet,
+    read_parquet_vectors,
+)
 from fire_toolkit.formats.tables import trecvid
 from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
 from fire_toolkit.plugins import Registry
@@ -86,37 +91,43 @@ class RunReader:
         )
 
 
-def _is_table(start: bytes, _: Path) -> bool:
-    """Whether the first line is a header that names a query and a doc."""
+def _is_header(start: bytes, _: Path) -> bool:
+    """Whether the first line names a query and a doc."""
     line = start.removeprefix(BOM).lstrip(b"\r\n").split(b"\n", 1)[0].decode("utf-8", errors="replace")
     names = [name.strip(' "\r') for name in line.split(delimiter_of(line))]
     return all(pair_columns(names, role) for role in PAIR)
 
 
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
+# Of each format its name, what it is, how it is known, a file's test, and what reads it.
 _ROWS: tuple[tuple[Any, ...], ...] = (
     *((*about, None, lambda path, tree=tree: arrays_in(tree(path), path)) for *about, tree in FORMATS),
     (
         *("run", "a run of fire-toolkit", "Parquet with fire_toolkit.run in its metadata"),
-        *(native.is_native_run, lambda path, _: native.open_native_run(path).lists()),
+        begins(PARQUET_MAGIC, lambda _, path: native.KEY in (open_parquet(path).metadata.metadata or {})),
+        lambda path, _: native.open_native_run(path).lists(),
     ),
-    (
-        *("parquet", "a Parquet table", "begins with PAR1"),
-        *(lambda start, _: start.startswith(PARQUET_MAGIC), read_parquet),
-    ),
+    ("parquet", "a Parquet table", "begins with PAR1", begins(PARQUET_MAGIC), read_parquet),
     (
         *("trecvid", "TRECVID ad-hoc video search results", "XML of videoAdhocSearchResults"),
-        *(trecvid.is_trecvid, trecvid.read_trecvid),
+        begins(TEXT + rb"\s*(?=<)(?i:.*?<(?:!DOCTYPE\s+)?videoAdhocSearch(?:Results|RunResult)[\s>])"),
+        trecvid.read_trecvid,
     ),
-    ("jsonl", "JSON Lines", "two lines that begin with { or [", json_runs.is_jsonl, json_runs.read_jsonl),
-    ("json", "JSON", "begins with { or [", json_runs.is_json, json_runs.read_json),
     (
-        *("table", "CSV or TSV with a header", "the header names query_id and doc_id", _is_table),
+        *("jsonl", "JSON Lines", "two lines that begin with { or ["),  # the first of them whole
+        begins(TEXT + rb"\s*(?:\{[^\n]*\}[^\S\n]*\n\s*\{|\[[^\n]*\][^\S\n]*\n\s*\[)"),
+        json_runs.read_jsonl,
+    ),
+    ("json", "JSON", "begins with { or [", begins(TEXT + rb"\s*[{\[]"), json_runs.read_json),
+    (
+        *("table", "CSV or TSV with a header", "the header names query_id and doc_id"),
+        begins(TEXT + rb"[\r\n]*[^\n]*[\t,;]", _is_header),
         lambda path, key: listed_table(read_delimited(path), str(path), key),
     ),
     (
         *("places", "lines of doc places", "whole numbers between commas, no header"),
-        *(json_runs.is_index_list, json_runs.read_index_list),
+        begins(TEXT + rb"[^\S\n]*\d+[^\S\n]*(?:,[^\S\n]*\d+[^\S\n]*)+(?:\n|\Z)"),
+        json_runs.read_index_list,
     ),
     ("trec", "a TREC run", "six fields on the first line", trec.is_trec_run, trec.read_trec_run),
 )

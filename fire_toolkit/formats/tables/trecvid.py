@@ -6,20 +6,13 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import BOM, read_text
+from fire_toolkit.files import read_text
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, chosen_run, from_columns
 
-_ROOT = re.compile(rb"<(?:!DOCTYPE\s+)?videoAdhocSearch(?:Results|RunResult)[\s>]", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
 _UNREAD = ", which is not read; expected plain results"
 _TOPICS = ("videoadhocsearchtopicresult", "topicresult")
 Lists = dict[str, dict[int, str]]  # topic → place → shot
-
-
-def is_trecvid(start: bytes, path: Path) -> bool:
-    """Whether the text begins as XML and names a result of ad-hoc video search."""
-    text = start.removeprefix(BOM).lstrip()
-    return text.startswith(b"<") and _ROOT.search(text) is not None
 
 
 def read_trecvid(path: Path, key: str | None = None) -> Listed:
