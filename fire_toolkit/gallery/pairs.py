@@ -25,7 +25,7 @@ from fire_toolkit.tables import (
     asked_judgments,
     check_labels,
 )
-from fire_toolkit.tables.columns import PAIR, codes_in_order, pair_rows
+from fire_toolkit.tables.columns import PAIR, codes_of, pair_rows
 
 STATES = ("unjudged", "irrelevant", "new", "confirmed", "rejected", "original", "disputed", "shared", "own")
 UNJUDGED, IRRELEVANT, NEW, CONFIRMED, REJECTED, ORIGINAL, DISPUTED, SHARED, OWN = range(len(STATES))
@@ -245,7 +245,7 @@ def votes_on(
     who = asked["annotator_id"].map(numbers).astype("int64")
     table = asked.assign(pair=pair_rows(asked, shown.pairs), who=who)
     table = table.reindex(columns=[*_COLUMNS, "created_at"])[table["pair"] >= 0].fillna("")
-    when = codes_in_order(table["created_at"].astype("str"))
+    when = codes_of(table["created_at"].astype("str"), in_order=True)
     table = table.iloc[np.lexsort((table["who"], when, table["pair"]))]
     is_for = table["label"].map({label: grade >= 1 for label, grade in grades.items() if grade is not None})
     counts = [

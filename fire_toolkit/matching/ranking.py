@@ -21,7 +21,7 @@ from fire_toolkit.arrays import (
     starts_of_groups,
 )
 from fire_toolkit.errors import JoinError, TableError
-from fire_toolkit.tables import RUN, Run, check_run
+from fire_toolkit.tables import Run, check_run
 
 _CHUNK_CELLS = 1 << 20
 _SORTED_FROM = 2  # cells a row from which on rows are sorted, which takes the same for any number of them
@@ -63,8 +63,7 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
         score, doc = score.copy(), doc.copy()
         score[rows], doc[rows] = score[order], doc[order]
     docs = pd.Categorical.from_codes(doc, checked["doc_id"].cat.categories, validate=False)
-    made = {"doc_id": docs, "rank": rows_of_lists(1, lengths), "score": score}
-    return Run(pd.DataFrame({name: made.get(name, checked[name]) for name in RUN.names}, copy=False))
+    return Run(checked.assign(doc_id=docs, rank=rows_of_lists(1, lengths), score=score))
 
 
 def refuse_unranked(run: Run, *, where: str) -> None:

@@ -43,7 +43,7 @@ UNASSIGNED = "unassigned"  # the kind of a judgment that was not asked of its an
 FOURTH = "fourth"  # the kind of a vote that only tests whether errors are independent
 SHARED = "shared from "  # how the origin of a judgment of another pair begins, before its query
 
-RUN, TASKS, JUDGMENTS, DROPPED = (SPECS[name] for name in ("run", "tasks", "judgments", "dropped"))
+TASKS, JUDGMENTS, DROPPED = (SPECS[name] for name in ("tasks", "judgments", "dropped"))
 SCORES, AGREEMENT, COMPARISONS = (SPECS[name] for name in ("scores", "agreement", "comparisons"))
 
 check_queries = checks_as(Queries, "queries")

@@ -19,7 +19,6 @@ from fire_toolkit.errors import TableError
 from fire_toolkit.tables.columns import (
     arrow_text,
     bytes_of,
-    codes_in_order,
     codes_of,
     do_ascend,
     numbers_of,
@@ -27,7 +26,6 @@ from fire_toolkit.tables.columns import (
     places_in_order,
     texts_of,
 )
-from fire_toolkit.tables.further import refuse_several
 from fire_toolkit.tables.ids import are_ids, is_id, with_encoded_ids
 from fire_toolkit.tables.specs import SPECS, STR, Column, TableSpec
 
@@ -101,12 +99,14 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
             return check_table(spec, encoded, where=where)
         raise TableError(f"{where}: {'; '.join(problems)}")
     # Others' columns without rows may be arrays without chunks, two of which pandas fails to join.
-    more = {name: values for name, values in given.items() if spec.extra and name not in columns}
-    columns |= {name: each if len(table) else pd.Series([], dtype=each.dtype) for name, each in more.items()}
+    columns |= {
+        name: each if len(table) else pd.Series([], dtype=each.dtype)
+        for name, each in given.items()
+        if spec.extra and name not in columns
+    }
     order, key = () if spec.as_given else spec.order or spec.key, [*spec.key]
     if order != spec.key or not do_ascend([columns[name] for name in key]):
-        in_order = {name: codes_in_order(columns[name]) for name in order}
-        codes = in_order | {name: codes_of(columns[name]) for name in key if name not in in_order}
+        codes = {name: codes_of(columns[name], in_order=name in order) for name in {*order, *key}}
         if not are_distinct(packed_codes([codes[name] for name in key])):
             keys = pd.DataFrame({name: columns[name] for name in key})
             again = keys[keys.duplicated()]
@@ -118,16 +118,15 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
             arrays: Any = {name: getattr(each, "array", each) for name, each in columns.items()}
             columns = {name: values.take(place) for name, values in arrays.items()}
     typed = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
-    refuse_several(typed, spec.one, where)
-    if spec.further is not None and spec.further[0] in typed:
-        spec.further[1](typed, where)
+    for check in [check for names, check in spec.further if {*names} <= {*columns}]:
+        check(typed, where)
     return typed
 
 
 def ordered(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Return the rows of a checked table by its columns `names`, the first one first, with a fresh index."""
     if not do_ascend([table[name] for name in names]):
-        keys = packed_codes([codes_in_order(table[name]) for name in names])
+        keys = packed_codes([codes_of(table[name], in_order=True) for name in names])
         table = table.iloc[np.argsort(keys, kind="stable")]
     return table.reset_index(drop=True)
 

@@ -19,23 +19,20 @@ Texts = Any  # a pyarrow.LargeStringArray
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity))$"
 
 
-def codes_of(values: Any) -> npt.NDArray[Any]:
+def codes_of(values: Any, *, in_order: bool = False) -> npt.NDArray[Any]:
     """Return the code of each value: equal values have equal codes, that of a missing one is -1.
 
-    values: text, a category, or numbers, which are their own codes.
+    Args:
+        values: text, a category, whose categories are sorted, or numbers, which are their own codes.
+        in_order: whether the codes of text are to sort as it does, by code point; others' do.
     """
     if pd.api.types.is_numeric_dtype(values.dtype):
         return np.asarray(values)
     array = getattr(values, "array", values)
-    return np.asarray(array.codes if isinstance(array.dtype, pd.CategoricalDtype) else array.factorize()[0])
-
-
-def codes_in_order(values: Any) -> npt.NDArray[Any]:
-    """Return codes that sort as the values do, text by code point; a category's categories are sorted."""
-    if not isinstance(values.dtype, pd.StringDtype):
-        return codes_of(values)
-    codes, distinct = getattr(values, "array", values).factorize()
-    place = places_in_order(distinct)
+    if isinstance(array.dtype, pd.CategoricalDtype):
+        return np.asarray(array.codes)
+    codes, distinct = array.factorize()
+    place = places_in_order(distinct) if in_order else None
     return np.asarray(codes if place is None else place[codes])
 
 

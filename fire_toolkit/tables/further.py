@@ -17,29 +17,26 @@ _RANKS = re.compile(r"([1-9][0-9]*):([1-9][0-9]*):")
 _NO_ESTIMATE = "a sample of two designs gives no estimate"
 
 
-def refuse_several(table: pd.DataFrame, one: Sequence[str], where: str) -> None:
+def refuse_several(table: pd.DataFrame, where: str, *, rule: str) -> None:
     """Raise `TableError` where a column has several values, or several for one value of another (`b by a`).
 
-    What has no value of the other column may have any; columns that are not there are not looked at.
+    What has no value of the other column may have any.
 
     Examples:
         >>> pairs = pd.DataFrame({"stratum": ["11:50", "11:50"], "inclusion_probability": [0.1, 0.2]})
-        >>> refuse_several(pairs, ["inclusion_probability by stratum"], "qrels.csv")
+        >>> refuse_several(pairs, "qrels.csv", rule="inclusion_probability by stratum")
         Traceback (most recent call last):
         fire_toolkit.errors.TableError: qrels.csv: stratum 11:50: inclusion_probability 0.1 and 0.2, \
 expected one; a sample of two designs gives no estimate
     """
-    for rule in one:
-        name, *by = rule.split(" by ")
-        if not {name, *by} <= {*table}:
-            continue
-        found = table[[*by, name]].drop_duplicates()
-        parts: Any = found.groupby(by[0])[name] if by else [("all", found[name])]
-        for part, values in parts:
-            if len(values) > 1 and part != "":
-                shown = " and ".join(map(str, sorted(values)[:2])) + (", …" if len(values) > 2 else "")
-                at = f"{where}: {by[0]} {part}" if by else where
-                raise TableError(f"{at}: {name} {shown}, expected one; {_NO_ESTIMATE}")
+    name, *by = rule.split(" by ")
+    found = table[[*by, name]].drop_duplicates()
+    parts: Any = found.groupby(by[0])[name] if by else [("all", found[name])]
+    for part, values in parts:
+        if len(values) > 1 and part != "":
+            shown = " and ".join(map(str, sorted(values)[:2])) + (", …" if len(values) > 2 else "")
+            at = f"{where}: {by[0]} {part}" if by else where
+            raise TableError(f"{at}: {name} {shown}, expected one; {_NO_ESTIMATE}")
 
 
 def _refuse_overlaps(table: pd.DataFrame, where: str) -> None:
@@ -77,9 +74,10 @@ def _refuse_half_answers(table: pd.DataFrame, where: str) -> None:
         )
 
 
-Further = tuple[str, Callable[[pd.DataFrame, str], None]]  # the column without which there is no such check
-FURTHER: dict[str, Further] = {
-    **dict.fromkeys(("pool", "qrels", "machine sample"), ("stratum", _refuse_overlaps)),
-    "query design": ("depth", _refuse_equal_depths),
-    "machine judgments": ("status", _refuse_half_answers),
+# A check, and the columns without which there is none.
+Further = tuple[Sequence[str], Callable[[pd.DataFrame, str], None]]
+FURTHER: dict[str, tuple[Further, ...]] = {
+    **dict.fromkeys(("pool", "qrels", "machine sample"), ((["stratum"], _refuse_overlaps),)),
+    "query design": ((["depth"], _refuse_equal_depths),),
+    "machine judgments": ((["status"], _refuse_half_answers),),
 }

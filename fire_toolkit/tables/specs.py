@@ -1,13 +1,13 @@
 """What the spec of a table says, and the specs of all tables, as `tables.toml` has them."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.tables.further import FURTHER, Further
+from fire_toolkit.tables.further import FURTHER, Further, refuse_several
 from fire_toolkit.words import table_in
 
 STR: Any = pd.StringDtype(na_value=np.nan)
@@ -68,9 +68,9 @@ class Column:
 class TableSpec:
     """A table's name, columns, key, row order, and whether further columns are kept.
 
-    Rows are ordered by `order`, by default the key; `as_given`: they keep the order they come in. one:
-    columns of one value, or of one for each value of another (`b by a`). further: raises `TableError` for
-    what else columns say together. file: the table's name in its folder. about: what the columns mean.
+    Rows are ordered by `order`, by default the key; `as_given`: they keep the order they come in. further:
+    what raises `TableError` for what columns say together, and the columns that it looks at. file: the
+    table's name in its folder. about: what the columns mean.
     """
 
     name: str
@@ -79,8 +79,7 @@ class TableSpec:
     order: tuple[str, ...] = ()
     extra: bool = False
     as_given: bool = False
-    one: tuple[str, ...] = ()
-    further: Further | None = None
+    further: tuple[Further, ...] = ()
     file: str = ""
     about: str = ""
 
@@ -117,7 +116,8 @@ def _read() -> dict[str, TableSpec]:
     for values in table_in("tables", "tables.toml")["table"]:
         values |= {part: tuple(values.get(part, "").split()) for part in ("key", "order")}
         values["columns"] = tuple(each for line in values["columns"] for each in columns_of(line))
-        values["one"], values["further"] = tuple(values.get("one", ())), FURTHER.get(values["name"])
+        rules = [(rule.split(" by "), partial(refuse_several, rule=rule)) for rule in values.pop("one", ())]
+        values["further"] = (*rules, *FURTHER.get(values["name"], ()))
         specs[values["name"]] = TableSpec(**values)
     return specs
 
