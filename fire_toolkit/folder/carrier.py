@@ -5,7 +5,7 @@ Whose answers a file contains says its name, the register of accounts, or the qu
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 import pandas as pd
@@ -115,14 +115,15 @@ class Folder:
             for name, pair in zip(entry.given["annotator_id"], entry.given["pair_id"], strict=True):
                 own = queues.setdefault(name, {})
                 own[str(entry.number), pair] = own["", pair] = QueueName(entry.number, name)
+        asked = {pair for own in queues.values() for _, pair in own}
         sheets = [path for path in self._exports if path.suffix in (".csv", ".tsv")]
         with Store(carried.store) as kept:
             if len(sheets) > 1:
                 _refuse_two_answers(
-                    (path, self._rows(path, carried.guideline, queues, kept)) for path in sheets
+                    (path, self._rows(path, carried.guideline, queues, asked, kept)) for path in sheets
                 )
             for path in self._exports:
-                rows = self._rows(path, carried.guideline, queues, kept)
+                rows = self._rows(path, carried.guideline, queues, asked, kept)
                 kept.add_answers(rows)
                 report(len(rows))
             return Fetched(kept.counts, tuple(kept.notes))
@@ -143,10 +144,13 @@ class Folder:
                     own.append(str(path.relative_to(self._root)))
         return {queue: ", ".join(paths) for queue, paths in files.items()}
 
-    def _rows(self, path: Path, guideline: Guideline, queues: Given, kept: Store) -> list[Row]:
+    def _rows(
+        self, path: Path, guideline: Guideline, queues: Given, asked: Set[str], kept: Store
+    ) -> list[Row]:
         text, seen_at = read_text(path), kept.now()
         if text.lstrip()[:1] in ("[", "{"):
-            rows = _with_owners(_export_rows(text, path, guideline, seen_at), queues, path, known=self._names)
+            rows = _export_rows(text, path, guideline, seen_at)
+            rows = _with_owners(rows, queues, asked, path, known=self._names)
             for row in rows:  # what its task names, where no queue says it
                 if not row["queue"] and row["round"] not in ("", "1"):
                     content = json.loads(row["answer"]) | {ROUND: int(row["round"])}
@@ -157,7 +161,7 @@ class Folder:
             parse_export(text, where=str(path))  # says what is wrong
         filled = read_sheet(path, guideline, seen_at=seen_at)
         by_column = {name: name for row in filled if (name := row["annotator_id"])}
-        rows = _with_owners(filled, queues, path, known=by_column)
+        rows = _with_owners(filled, queues, asked, path, known=by_column)
         known = kept.versions(row["annotation"] for row in rows)
         said = {name: versions[-1].answer for name, versions in known.items()}
         return [row for row in rows if not says_the_same(row["answer"], said.get(row["annotation"], "{}"))]
@@ -198,23 +202,25 @@ def _export_rows(text: str, path: Path, guideline: Guideline, seen_at: str) -> l
     return found
 
 
-def _with_owners(rows: Sequence[Row], given: Given, path: Path, *, known: Mapping[str, str]) -> list[Row]:
+def _with_owners(
+    rows: Sequence[Row], given: Given, asked_pairs: Set[str], path: Path, *, known: Mapping[str, str]
+) -> list[Row]:
     """Return rows of the ledger, whose annotator_id is an account's, with annotator and queue.
 
     Each row has a further entry, round: what its task names. An answer without a unique id is known again by
     annotator, pair and number, whatever its file is called. An id between the dots of the file's name
     (`tasks.A01.json`) says whose all of it is, also where this name is nobody's.
 
+    asked_pairs: those of all queues.
     known: account → annotator, where known, as of a sheet whose column names them; one that answered nothing
     that is asked keeps its own name, and so does one who has a queue.
 
     Raises:
         UsageError: the annotator is unclear, or two accounts answered for one annotator.
     """
-    pairs = {pair for own in given.values() for _, pair in own}
     answered: dict[str, set[Asked]] = {}
     for row in rows:
-        is_asked = row["pair_id"] in pairs
+        is_asked = row["pair_id"] in asked_pairs
         answered.setdefault(row["annotator_id"], set()).update([(row["round"], row["pair_id"])] * is_asked)
     said = _NAMED.fullmatch(path.name)
     stranger = said[1] if said else ""
