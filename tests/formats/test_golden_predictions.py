@@ -6,6 +6,7 @@ The golden files are made by make_golden.py: those of torch by torch 2.13.
 import json
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -200,6 +201,16 @@ def test_sniffing_never_fails_on_bytes_that_are_no_zip_or_parquet(start: bytes) 
     if not start.startswith((b"PK", b"PAR1")):
         for reader in READERS.values():
             assert reader.sniff(start, Path("none")) in (True, False)
+
+
+@pytest.mark.parametrize(
+    "repeated", [b"\r", b"\n", b" ", b"\r\n", b"{} ", b"[]\n", b"1,", b"1 ", b"<!DOCTYPE "]
+)
+def test_sniffing_looks_at_each_byte_a_few_times(repeated: bytes) -> None:
+    start, begun = (repeated * (1 << 16))[: 1 << 16], time.process_time()
+    for reader in READERS.values():
+        reader.sniff(start, Path("none"))
+    assert time.process_time() - begun < 5  # a look from each byte to the last takes 20 s
 
 
 def make_run(n_queries: int = 20, seed: int = 0) -> Run:

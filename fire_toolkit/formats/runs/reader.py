@@ -121,7 +121,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("json", "JSON", "begins with { or [", begins(TEXT + rb"\s*[{\[]"), json_runs.read_json),
     (
         *("table", "CSV or TSV with a header", "the header names query_id and doc_id"),
-        begins(TEXT + rb"[\r\n]*[^\n]*[\t,;]", _is_header),
+        begins(TEXT + rb"[\r\n]*+[^\n]*[\t,;]", _is_header),
         lambda path, key: listed_table(read_delimited(path), str(path), key),
     ),
     (
