@@ -10,6 +10,7 @@ import re
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
+from itertools import starmap
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
@@ -89,7 +90,8 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         inputs = set(map(id, given.arguments.values()))  # tables that were given stay as they are
         for part in parts:
             if isinstance(part, pd.DataFrame) and id(part) not in inputs:
-                _show_basis(part, _made_in_words(name, given.arguments))
+                words = ", ".join(filter(None, starmap(_given_in_words, given.arguments.items())))
+                _show_basis(part, f"{name} ({words})" if words else name)
         return found
 
     with_checks.__module__, with_checks.__qualname__ = "fire_toolkit", name
@@ -177,8 +179,7 @@ def kinds_of(table: pd.DataFrame) -> list[str]:
     A pool that says so much of its pairs that it could be another table is a pool too.
     """
     columns = set(table.columns)
-    needed = {kind: set(spec.needed) for kind, spec in SPECS.items()}
-    fits = {kind: len(names) for kind, names in needed.items() if names <= columns}
+    fits = {kind: len(spec.needed) for kind, spec in SPECS.items() if columns.issuperset(spec.needed)}
     most = max(fits.values(), default=0)
     kinds = [kind for kind, n in fits.items() if n == most]
     return [*kinds, "Pool"] if "Pool" in fits and columns & {"best_rank", "n_runs", "is_original"} else kinds
@@ -218,6 +219,7 @@ _KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
     float: ((int, float, np.integer, np.floating), "a number"),
     bool: ((bool, np.bool_), "True or False"),
     str: ((str,), "text"),
+    type(None): ((type(None),), "None"),
 }
 
 
@@ -229,28 +231,31 @@ def _refuse_unfit(where: str, hints: Mapping[str, Any], values: Mapping[str, Any
     for name, hint in hints.items():
         bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint
         kinds = (bare,) if get_origin(bare) in (Literal, Sequence) else get_args(bare) or (bare,)
-        if name not in values or not all(map(_is_plain, kinds)):
+        plain = [found for kind in kinds if (found := _plain(kind))]
+        if name not in values or len(plain) < len(kinds):
             continue
         value, own = values[name], marked(hint, Option) or Option()
-        fits = any(_fits(value, kind) for kind in kinds)
-        if words := _missed(own, value) if fits else " or ".join(map(_words, kinds)):
+        is_fit = any(fits(value) for fits, _ in plain)
+        if words := _missed(own, value) if is_fit else " or ".join(words for _, words in plain):
             raise UsageError(f"{where}: {name} is {repr(value)[:60]}, expected {words}")
 
 
-def _is_plain(kind: Any) -> bool:
-    if get_origin(kind) is Sequence:
-        return _is_plain(get_args(kind)[0])
-    return get_origin(kind) is Literal or kind in (*_KINDS, type(None))
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    if kind is type(None):
-        return value is None
+def _plain(kind: Any) -> tuple[Callable[[Any], bool], str] | None:
+    """Return what tells whether a value is of a plain type, or a list of them, and its words; else None."""
     if get_origin(kind) is Literal:
-        return isinstance(value, str) and value in get_args(kind)
-    if get_origin(kind) is Sequence:
-        return isinstance(value, list | tuple) and all(_fits(each, get_args(kind)[0]) for each in value)
-    return isinstance(value, _KINDS[kind][0]) and (kind is bool or not isinstance(value, bool | np.bool_))
+        names = get_args(kind)
+        return lambda given: isinstance(given, str) and given in names, " or ".join(map(repr, names))
+    if get_origin(kind) is Sequence and (of_each := _plain(get_args(kind)[0])):
+        fits, words = of_each
+        return (
+            lambda given: isinstance(given, list | tuple) and all(map(fits, given)),
+            f"a list, each {words}",
+        )
+    if not isinstance(kind, type) or kind not in _KINDS:
+        return None
+    types, words = _KINDS[kind]
+    others = () if kind is bool else (bool, np.bool_)  # which Python counts among the numbers
+    return lambda given: isinstance(given, types) and not isinstance(given, others), words
 
 
 def _missed(own: Option, value: Any) -> str:
@@ -261,16 +266,6 @@ def _missed(own: Option, value: Any) -> str:
         return ""
     words = f"above {least:g}" if own.is_above else f"{least:g} or more"
     return words if own.most is None else f"{words}, and at most {most:g}"
-
-
-def _words(kind: Any) -> str:
-    if kind is type(None):
-        return "None"
-    if get_origin(kind) is Literal:
-        return " or ".join(map(repr, get_args(kind)))
-    if get_origin(kind) is Sequence:
-        return f"a list, each {_words(get_args(kind)[0])}"
-    return _KINDS[kind][1]
 
 
 def _show_basis(table: pd.DataFrame, made: str) -> None:
@@ -290,12 +285,6 @@ def _show_basis(table: pd.DataFrame, made: str) -> None:
         return shown_html(of_pandas._repr_html_(own) or "", [basis])
 
     object.__setattr__(table, "_repr_html_", shown)
-
-
-def _made_in_words(name: str, given: Mapping[str, object]) -> str:
-    """Return how a function was called: the tables it was given by their sizes, files by their names."""
-    words = [told for each, value in given.items() if (told := _given_in_words(each, value))]
-    return f"{name} ({', '.join(words)})" if words else name
 
 
 def _given_in_words(name: str, value: object) -> str:
