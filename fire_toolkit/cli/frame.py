@@ -20,7 +20,7 @@ from fire_toolkit.cli.common import DRAWN, format_option, json_option, say, wipe
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.here import current_workspace, named, say_next, workspace_lock, workspace_path
 from fire_toolkit.cli.plain import plain_command
-from fire_toolkit.commands.command import Part, counting, marked, measure_names, tables_of
+from fire_toolkit.commands.command import Part, counting, marked, measure_names, rests_on, tables_of
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
@@ -113,7 +113,7 @@ def show_tables(
     """
     asked, out = given.values["output_format"], given.values["out"]
     form = "csv" if result.is_long and asked in DRAWN else asked
-    basis = given.basis(*result.more, of=of)
+    basis = rests_on(of, more=result.more, **given.said)
     draw = result.draw if result.draw and form in DRAWN else table_text
     wipe_progress()
     click.echo(draw(result.table, form), nl=False)

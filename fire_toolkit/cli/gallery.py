@@ -17,6 +17,7 @@ from fire_toolkit.cli.common import Progress, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import needed_workspace, relative_path
 from fire_toolkit.cli.media import known_server, media_root
+from fire_toolkit.commands.command import rests_on
 from fire_toolkit.commands.types import Option
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.releases import machine_labels_in
@@ -108,7 +109,7 @@ class _Gallery:
 
     def _files(self) -> Iterator[tuple[str, bytes | Path]]:
         given = self.given
-        judgments = given.judgments if given.path("judgments", exists=True) else None
+        judgments = given.judgments_if_any
         shown = self.shown
         numbers = number_annotators(judgments) if judgments is not None else {}
         grades = (grades_of(judgments, None) or {}) if judgments is not None else {}
@@ -121,7 +122,8 @@ class _Gallery:
         beside = Beside(self.media.seen, self._item_texts, links, *self._starts, own_id)
         title = self.workspace.name
         alone = ["people's labels alone are shown"] if machine_labels_in(given.corrected_file) else []
-        subtitle = f"top {self.depth} of {n_of(len(shown.runs), 'run')}; {given.basis(*alone)}"
+        basis = rests_on({"qrels": given.original, "labels": given.labels_if_any}, more=alone, **given.said)
+        subtitle = f"top {self.depth} of {n_of(len(shown.runs), 'run')}; {basis}"
         tables = (shown, votes, beside)
         yield from gallery_files(*tables, title=title, subtitle=subtitle, is_public=self.is_public)
         for name in _SITE:
@@ -135,7 +137,7 @@ class _Gallery:
     @cached_property
     def shown(self) -> Shown:
         given = self.given
-        labels = given.labels if given.path("labels", exists=True) else None
+        labels = given.labels_if_any
         validity = given.validity_if_any
         has_disputes = labels is not None and given.needed("labels").with_name("disputes.csv").is_file()
         return shown_pairs(

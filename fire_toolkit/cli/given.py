@@ -241,31 +241,20 @@ class Given:
         else:
             say(words)
 
-    def basis(self, *more: str, of: Mapping[str, Any] | None = None) -> str:
-        """Return what these tables hold, else those read so far, and what was resampled, in words."""
-        from fire_toolkit.commands.command import rests_on  # heavy
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the files read so far say that their tables do not, as `rests_on` takes it."""
         from fire_toolkit.formats.releases import machine_labels_in
 
-        read = self.__dict__
-        tables = of or {
-            "runs": read.get("runs", read.get("stored_runs")) or None,
-            "qrels": read.get("original"),
-            "augmented": read.get("augmented_if_any"),
-            "labels": read.get("labels", read.get("known_labels")),
-            "pool_sources": read.get("sources", read.get("sources_if_any")),
-            "clusters": read.get("clusters"),
-        }
         ages = [self.age] if self.values.get("output_format") in ("latex", "markdown") and self.age else []
         has_qrels = bool({"qrels", "labels"} & set(self.values))
         unusable = [self.unusable.words] if has_qrels and self.unusable is not None else []
-        return rests_on(
-            tables,
-            more=more,
-            of_files=list(dict.fromkeys(words for path in self.used for words in machine_labels_in(path))),
-            rules=[*unusable, *self.own.in_words(), *ages],
-            n_added=self.own.n_added,
-            kind=self.kind_of_qrels,
-        )
+        return {
+            "of_files": list(dict.fromkeys(words for path in self.used for words in machine_labels_in(path))),
+            "rules": [*unusable, *self.own.in_words(), *ages],
+            "n_added": self.own.n_added,
+            "kind": self.kind_of_qrels,
+        }
 
     def renamed(self, result: Found) -> Found:
         """Return a result by the names that its qrels have where --qrels named corrected ones.

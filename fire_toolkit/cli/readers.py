@@ -90,6 +90,7 @@ TABLES.update(
     # The resolved labels of the queries that count; the same, where they are named.
     labels=lambda given: counted(given, given.own.pairs(given.labels_as_read, "labels")),
     labels_given=lambda given: given.labels if given.values["labels"] else None,
+    labels_if_any=lambda given: given.labels if given.path("labels", exists=True) else None,
     # Which run pooled which pair, where honest rows or votes need it.
     sources_of_honest=lambda given: (
         given.sources_if_any

@@ -108,12 +108,12 @@ def told(given: Given) -> Told:
         workspace = current_workspace()
     if workspace is None:
         if (judgments := given.judgments_of_report) is None:
-            return Told(basis=given.basis())
+            return Told(said=given.said)
         level = level_of(first_round(judgments), None)
         known = facts_of_judgments(judgments, grades=given.grades_of_report, level=level)
         rules = rules_of(judgments, None)
         known |= _facts_of_guideline(rules) if rules else {}
-        return Told(basis=given.basis(), facts=MethodFacts(**known))
+        return Told(said=given.said, facts=MethodFacts(**known))
     judgments = None if is_of_methods else given.judgments_of_report
     facts = workspace_facts(workspace, given, judgments=judgments)
     if is_of_methods:
@@ -122,7 +122,7 @@ def told(given: Given) -> Told:
     files = sorted({*root.glob("*manifest.json"), *root.glob("[!.]*/*manifest.json")})
     return Told(
         name=workspace.name,
-        basis=given.basis(),
+        said=given.said,
         warning=given.age,
         facts=facts,
         manifests={

@@ -156,7 +156,7 @@ def _html(it: Any) -> Found:
     told, figures = study.told, figures_of_page(study)
     own = {name: getattr(it, name) for name in ("runs", "qrels", "augmented", "labels", "pool_sources")}
     title = f"Corrected labels: {told.name}" if told.name else "Corrected labels"
-    text = render_page(study, figures, title=title, subtitle=told.basis or rests_on(own))
+    text = render_page(study, figures, title=title, subtitle=rests_on(own, **told.said))
     size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(figures), 'figure')}"
     said = [*(text.replace("*", "") for text in headline_of(study)), f"{{out}}: {size}; open it in a browser"]
     return Found(

@@ -38,13 +38,14 @@ TOP = 10  # docs of a run that are compared, and of which the judged share is sh
 class Told:
     """What a report says that no table holds.
 
-    name: of the study; basis: what its tables hold, in words; warning: of files that changed since; facts:
-    how the labels were made; manifests: their texts by their names; measures: those of the study; folders:
-    of this machine, which no text is to name; gallery: where it stands, seen from the report, or empty.
+    name: of the study; said: what the files of its tables say, see `rests_on`; warning: of files that changed
+    since; facts: how the labels were made; manifests: their texts by their names; measures: those of the
+    study; folders: of this machine, which no text is to name; gallery: where it stands, seen from the report,
+    or empty.
     """
 
     name: str = ""
-    basis: str = ""
+    said: Mapping[str, Any] = field(default_factory=dict)
     warning: str = ""
     facts: MethodFacts = field(default_factory=MethodFacts)
     manifests: Mapping[str, str] = field(default_factory=dict)

@@ -58,7 +58,7 @@ def study() -> Study:
         sources=check_pool_sources(world.sources.assign(run_id=ID).drop_duplicates(["query_id", "doc_id"])),
         judgments=check_judgments(answers),
         grades={"relevant": 1, "irrelevant": 0},
-        told=Told(HOSTILE, HOSTILE, HOSTILE, MethodFacts(study={"pay": HOSTILE}), {HOSTILE: HOSTILE},
+        told=Told(HOSTILE, {}, HOSTILE, MethodFacts(study={"pay": HOSTILE}), {HOSTILE: HOSTILE},
                   measures=["C@1", "AP"], gallery="gallery/index.html"),
     )  # fmt: skip
 
