@@ -32,6 +32,7 @@ from fire_toolkit.words import table_in, text_in
 FILE = "helps.json"
 _TOLD = table_in("cli", "commands.toml")
 GROUPS, _FILES = _TOLD["groups"], _TOLD["files"]
+NAMED = _TOLD["named"]  # what a line of a command names outside a workspace
 NAMES = [name for _, names in GROUPS.values() for name in names.split()]
 
 

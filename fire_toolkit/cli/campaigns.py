@@ -16,7 +16,7 @@ from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import first_asked, people_asked, people_of_carrier
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given, reads
-from fire_toolkit.cli.here import current_workspace, named_file, needed_workspace
+from fire_toolkit.cli.here import current_workspace, needed_workspace
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import delimited_text
@@ -251,7 +251,7 @@ def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd
     if chosen is None or campaign is None:
         return None
     known = _recorded_design(root)
-    found = extended_design(known, first_asked(campaign.store), chosen, root, named_file("qrels"))
+    found = extended_design(known, first_asked(campaign.store), chosen, root, Given().path("qrels"))
     if is_kept:
         write_files({root / FOLDER / DESIGN_FILE: delimited_text(found[COLUMNS]).encode()})
     if known is None:

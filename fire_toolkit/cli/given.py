@@ -284,10 +284,9 @@ def with_tables(function: Callable[..., Any], given: Given, values: Mapping[str,
     from fire_toolkit.commands.command import counting, tables_of  # heavy
 
     own, found = inspect.unwrap(function), dict(values)
-    count = counting(own, values) if hasattr(own, "parts") else None
     given.plain = found
     for name, table in tables_of(function).items():
-        counts = bool(table.read) and (count is None or name in count)
+        counts = bool(table.read) and name in counting(own, values)
         found[name] = getattr(given, table.read) if counts else None
     return found
 

@@ -3,15 +3,14 @@
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
 
+from fire_toolkit.cli import NAMED
 from fire_toolkit.cli.common import say
 from fire_toolkit.errors import UsageError
-from fire_toolkit.words import table_in
 from fire_toolkit.workspace.config import SETTINGS, Workspace, find_workspace
 from fire_toolkit.workspace.locks import hold_workspace
 
@@ -71,13 +70,6 @@ def made_file(relative: str) -> Path | None:
     return path if path and path.is_file() else None
 
 
-def named_file(key: str) -> Path | None:
-    """Return the path that the workspace's collection names, whether or not a file is there; or None."""
-    workspace = current_workspace()
-    path = workspace.path("collection", key) if workspace else None
-    return relative_path(path) if path else None
-
-
 def named_files(section: str, key: str) -> list[Path]:
     """Return the files that match the workspace's patterns, sorted; empty without a workspace."""
     workspace = current_workspace()
@@ -104,17 +96,11 @@ def workspace_lock() -> Iterator[None]:
         yield
 
 
-@cache
-def _named() -> Any:
-    """Return what a line of a command names outside a workspace, see `commands.toml`."""
-    return table_in("cli", "commands.toml")["named"]
-
-
 def say_next(command: str, arguments: str = "") -> None:
     """Name the command that comes next; a workspace knows its arguments."""
     line = f"next: fire-toolkit {command}{'' if current_workspace() or not arguments else f' {arguments}'}"
     say(line)
-    for name, of in _named().items():
+    for name, of in NAMED.items():
         if name in line.split():
             say(f"      ({name}: {of['is']})")
 
@@ -126,9 +112,9 @@ def named(name: str, given: str | Iterable[str] | None, *, beside: Iterable[str]
     is nothing the name itself is returned; `say_next` says what it stands for.
     """
     files = [given] if isinstance(given, str) else [*(given or ())]
-    if not files and "usual" in _named()[name]:
+    if not files and "usual" in NAMED[name]:
         folders = [Path(), *(Path(file).parent for file in beside)]
-        found = (folder / usual for folder in folders for usual in _named()[name]["usual"])
+        found = (folder / usual for folder in folders for usual in NAMED[name]["usual"])
         files = [str(path) for path in found if path.is_file()][:1]
     elif not files:
         there = sorted(Path("runs").glob("[!.]*"))

@@ -21,7 +21,6 @@ from fire_toolkit.cli.common import DRAWN, Progress, n_of, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import (
     current_workspace,
-    named_file,
     needed_workspace,
     outside,
     own_guideline,
@@ -80,11 +79,11 @@ class ShownMedia(NamedTuple):
 
 def used_media(given: str | None, inputs: Given) -> ShownMedia:
     """Return the media of the file given, else of the workspace's."""
-    file = Path(given) if given else named_file("items")
+    file = Path(given) if given else Given().path("items")
     if not given and current_workspace():
         if file is None:
             raise click.UsageError("ITEMS is needed: fire.toml names none ([collection] items)")
-        queries = named_file("queries")
+        queries = Given().path("queries")
         are_there = queries is not None and queries.is_file() and file.is_file()
         if queries and are_there and has_columns(file, "text") and has_columns(queries, "media_url"):
             file = queries

@@ -17,7 +17,7 @@ from fire_toolkit.campaign.views import people_of_carrier
 from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.here import named_file, needed_workspace, say_next, workspace_lock
+from fire_toolkit.cli.here import needed_workspace, say_next, workspace_lock
 from fire_toolkit.cli.media import own_media, say_lost, used_media
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
@@ -152,7 +152,7 @@ def write(
 
 def media_files() -> dict[str, Path]:
     """Return the file behind each media_url that tasks of the workspace may have."""
-    if named_file("items") is None:
+    if Given().path("items") is None:
         return {}
     media, urls = own_media(), used_media(None, Given()).items["media_url"]
     found = media.files(urls)

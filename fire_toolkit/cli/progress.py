@@ -13,7 +13,8 @@ from fire_toolkit.campaign.progress import QueueProgress, measure_progress, tota
 from fire_toolkit.campaign.views import record_to_judgments, reported_items
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, private_folder
 from fire_toolkit.cli.common import draw_rows, n_of, say
-from fire_toolkit.cli.here import named_file, say_next, setting_or_default
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.here import say_next, setting_or_default
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.labelstudio.accounts import read_register
 from fire_toolkit.workspace.config import BY_GUIDELINE
@@ -41,7 +42,7 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     queues = measure_progress(campaign.store, guideline=rules)
     judgments = record_to_judgments(campaign.store, guideline=rules).judgments
     reported = reported_items(campaign.store)
-    items = named_file("items")
+    items = Given().path("items")
     quality = live_quality(
         judgments,
         grades=rules.grades,

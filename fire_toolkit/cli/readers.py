@@ -194,8 +194,7 @@ def settled_if_any(given: Given) -> Any:
     """The augmented qrels, as `settled`, if there are any; the way back is settled for nothing."""
     if given.plain.get("direction"):
         return None if given.values["back"] else given.augmented_if_any
-    if given.corrected_file:
-        _check_settled(given)
+    _check_settled(given)
     return given.augmented_if_any
 
 

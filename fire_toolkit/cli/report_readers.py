@@ -102,17 +102,15 @@ def since(given: Given) -> Since | None:
 def told(given: Given) -> Told:
     """Return what the workspace knows of its study; of a study of files nothing but what they hold."""
     is_of_methods = given.plain["what"] == "methods"
-    if is_of_methods:
-        workspace: Workspace | None = needed_workspace(", so nothing is known of the study")
-    else:
-        workspace = current_workspace()
+    why = ", so nothing is known of the study"
+    workspace = needed_workspace(why) if is_of_methods else current_workspace()
     if workspace is None:
-        if (judgments := given.judgments_of_report) is None:
-            return Told(said=given.said)
-        level = level_of(first_round(judgments), None)
-        known = facts_of_judgments(judgments, grades=given.grades_of_report, level=level)
-        rules = rules_of(judgments, None)
-        known |= _facts_of_guideline(rules) if rules else {}
+        known: dict[str, Any] = {}
+        if (judgments := given.judgments_of_report) is not None:
+            level = level_of(first_round(judgments), None)
+            known = facts_of_judgments(judgments, grades=given.grades_of_report, level=level)
+            rules = rules_of(judgments, None)
+            known |= _facts_of_guideline(rules) if rules else {}
         return Told(said=given.said, facts=MethodFacts(**known))
     judgments = None if is_of_methods else given.judgments_of_report
     facts = workspace_facts(workspace, given, judgments=judgments)
