@@ -79,7 +79,7 @@ def level_of(judgments: Judgments, guideline: str | None) -> str:
 
 _DROPPED = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
 TABLES.update(
-    pilot=File("pilot", read_judgments, "given"),
+    pilot=File("pilot", read_judgments, "named"),
     # What lies beside the judgments, the labels, and a pool that is a sample.
     dropped_as_read=File("judgments", partial(read_delimited, required=_DROPPED), beside="dropped.csv"),
     disputes_if_any=File("labels", partial(checked_table, check_disputes), beside="disputes.csv"),

@@ -28,13 +28,13 @@ class File(NamedTuple):
     """A table of one file: the one that an option names, else the workspace's.
 
     when: without it there is a usage error (needed), or the table is None: where the workspace's is not there
-    (exists), where it names none (named), or always (given). beside: the name of a file that may lie beside
-    that one, which is read in its place.
+    (exists), or where it names none (named). beside: the name of a file that may lie beside that one, and is
+    read in its place.
     """
 
     option: str
     read: Callable[[Path], Any]
-    when: Literal["needed", "exists", "named", "given"] = "needed"
+    when: Literal["needed", "exists", "named"] = "needed"
     beside: str = ""
 
 
@@ -88,11 +88,9 @@ class Given:
             found = table(self)
         else:
             option, read, when, beside = table
-            path = self.values.get(option) if when == "given" else None
-            if when != "given":
-                path = self.needed(option) if when == "needed" else self.path(option, exists=when == "exists")
-            path = Path(path).with_name(beside) if path and beside else path
-            found = read(self.use(path)) if path and (not beside or Path(path).is_file()) else None
+            path = self.needed(option) if when == "needed" else self.path(option, exists=when == "exists")
+            path = path.with_name(beside) if path and beside else path
+            found = read(self.use(path)) if path and (not beside or path.is_file()) else None
         self.__dict__[name] = found
         return found
 

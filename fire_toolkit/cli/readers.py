@@ -53,16 +53,16 @@ TABLES.update(
     augmentable=File("qrels", read_original_qrels),  # no corrected ones
     original_if_any=File("qrels", read_qrels, "exists"),
     original_if_named=File("qrels", read_qrels, "named"),
-    original_if_given=File("qrels", read_qrels, "given"),
+    original_if_given=lambda given: given.original_if_named if given.values["qrels"] else None,
     labels_as_read=File("labels", read_labels),
     pool_if_any=File("pool", read_pool, "exists"),
     validity_if_any=File("validity", read_query_labels, "exists"),
     earlier_judgments=File("judgments", read_judgments, "exists"),
     judgments_if_any=lambda given: given.judgments if given.path("judgments", exists=True) else None,
-    back=File("back", read_qrels, "given"),
-    groups=File("groups", partial(read_delimited, required=PAIR), "given"),
+    back=File("back", read_qrels, "named"),
+    groups=File("groups", partial(read_delimited, required=PAIR), "named"),
     training_captions=File("train", lambda path: read_delimited(path, required=["text"])["text"].tolist()),
-    questions=File("questions", read_questions, "given"),
+    questions=File("questions", read_questions, "named"),
     # What a model answered to TIFA's questions; they may stand in one file with these.
     answers=lambda given: read_answers(given.use(given.values["answers"] or given.values["questions"])),
     # The cluster of each query; the queries, where an option names one of their columns.

@@ -28,7 +28,8 @@ def test_the_change_against_a_majority_is_in_words_json_and_manifest() -> None:
 
 
 def test_rejected_originals_are_a_pool_of_the_next_round() -> None:
-    assert as_json(*RESOLVE, "--qrels", "qrels.txt")["rejected_originals"] == 1
+    for qrels in ("qrels.txt", "."):  # a file, or the folder of a release
+        assert as_json(*RESOLVE, "--qrels", qrels)["rejected_originals"] == 1
     told = run(*RESOLVE, "--qrels", "qrels.txt").stderr
     assert "1 original positive labelled not relevant: ask again" in told
     ((pair, row),) = by_pair(Path("out/rejected/pool.csv")).items()
