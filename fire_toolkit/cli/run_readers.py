@@ -134,7 +134,7 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
     if len(files) not in (1, 2):
         raise click.UsageError(f"{len(files)} files; expected one matrix, or two runs (t2i, then i2t)")
     if len(files) == 1:
-        name, path = _split_name(files[0], [str(each) for each in named_files("runs", "files")])
+        name, path = _split_name(files[0])
         matrix = open_run(given.use(path), run_id=name, **ids)
         if not isinstance(matrix, MatrixRun):
             raise FormatError(f"{path}: no matrix; give two runs, one for each direction")
@@ -157,7 +157,7 @@ def doc_order(given: Given) -> list[str] | None:
     is_index, folds = given.plain["ties"] == "index", given.plain["folds"]
     if not is_index and not folds:
         return None
-    files = [_split_name(each, [])[1] for each in given.values["runs"]]
+    files = [_split_name(each)[1] for each in given.values["runs"]] or named_files("runs", "files")
     beside = (id_file_for(Path(file), "doc_id", None) for file in files)
     path = next((file.path for file in beside if file is not None), None) or given.path("doc_ids")
     if path is None and (is_index or (folds and len(files) == 2)):
@@ -196,11 +196,8 @@ def say_order(ids: Iterable[IdFile | None], where: str = "") -> None:
 
 def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[Any]:
     """Return runs; those whose files carry one and the same run id are told apart by their file names."""
-    workspace_files = [str(path) for path in named_files("runs", "files")]
     files = [file for file in files if not file.endswith(f".{MANIFEST}")] or files  # of runs/*
-    named = [_split_name(file, workspace_files) for file in files] or [
-        (None, file) for file in workspace_files
-    ]
+    named = [*map(_split_name, files)] or [(None, str(file)) for file in named_files("runs", "files")]
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
     ids = id_files(given)
@@ -238,13 +235,14 @@ def refuse_mixed(of_runs: Mapping[str, Iterable[str]], given: Given) -> None:
     refuse_mixed_ids(docs)
 
 
-def _split_name(file: str, own_files: Sequence[str]) -> tuple[str | None, str]:
+def _split_name(file: str) -> tuple[str | None, str]:
     """Return name and path of what was given: `PATH`, `NAME=PATH`, or what a workspace's run is called."""
     if file == STDIN or Path(file).exists():
         return None, file
     name, equals, path = file.partition("=")
     if equals and name and "/" not in name:
         return name, path
+    own_files = [*map(str, named_files("runs", "files"))]
     called = [path for path in own_files if stem_of(path) == file]
     if own_files and not called and "/" not in file:
         names = ", ".join(sorted(map(stem_of, own_files)))

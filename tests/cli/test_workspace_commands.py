@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import Fire, rows, states
 from exports import export
@@ -87,6 +88,17 @@ def test_what_was_not_made_is_said_and_a_run_goes_by_what_it_is_called(fire: Fir
     line = fire("compare", "ssb", "blip", code=1).stderr
     assert line == "error: blip: no such file, and the workspace's runs are clip, ssb\n"
     assert "other.run: no such file" in fire("compare", "ssb", "other=other.run", code=1).stderr
+
+
+def test_the_order_of_docs_is_found_beside_a_run_however_it_is_named(fire: Fire, workspace: Path) -> None:
+    for other in (workspace / "runs").iterdir():
+        other.unlink()
+    np.save(workspace / "runs/m.npy", np.array([[1.0, 1.0]]))
+    for name, text in {"runs/m.query_ids": "q", "runs/m.doc_ids": "a\nb", "q": "q 0 a 1"}.items():
+        (workspace / f"{name}.txt").write_text(text + "\n")
+    for run in (["m"], ["runs/m.npy"], []):
+        found = fire("score", *run, "--ties", "index", "--qrels", "q.txt", "-m", "C@1", "--format", "csv")
+        assert found.stdout.splitlines()[1] == "m,original,all,C@1,1.0"  # by id, descending, b would be first
 
 
 def test_the_next_command_is_that_of_the_way_the_workspace_goes(
