@@ -175,17 +175,6 @@ def _above_and_row(start: bytes | str, kind: _Kind) -> tuple[list[str], str]:
     return lines, ""
 
 
-def _note_left_out(path: str | Path, above: Sequence[str], n_longer: int, n_ids: int) -> None:
-    n_comments = sum(bool(line.strip()) for line in above)
-    left_out = [f"{n_of(n_comments, 'line')} beginning with #"] if n_comments else []
-    left_out += [f"the fields past the sixth on {n_of(n_longer, 'line')}"] if n_longer else []
-    if left_out:
-        warnings.warn(f"{path}: left out {' and '.join(left_out)}", FileNote, stacklevel=2)
-    if n_ids:
-        text = f"{path}: {n_of(n_ids, 'line')} beginning with # and with the fields of data, read as data, "
-        warnings.warn(text + "though trec_eval 10 takes such lines as comments", FileNote, stacklevel=2)
-
-
 def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
     """Return the columns of a file, read by Arrow: as it lies, else with its lines made plain."""
     start, is_packed = start_of(path)
@@ -204,40 +193,42 @@ def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
                 ),
             )
             found = _frame(table) if table.num_rows else None
-    if found is not None:
-        ids: Any = found["query_id"].array
-        marked = [code for code, each in enumerate(ids.categories) if each.startswith("#")]
-        n_ids = int(np.isin(ids.codes, marked).sum())
-        n_longer = table.num_rows if len(names) > len(RUN_FIELDS) else 0
-        if above or n_longer or n_ids:
-            _note_left_out(path, above, n_longer, n_ids)
-        return found
-    found = _frame(_in_plain_lines(path, kind))
-    assert found is not None, "plain lines hold what rows hold"
+    n_longer = table.num_rows if found is not None and len(names) > len(RUN_FIELDS) else 0
+    if found is None:
+        table, above, n_longer = _in_plain_lines(path, kind)
+        found = _frame(table)
+        assert found is not None, "plain lines hold what rows hold"
+    ids: Any = found["query_id"].array
+    marked = [code for code, each in enumerate(ids.categories) if each.startswith("#")]
+    n_comments, n_ids = sum(bool(line.strip()) for line in above), int(np.isin(ids.codes, marked).sum())
+    left_out = [f"{n_of(n_comments, 'line')} beginning with #"] if n_comments else []
+    left_out += [f"the fields past the sixth on {n_of(n_longer, 'line')}"] if n_longer else []
+    if left_out:
+        warnings.warn(f"{path}: left out {' and '.join(left_out)}", FileNote, stacklevel=2)
+    if n_ids:
+        text = f"{path}: {n_of(n_ids, 'line')} beginning with # and with the fields of data, read as data, "
+        warnings.warn(text + "though trec_eval 10 takes such lines as comments", FileNote, stacklevel=2)
     return found
 
 
-def _in_plain_lines(path: str | Path, kind: _Kind) -> Any:
-    """Return the columns of a file, its rows as Arrow takes them; note at the end what was left out.
+def _in_plain_lines(path: str | Path, kind: _Kind) -> tuple[Any, list[str], int]:
+    """Return a file as rows that Arrow takes, the lines above them, and how many rows are longer.
 
     Raises:
         FormatError: a line is no row; it is named.
     """
-    n_longer = n_ids = 0
-    rows = list[list[Any]]()
-    text = read_text(path)
+    rows, n_longer, text = list[list[Any]](), 0, read_text(path)
     above, _ = _above_and_row(text, kind)
     for number, line in enumerate(text.split("\n")[len(above) :], start=len(above) + 1):
         if fields := line.split():
             width = kind.width_of(fields)
             own = fields[: width or None]
             rows.append(kind.plain(own, rows[0] if rows else own, f"{path}:{number}"))
-            n_ids += fields[0].startswith("#")
             n_longer += 0 < width < len(fields)
-    _note_left_out(path, above, n_longer, n_ids)
     names = kind.names_of(rows[0]) if rows else tuple(kind.types)
     columns = zip(names, zip(*rows, strict=True) if rows else [[] for _ in names], strict=True)
-    return pa.table({name: pa.array(own, kind.types[name]) for name, own in columns if name in kind.types})
+    kept = {name: pa.array(own, kind.types[name]) for name, own in columns if name in kind.types}
+    return pa.table(kept), above, n_longer
 
 
 def _score(text: str, where: str) -> float:
