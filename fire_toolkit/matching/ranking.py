@@ -63,7 +63,8 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
         score, doc = score.copy(), doc.copy()
         score[rows], doc[rows] = score[order], doc[order]
     docs = pd.Categorical.from_codes(doc, checked["doc_id"].cat.categories, validate=False)
-    return Run(checked.assign(doc_id=docs, rank=rows_of_lists(1, lengths), score=score))
+    made = {"doc_id": docs, "rank": rows_of_lists(1, lengths), "score": score}
+    return Run(pd.DataFrame({**checked, **made}, copy=False))
 
 
 def refuse_unranked(run: Run, *, where: str) -> None:
