@@ -224,8 +224,8 @@ def labellings(given: Given) -> dict[str, Any]:
     files: dict[str, Path] = {}
     for each in given.values["labellings"]:
         name, equals, path_text = each.partition("=")
-        is_named = bool(equals) and "/" not in name
-        path = Path(path_text if is_named else each)
+        is_named = bool(equals and path_text) and "/" not in name
+        path = Given({"qrels": Path(path_text if is_named else each)}).needed("qrels")
         label = name if is_named else path.name
         if label in files:
             raise UsageError(f"two qrels are called {label!r}; name them, as in a={path} b=...")

@@ -61,6 +61,11 @@ def test_orders_are_compared_between_labellings(sample: Fire) -> None:
     assert len(swaps) == 3
     assert all(0 <= float(row["p_swap"]) <= 1 for row in swaps)
     assert "3 runs are too few for a p-value of tau" in sample("orders", *RUNS, *qrels).output
+    folder = sample(
+        "orders", *RUNS, "--qrels", "original=.", *qrels[2:], "--format", "csv"
+    )  # as of a release
+    assert rows(folder) == found
+    assert "no such file" in sample("orders", *RUNS, "--qrels", "original=", *qrels[2:], code=1).stderr
 
 
 def test_contributions_count_what_each_run_found(sample: Fire) -> None:
