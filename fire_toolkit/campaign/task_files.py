@@ -34,7 +34,7 @@ def overlap_file(path: Path) -> Path:
         >>> overlap_file(Path("tasks/tasks.json")).as_posix()
         'tasks/tasks.overlap.json'
     """
-    return path.with_name(f"{path.name.removesuffix('.json')}.overlap.json")
+    return path.parent / f"{path.name.removesuffix('.json')}.overlap.json"
 
 
 def task_keys(path: Path) -> set[str]:

@@ -69,7 +69,7 @@ NONE = Manifest("", "", {}, {})
 
 def manifest_path(out: Path, *, is_folder: bool) -> Path:
     """Return where the manifest of an output lies: in the folder, or beside the file under its name."""
-    return out / MANIFEST if is_folder else out.with_name(out.name + _SUFFIX)
+    return out / MANIFEST if is_folder else out.parent / (out.name + _SUFFIX)
 
 
 def manifest_of(out: Path, *, is_folder: bool) -> Manifest:
@@ -333,7 +333,7 @@ def writer_of(path: Path | None) -> Manifest:
     Raises:
         FormatError: the manifest beside it is damaged.
     """
-    if path is None:
+    if path is None or not path.name:  # the folder `.`
         return NONE
     name, folder = path.name, path.absolute().parent
     own = {path.with_name(name + _SUFFIX): name, path.with_name(MANIFEST): name}

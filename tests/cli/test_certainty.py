@@ -61,10 +61,8 @@ def test_orders_are_compared_between_labellings(sample: Fire) -> None:
     assert len(swaps) == 3
     assert all(0 <= float(row["p_swap"]) <= 1 for row in swaps)
     assert "3 runs are too few for a p-value of tau" in sample("orders", *RUNS, *qrels).output
-    folder = sample(
-        "orders", *RUNS, "--qrels", "original=.", *qrels[2:], "--format", "csv"
-    )  # as of a release
-    assert rows(folder) == found
+    of_folder = ("--qrels", "original=.", *qrels[2:])  # as of a release
+    assert rows(sample("orders", *RUNS, *of_folder, "--format", "csv")) == found
     assert "no such file" in sample("orders", *RUNS, "--qrels", "original=", *qrels[2:], code=1).stderr
 
 

@@ -106,6 +106,7 @@ def test_the_next_command_is_that_of_the_way_the_workspace_goes(
 ) -> None:
     """By hand while no server is known, on the server once one is; answers in exports/ say by hand."""
     fire("pool")
+    assert ".: is a folder, expected the name of a file" in fire("tasks", "--out", ".", code=1).stderr
     unknown = ["or on a server: fire-toolkit labelstudio start, then fire-toolkit push"]
     assert fire("tasks").stderr.splitlines()[-2:] == [*unknown, "next: fire-toolkit import"]
     assert fire("status").stderr.splitlines()[-1] == "next: fire-toolkit import"
