@@ -6,7 +6,8 @@ the first that is there is taken, and names such as `query` are texts.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from fire_toolkit.errors import FormatError, UsageError
 
@@ -55,6 +56,12 @@ def find_name(names: Sequence[str], wanted: Sequence[str]) -> str | None:
     """Return the first of `wanted` that is in `names` (in any case), as it is written there."""
     by_lower = {name.strip().lower(): name for name in reversed(names)}
     return next((by_lower[name] for name in wanted if name in by_lower), None)
+
+
+def columns_of(columns: Iterable[str], name: str) -> list[str]:
+    """Return the columns that a name means: the one of that name, or all of a pattern (`caption_*`)."""
+    present = list(columns)
+    return [name] if name in present else [each for each in present if fnmatchcase(each, name)]
 
 
 def pair_columns(names: Sequence[str], role: str, *, is_loose: bool = True) -> list[str]:

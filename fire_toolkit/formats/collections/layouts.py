@@ -109,8 +109,8 @@ def _read(spec: Spec, source: Source, split: str | None) -> Part:
     """
     path = str(source.path)
     if "header" in spec:
-        named = {role: spec[role] for role in ROLES if spec.get(role)}
-        return _listing_items(read_table(source, named, split=split))
+        source.given = {role: spec[role] for role in ROLES if spec.get(role)}
+        return _listing_items(read_table(source, split))
     rows = list(_entries(spec, source))
     if "texts" in spec:
         more = [name for name in ("media_url", "reference") if have(source.records, name)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import qrels, tables
 from fire_toolkit.formats.collections.layouts import LAYOUTS, SPECS
 from fire_toolkit.formats.collections.layouts import Reader as Reader
-from fire_toolkit.formats.collections.source import PICKLES, Source
+from fire_toolkit.formats.collections.source import PICKLES, Named, Source
 from fire_toolkit.formats.collections.tables import SPLITS, names_of_split, short_split
 from fire_toolkit.formats.columns import are_names
 from fire_toolkit.formats.recognised import start_of
@@ -25,16 +25,9 @@ from fire_toolkit.formats.runs.reader import not_the_file
 from fire_toolkit.plugins import Registry
 from fire_toolkit.results import Shown
 
-Named = Mapping[str, str | Sequence[str]]
 READERS: Registry[Reader] = Registry("collections", "collection format", Reader)
-
-
 _GENERAL = {name for name, spec in SPECS.items() if "is_general" in spec}
-_TABLE = Reader(
-    "table",
-    lambda source: tables.describe_table(source.columns),
-    lambda source, split: tables.read_table(source, split=split),
-)
+_TABLE = Reader("table", tables.describe_table, tables.read_table)
 # The first that recognises a file reads it: benchmarks before what is general, plug-ins last.
 for _name, _reader in (
     *((name, reader) for name, reader in LAYOUTS.items() if name not in _GENERAL),
@@ -48,11 +41,13 @@ for _name, _reader in (
 
 @dataclass(frozen=True)
 class Recognised:
-    """A file, the format it was recognised as, and why."""
+    """A file, the format it was recognised as, and why; of a table its columns, and those given (by role)."""
 
     path: Path
     reader: str
     why: str
+    columns: Sequence[str] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
 
 
 def own_item_rule_of(readers: Iterable[str]) -> str | None:
@@ -66,40 +61,19 @@ def find_reader(source: Source) -> Reader | None:
     return next((known for known in READERS.values() if known.recognise(source) is not None), None)
 
 
-def _named_in(source: Source, columns: Named) -> dict[str, str]:
-    """Return role → column of those named that a table has.
-
-    Raises:
-        UsageError: it has several columns that are named for one role.
-    """
-    found: dict[str, str] = {}
-    for role, names in columns.items():
-        here = [name for name in names if tables.columns_of(source.columns, name)]
-        if len(here) > 1:
-            raise UsageError(
-                f"{source.path}: --columns names {here[0]} and {here[1]} for {role}, and the table has both"
-            )
-        found |= dict.fromkeys([role] if here else [], *here)
-    return found
-
-
-def _reader_of(source: Source, given: Mapping[str, str], columns: Named) -> Reader:
-    """Return the reader of a table by named columns (role → column) if it has them, else of its format.
-
-    given: those that the table has: all of them, or some where no benchmark's own format is recognised.
+def _reader_of(source: Source) -> Reader:
+    """Return the reader of a table by named columns if it has them all, else of the file's format.
 
     Raises:
         FormatError: the file cannot be read, is damaged, or has no known format.
+        UsageError: it has a column that may be a grade of each pair; or as `Source.given`.
     """
-    why = tables.describe_table(source.columns, given) if given else None
-    by_names = Reader(
-        "table", lambda _: why, lambda source, split: tables.read_table(source, given, split=split)
-    )
-    reader = None if why and len(given) == len(columns) else find_reader(source)
+    given = source.given
+    if given and tables.describe_table(source) is None:
+        source.given = {}  # columns of other tables, whose names this one has too
+    reader = _TABLE if 0 < len(source.given) == len(source.named) else find_reader(source)
     if reader in (None, _TABLE, READERS["lavis"]):
-        tables.refuse_unread_grades(source, given)
-        if why and reader is not READERS["lavis"]:
-            return by_names
+        tables.refuse_unread_grades(source)
     if reader is not None:
         return reader
     if guess := not_the_file(source.raw[:1024]):
@@ -174,41 +148,31 @@ def read_collection(
         >>> read_collection([file]).collection.counts["queries"]
         1
     """
-    parts, notes = list[Part](), list[str]()
+    parts, notes, recognised = list[Part](), list[str](), list[Recognised]()
     takes_split = False
-    recognised: list[Recognised] = []
-    found_names = set[str]()
     named = {role: [own] if isinstance(own, str) else own for role, own in (columns or {}).items()}
-    for path in paths:
-        for file in _files(Path(path), split, notes):
-            source, reader = Source(file), None
+    for path in map(Path, paths):
+        for file in _files(path, split, notes):
+            source, reader = Source(file, named=named), None
             try:
-                given = _named_in(source, named)
-                reader = _reader_of(source, given, named)
-                if Path(path).is_dir() and not _has_data(file) and reader is READERS["items"]:
+                reader = _reader_of(source)
+                if path.is_dir() and not _has_data(file) and reader is READERS["items"]:
                     continue  # a licence or a version of one word
                 parts.append(part := reader.read(source, split))
             except (FormatError, UsageError) as error:
                 is_own = reader is not None or isinstance(error, UsageError)
-                _refuse_or_pass_over(error, file, Path(path), notes, is_own=is_own)
+                _refuse_or_pass_over(error, file, path, notes, is_own=is_own)
                 continue
             if not isinstance(part, Part):
                 raise PluginError(f"{reader.name} returned a {type(part).__name__}, expected a Part")
-            has_column = reader.name == "table" and tables.SPLIT in source.columns
+            of_table = (source.columns, source.given) if reader is _TABLE else ()
+            recognised.append(Recognised(file, reader.name, reader.recognise(source) or "", *of_table))
             name = str(file.relative_to(path))  # nothing of a file that was named itself
             words = {*re.split(r"[^\w]+|_", name), *map(short_split, SPLITS.findall(name.lower()))}
             is_of_split = split is not None and not words.isdisjoint((split, short_split(split)))
+            has_column = tables.SPLIT in recognised[-1].columns
             takes_split = takes_split or reader.has_splits or has_column or is_of_split
-            found_names |= {*given.values()} if reader.name == "table" and reader is not _TABLE else set()
-            recognised.append(Recognised(file, reader.name, reader.recognise(source) or ""))
-    if absent := [name for names in named.values() for name in names if name not in found_names]:
-        found, line = _columns_of(recognised, named)
-        shown = ", ".join(absent)
-        raise UsageError(f"--columns: no table has the columns {shown}; found {found or 'no table'}{line}")
-    if not any(part.queries is not None for part in parts):
-        found, line = _columns_of(recognised, named)
-        if line:
-            raise FormatError(f"no queries: found {found}; add the file with the captions, or{line[1:]}")
+    _refuse_unread(parts, recognised, named)
     _refuse_two_forms([Path(path) for path in paths if Path(path).is_dir()], parts, recognised, split)
     if split not in (None, tables.ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
@@ -218,8 +182,12 @@ def read_collection(
     if len(kinds := {name.split(".")[-3:][0] for name in names}) > 1:
         apart = "FashionIQ's protocol has one of each: name the files of one alone, with --out NAME"
         collection.notes.append(f"{', '.join(sorted(kinds))} make one gallery here; {apart}")
-    if collection.qrels.empty:
-        collection.notes.extend(_lines_with_docs(parts, recognised, named))
+    if collection.qrels.empty:  # tables of captions alone, whose items a column may name
+        for part, each in zip(parts, recognised, strict=True):
+            line = tables.line_to_type(each.columns, each.given)
+            if each.columns and part.queries is not None and part.positives is None and "doc_id=" in line:
+                column = f"if a column of {each.path} names the item of each caption"
+                collection.notes.append(f"{column}, add {line}")
     return ReadCollection(collection, recognised)
 
 
@@ -231,16 +199,6 @@ def _refuse_or_pass_over(error: FireError, file: Path, path: Path, notes: list[s
         if is_own or "metadata" not in file.name.lower():
             raise type(error)(f"{error}; or name the files to read in the place of {path}") from None
         notes.append(f"left out: {error}")
-
-
-def _lines_with_docs(parts: Sequence[Part], recognised: Sequence[Recognised], named: Named) -> Iterator[str]:
-    """Yield for tables of captions alone the line that takes a column for the item of each, if one may be."""
-    for part, each in zip(parts, recognised, strict=True):
-        source = Source(each.path)
-        if each.reader == "table" and part.queries is not None and part.positives is None:
-            line = tables.line_to_type(source.columns, _named_in(source, named))
-            if "doc_id=" in line:
-                yield f"if a column of {each.path} names the item of each caption, add {line}"
 
 
 def _refuse_two_forms(
@@ -264,16 +222,19 @@ def _refuse_two_forms(
         )
 
 
-def _columns_of(recognised: Sequence[Recognised], named: Named) -> tuple[str, str]:
-    """Return the columns of the tables among files, and the line that says which is what, if one can."""
-    sources = [Source(each.path) for each in recognised if each.reader == "table"]
-    found = [(source, source.columns) for source in sources if are_names(source.columns)]
-    lines = [
-        f"; type {tables.line_to_type(names, _named_in(source, named))}"
-        for source, names in found
-        if len(names) > 2 or named
-    ]
-    return "; ".join(f"{source.path}: {', '.join(names)}" for source, names in found), "".join(lines[:1])
+def _refuse_unread(parts: Sequence[Part], recognised: Sequence[Recognised], named: Named) -> None:
+    """Raise what is wrong where no table has a column that is named, or none captions: with what to type."""
+    used = {name for each in recognised for name in each.given.values()}
+    absent = [name for names in named.values() for name in names if name not in used]
+    found = [each for each in recognised if are_names(each.columns)]
+    shown = "; ".join(f"{each.path}: {', '.join(each.columns)}" for each in found)
+    several = [each for each in found if len(each.columns) > 2 or named]
+    line = f" type {tables.line_to_type(several[0].columns, several[0].given)}" if several else ""
+    if absent:
+        lack = f"no table has the columns {', '.join(absent)}; found {shown or 'no table'}"
+        raise UsageError(f"--columns: {lack}{line and ';' + line}")
+    if line and not any(part.queries is not None for part in parts):
+        raise FormatError(f"no queries: found {shown}; add the file with the captions, or{line}")
 
 
 _OF_SPLITS = ("qrels", "topics")

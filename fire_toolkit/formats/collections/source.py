@@ -7,28 +7,33 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import BOM, read_bytes
 from fire_toolkit.formats.arrays.pickles import load_plain
+from fire_toolkit.formats.columns import columns_of
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.parquet_files import whole_table
 from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited, unquoted
 from fire_toolkit.syntax import parse_json
 
 Records = list[dict[str, Any]]
+Named = Mapping[str, Sequence[str]]
 
 PICKLES = (b"\x80", b"(dp", b"}q")
 
 
 class Source:
-    """One file; a property is None, or empty, if the file is not of that kind. raw: its bytes, if known."""
+    """One file; a property is None, or empty, if the file is not of that kind.
 
-    def __init__(self, path: str | Path, raw: bytes | None = None) -> None:
-        self.path = Path(path)
+    raw: its bytes, if known. named: role → columns, of which a table has one (`given`) or none.
+    """
+
+    def __init__(self, path: str | Path, raw: bytes | None = None, named: Named | None = None) -> None:
+        self.path, self.named = Path(path), named or {}
         if raw is not None:
             self.raw = raw
 
@@ -129,6 +134,23 @@ class Source:
     def columns(self) -> list[str]:
         """Return the names in the header, or the fields of the first record; empty where there are none."""
         return self.header or (list(self.records[0]) if self.records else [])
+
+    @cached_property
+    def given(self) -> dict[str, str]:
+        """Return role → column of those named that a table is read by; that of texts may be a pattern.
+
+        Raises:
+            UsageError: it has several columns that are named for one role.
+        """
+        found: dict[str, str] = {}
+        for role, names in self.named.items():
+            is_here = partial(columns_of, self.columns) if role == "text" else self.columns.__contains__
+            here = [name for name in names if is_here(name)]
+            if len(here) > 1:
+                both = f"{here[0]} and {here[1]} for {role}, and the table has both"
+                raise UsageError(f"{self.path}: --columns names {both}")
+            found |= dict.fromkeys([role] if here else [], *here)
+        return found
 
     def column(self, name: str) -> list[Any]:
         """Return the values of a column of a table or of records.

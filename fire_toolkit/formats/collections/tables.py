@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,7 @@ from fire_toolkit.collections.parts import PLACES, Part
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats import columns as usual_names
 from fire_toolkit.formats.collections.source import Entry, Source, have
-from fire_toolkit.formats.columns import COLLECTION, MEDIA, find_name, guessed_columns, line_of
+from fire_toolkit.formats.columns import COLLECTION, MEDIA, columns_of, find_name, guessed_columns, line_of
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.named_arrays import NAMES
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -38,12 +37,6 @@ _NOTHING: Mapping[str, str] = {}
 _SHOWN = 6  # columns of a table that are named
 _ARRAYS = {"query_id": NAMES["query_ids"], "doc_id": NAMES["doc_ids"]}
 _HEADERS = {"id", "ids", "name", "names", "index", "idx", "#"}.union(*COLLECTION.values(), *_ARRAYS.values())
-
-
-def columns_of(columns: Iterable[str], name: str) -> list[str]:
-    """Return the columns that a name means: the one of that name, or all of a pattern (`caption_*`)."""
-    present = list(columns)
-    return [name] if name in present else [each for each in present if fnmatchcase(each, name)]
 
 
 def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tuple[str, dict[str, str]]:
@@ -85,26 +78,26 @@ def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tup
 def line_to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
     """Return the line that makes captions with their docs of a table, by the best guesses at its columns.
 
-    Numbered columns of texts become a pattern; what was given stays where the table has it.
+    Numbered columns of texts become a pattern; what was given stays.
 
     Examples:
-        >>> line_to_type(["clip", "path", "text_1", "text_2"], {"doc_id": "video"})
+        >>> line_to_type(["clip", "path", "text_1", "text_2"], {"doc_id": "clip"})
         "--columns 'doc_id=clip,text=text_*,media_url=path'"
     """
-    kept = {role: name for role, name in given.items() if columns_of(columns, name)}
     usual = usual_names.GUESSED_CAPTIONS
-    item = find_name([name for name in columns if name not in kept.values()], usual["doc_id"])
-    known = {**roles_of(columns, kept)[1], **({"doc_id": item} if item else {}), **kept}
+    item = find_name([name for name in columns if name not in given.values()], usual["doc_id"])
+    known = {**roles_of(columns, given)[1], **({"doc_id": item} if item else {}), **given}
     found = guessed_columns(columns, usual, known)
     stem = found.get("text", "").rstrip("0123456789")
-    alike = columns_of(columns, f"{stem}*") if stem and "text" not in kept else []
+    alike = columns_of(columns, f"{stem}*") if stem and "text" not in given else []
     if len(alike) > 1 and not any(each[len(stem) :].strip("_0123456789") for each in alike):
         found["text"] = f"{stem}*"
     return line_of(found)
 
 
-def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> str | None:
+def describe_table(source: Source) -> str | None:
     """Return which column of a table is what, in words; None where it is none of a collection."""
+    columns, given = source.columns, source.given
     kind, roles = roles_of(columns, given)
     if not kind:
         return None
@@ -119,11 +112,11 @@ def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) 
     return f"columns {named}{ids}{others}" + (f": {kind}" if kind in ("items", "pairs") else "")
 
 
-def refuse_unread_grades(source: Source, given: Mapping[str, str]) -> None:
+def refuse_unread_grades(source: Source) -> None:
     """Raise UsageError where captions have their items and an unnamed score of each pair."""
-    kind, roles = roles_of(source.columns, given)
+    kind, roles = roles_of(source.columns, source.given)
     unread = next((each for each in source.columns if _GRADES.search(each.lower())), "")
-    is_told = {"text", "doc_id"} <= {*given} or "relevance" in roles or unread in roles.values()
+    is_told = {"text", "doc_id"} <= {*source.given} or "relevance" in roles or unread in roles.values()
     if kind == "captions" and unread and not is_told:
         own = {role: roles[role] for role in COLLECTION if role in roles}
         raise UsageError(
@@ -132,13 +125,13 @@ def refuse_unread_grades(source: Source, given: Mapping[str, str]) -> None:
         )
 
 
-def read_table(source: Source, given: Mapping[str, str] = _NOTHING, *, split: str | None = None) -> Part:
+def read_table(source: Source, split: str | None = None) -> Part:
     """Return captions with their docs, queries, items, or pairs, depending on the columns.
 
-    given: role → column, of those that were named. split: the one to read of a table with a column split.
+    split: the one to read of a table with a column split.
     """
-    path = str(source.path)
-    rows, notes = _rows(source, given), list[str]()
+    path, given = str(source.path), source.given
+    rows, notes = _rows(source), list[str]()
     if SPLIT in rows and SPLIT not in given.values():
         chosen, notes = chosen_split(rows[SPLIT], split, path)
         rows = rows if chosen == ALL else rows[rows[SPLIT] == chosen].reset_index(drop=True)
@@ -271,11 +264,11 @@ def _items(table: pd.DataFrame, roles: Mapping[str, str], path: str) -> pd.DataF
     return items
 
 
-def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
+def _rows(source: Source) -> pd.DataFrame:
     """Return the rows as text; of JSON the fields that are text or numbers; ids must be there."""
     if source.header:
         return read_delimited(source.path)
-    roles = roles_of(source.columns, given)[1]
+    roles = roles_of(source.columns, source.given)[1]
     needed = [roles[role] for role in COLLECTION if role in roles]
     rows = []
     for entry in source.entries():
