@@ -133,8 +133,8 @@ class Database:
         """Write inside: all of it is on disk afterwards, or, where anything is raised, nothing.
 
         Raises:
-                FireError: the file cannot be written, or is not the one that was opened; the disk is full; or
-            somebody else writes for a minute.
+            FireError: the file cannot be written, or is not the one that was opened; the disk is full; or
+                somebody else writes for a minute.
         """
         if not self.is_made:
             content = self._db.serialize()
