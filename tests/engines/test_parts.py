@@ -160,7 +160,7 @@ def test_a_stored_run_whose_parts_are_not_in_order_is_refused(
     groups = [file.read_row_group(n) for n in range(file.metadata.num_row_groups)]
     assert (len(groups) == N_PARTS) == (n_rows == 36)
     with parquet.ParquetWriter(path, file.schema_arrow) as writer:
-        writer.add_key_value_metadata({native._KEY: file.metadata.metadata[native._KEY]})
+        writer.add_key_value_metadata({native.KEY: file.metadata.metadata[native.KEY]})
         for group in reversed(groups):
             writer.write_table(group)
     for run in (open_run(path), in_parts(open_run(path))):
