@@ -23,12 +23,19 @@ from fire_toolkit.cli.plain import group_of
 from fire_toolkit.commands.machine_check import machine_check
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_scores, read_pool
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, checked_endpoint
 from fire_toolkit.machines.judge import file_name, read_judge
 from fire_toolkit.machines.prompts import read_prompt
 from fire_toolkit.machines.run import Spending, ask_all, asking, open_cache
-from fire_toolkit.machines.table import counts_in_words, machine_table, remarks, requests_of
+from fire_toolkit.machines.table import (
+    counts_in_words,
+    machine_table,
+    remarks,
+    requests_of,
+    unknown_in_words,
+)
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.further import OK
 from fire_toolkit.workspace.database import STORE
@@ -147,6 +154,11 @@ def import_(
         words += f"; {counts['failed']:,} rows with neither score nor label are failures"
     if left := counts.get("pool_pairs_without_answer"):
         words += f"; {n_of(left, 'pair')} of the pool without an answer"
+    if workspace_path(""):
+        there = {name: given.path(name, exists=True) for name in ("queries", "items")}
+        queries = given.queries["query_id"] if there["queries"] else None
+        items = given.items_if_any["doc_id"] if there["items"] else None
+        words += unknown_in_words(table, queries, items, read_guideline(own_guideline()))
     known = {"judge": name, "backbone": backbone}
     given.write(place, {place.name: table}, "machine import", known, counts, words)
     say_next(f"machine check {name}", "--labels LABELS")

@@ -62,3 +62,17 @@ def test_an_unknown_judge_is_named(judged: Path) -> None:
     (judged / "machine/j").rename(judged / "machine/k")
     named = run(*pool, code=1)
     assert "no answer of a judge 'k', found 'j'" in named.stderr
+
+
+def test_an_import_counts_what_is_known_of_nothing_here(judged: Path) -> None:
+    """Queries that the collection lacks and labels that the guideline lacks; this collection has no items."""
+    scores = judged / "s.csv"
+    scores.write_text("query_id,doc_id,label\nq0,d0,yes\nq0,d1,relevant\nq99,d0,irrelevant\nq98,d9,no\n")
+    said = run("machine", "import", scores).stderr
+    assert "; 2 of queries that the collection lacks (such as 'q98'); 2 with labels that caption-" in said
+    assert "relevance-v1 does not have (such as 'yes')" in said
+    (judged / "collection/items.tsv").write_text("doc_id\tmedia_url\nd0\td0.png\nd1\td1.png\n")
+    assert "; 1 of docs that the collection lacks (such as 'd9')" in run("machine", "import", scores).stderr
+    known = "query_id,doc_id,label,score\nq0,d0,relevant,.9\nq1,d0,,.3\n"
+    scores.write_text(known)
+    assert "such as" not in run("machine", "import", scores).stderr
