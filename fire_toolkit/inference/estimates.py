@@ -31,7 +31,6 @@ from fire_toolkit.inference.two_phase import TwoPhase, missing_share
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.defaults import (
-    ESTIMATED_BY_PAIRS,
     ESTIMATED_BY_QUERIES,
     ESTIMATED_BY_TOTALS,
     ESTIMATES,
@@ -237,7 +236,7 @@ def _by_pairs(
         is_top = _reads_whole(measure, k) and left_out <= MOST_UNJUDGED
         if is_top and not any(at(measure.level).n_to_draw(top(run_id, k))[0] for run_id in run_ids):
             return AS_LABELLED
-        if definition.key in ESTIMATED_BY_PAIRS and not measure.condensed:
+        if definition.is_precision and not measure.condensed:
             if k > deepest:
                 return f"it reads to rank {k}, and the strata end at {deepest}"
             return next(filter(None, (why_not_of(run_id, k) for run_id in run_ids)), "")

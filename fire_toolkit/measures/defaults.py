@@ -37,10 +37,8 @@ BY_RANK = ("P", "R", "CG", "nCG", "DCG", "nDCG", "DCG_J", "nDCG_J")
 PRECISION_AT_RECALL = "IPrec"
 
 # Whose estimates from few judgments were compared with the truth (benchmarks/estimates.py), by their keys:
-# from queries judged deep, from pairs drawn in strata (a mean over queries, and a ratio of totals), and those
-# that are estimates themselves.
+# from queries judged deep, from pairs drawn in strata as a ratio of totals, and those that are estimates.
 ESTIMATED_BY_QUERIES = ("AP", "AP/min", "mAP@R", "nDCG", "R", "Rprec", "FT")
-ESTIMATED_BY_PAIRS = ("P",)
 ESTIMATED_BY_TOTALS = ("R",)
 ESTIMATES = ("xinfAP", "xinfAP/nist", "infNDCG", "infNDCG/nist", "iP")
 LEAST_DRAWN = 5  # positives a query that sampled strata must hold, for these not to be biased (a guess)

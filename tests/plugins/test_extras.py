@@ -66,6 +66,18 @@ def test_a_measure_from_outside_is_as_good_as_its_twin_in_the_package(commands: 
         assert made.stdout.replace(own, built_in).split() == expected.stdout.split(), line
 
 
+def test_a_share_of_the_top_from_outside_is_estimated_from_a_sample(commands: Commands) -> None:
+    """Screen calls itself a precision, so that pairs drawn with a probability estimate it as they do P@5."""
+    strata = ["pool", *RUNS, "--depth", "10", "--strategy", "strata(1:2:1,3:10:.6)", "--out", "drawn"]
+    augment = ["augment", "--qrels", "qrels.txt", "--labels", "labels", "--pool", "drawn"]
+    honest = ["score", "--honest", *RUNS, *AUGMENTED, "-m", "P@5", "-m", "Screen", *CSV]
+    done = commands([strata, corrected()[0], [*augment, "--out", "augmented.txt"], honest])
+    found = {(row["run_id"], row["measure"]): row for row in rows(done[-1])}
+    for (run_id, _), row in list(found.items())[::2]:
+        assert float(row["estimate"]) > float(row["augmented"])
+        assert row == found[run_id, "Screen"] | {"measure": "P@5"}
+
+
 def test_every_command_that_takes_measures_is_among_these() -> None:
     def taking(group: click.Group, *path: str) -> Iterator[str]:
         for name, command in group.commands.items():
