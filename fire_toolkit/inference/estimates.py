@@ -233,15 +233,18 @@ def _by_pairs(
         if definition.key in ESTIMATES:
             return "it is an estimate itself, from qrels that have strata (`score --qrels`)"
         left_out = max(share_left_out(joined.places[run_id], k, is_judged) for run_id in run_ids)
-        is_top = _reads_whole(measure, k) and left_out <= MOST_UNJUDGED
-        if is_top and not any(at(measure.level).n_to_draw(top(run_id, k))[0] for run_id in run_ids):
+        is_whole = _reads_whole(measure, k) and not any(
+            at(measure.level).n_to_draw(top(run_id, k))[0] for run_id in run_ids
+        )
+        if is_whole and left_out <= MOST_UNJUDGED:
             return AS_LABELLED
         if definition.is_precision and not measure.condensed:
             if k > deepest:
                 return f"it reads to rank {k}, and the strata end at {deepest}"
             return next(filter(None, (why_not_of(run_id, k) for run_id in run_ids)), "")
+        whole = _first_judge(left_out, k) if is_whole else ""
         biased = "ratios of single queries are biased where few of its pairs are drawn (R@k by .07 to .22)"
-        return _why_unsound(measure) or (biased if definition.over_positives else NOT_SOUND)
+        return whole or _why_unsound(measure) or (biased if definition.over_positives else NOT_SOUND)
 
     def value(measure: Measure, run_ids: Sequence[str]) -> Estimate:
         k = measure.depth or 0
@@ -291,8 +294,8 @@ def _by_queries(
             return "it passes over unjudged docs"
         k = measure.depth or 0
         left_out = max(share_left_out(joined.places[run_id], k, known[0]) for run_id in run_ids)
-        if _reads_whole(measure, shallow) and left_out <= MOST_UNJUDGED:
-            return AS_LABELLED
+        if _reads_whole(measure, shallow):
+            return AS_LABELLED if left_out <= MOST_UNJUDGED else _first_judge(left_out, k)
         if definition.key not in ESTIMATED_BY_QUERIES:
             return _why_unsound(measure) or NOT_SOUND
         return next(filter(None, (whys[run_id] for run_id in run_ids)), "")
@@ -333,6 +336,10 @@ def _why_unsound(measure: Measure) -> str:
     return "the first positive decides it, of which a sample gives bounds only" if is_hit else ""
 
 
+def _first_judge(left_out: float, k: int, where: str = "") -> str:
+    return f"{left_out:.0%} of its top {k} is not judged{where}; judge and resolve these pairs first"
+
+
 def _why_unlike(run: JudgedRanking, known: Sequence[Bools], sample: Ints, shallow: int, deep: int) -> str:
     """Return why nothing is estimated of a run; empty where what it ranks high was judged as designed.
 
@@ -340,8 +347,7 @@ def _why_unlike(run: JudgedRanking, known: Sequence[Bools], sample: Ints, shallo
     """
     own = run.of(sample)
     if (left := share_left_out(own, deep, known[1])) > MOST_UNJUDGED:
-        unjudged = f"{left:.0%} of its top {deep} is not judged for the queries judged deep"
-        return f"{unjudged}; judge and resolve these pairs first"
+        return _first_judge(left, deep, " for the queries judged deep")
     of_all, of_own = (1 - share_left_out(each, shallow, known[0]) for each in (run, own))
     if abs(of_all - of_own) <= MOST_UNJUDGED:
         return ""

@@ -112,7 +112,7 @@ def test_a_run_of_which_too_little_was_judged_as_designed_is_refused() -> None:
     assert "92% of its top 1 is judged for all queries, and 100% for those" in shallow["estimate_method"]
     few, many = (honest(["C@1"], n_unasked=n).scores.iloc[0]["estimate_method"] for n in (3, 6))
     assert few == "as labelled"
-    assert "bounds only" in many  # as of a run that came later, whose top was not judged whole
+    assert many == "refused: 8% of its top 1 is not judged; judge and resolve these pairs first"
 
 
 def test_new_positives_of_deep_queries_with_one_vote_are_counted() -> None:
@@ -182,7 +182,7 @@ def test_what_reads_the_ranks_judged_whole_stays_as_labelled_for_a_run_that_was_
     assert "ratios of single queries" in rows["R@1"]
     assert "bounds only" in rows["MedR"]
     late = from_strata(3, ["C@1"], first="unpooled").scores.iloc[0]  # whose first doc nobody judged
-    assert "bounds only" in late["estimate_method"]
+    assert "100% of its top 1 is not judged; judge" in late["estimate_method"]
     few = from_strata(3, ["P@4"], first="unpooled").scores.iloc[0]
     assert few["estimate_method"] == "refused: 25% of its top 4 could not be drawn; pool it with the others"
 
