@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fire_toolkit.collections.assembly import Collection, assemble
-from fire_toolkit.collections.parts import Part
+from fire_toolkit.collections.parts import Part, part_ids
 from fire_toolkit.errors import FireError, FormatError, PluginError, UsageError
 from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import qrels, tables
@@ -37,6 +37,10 @@ for _name, _reader in (
     ("items", Reader("items", tables.recognise_items, tables.read_items)),
 ):
     READERS.add(_name, _reader)
+
+
+class _Unknown(FormatError):
+    """A file that no format recognises."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ def _reader_of(source: Source) -> Reader:
     if are_names(source.columns, "".join(source.lines[1:2])):
         line = tables.line_to_type(source.columns, given)
         expected = f"a table of which you say which column is what: {line}"
-    raise FormatError(
+    raise _Unknown(
         f"{source.path}: {_seen(source)}, which is not a known collection format; expected a benchmark's own "
         f"file, or {expected}"
     )
@@ -149,7 +153,7 @@ def read_collection(
         1
     """
     parts, notes, recognised = list[Part](), list[str](), list[Recognised]()
-    takes_split = False
+    takes_split, unknown = False, list[_Unknown]()
     named = {role: [own] if isinstance(own, str) else own for role, own in (columns or {}).items()}
     for path in map(Path, paths):
         for file in _files(path, split, notes):
@@ -161,7 +165,7 @@ def read_collection(
                 parts.append(part := reader.read(source, split))
             except (FormatError, UsageError) as error:
                 is_own = reader is not None or isinstance(error, UsageError)
-                _refuse_or_pass_over(error, file, path, notes, is_own=is_own)
+                unknown += _refuse_or_pass_over(error, file, path, notes, is_own=is_own)
                 continue
             if not isinstance(part, Part):
                 raise PluginError(f"{reader.name} returned a {type(part).__name__}, expected a Part")
@@ -172,11 +176,12 @@ def read_collection(
             is_of_split = split is not None and not words.isdisjoint((split, short_split(split)))
             has_column = tables.SPLIT in recognised[-1].columns
             takes_split = takes_split or reader.has_splits or has_column or is_of_split
-    _refuse_unread(parts, recognised, named)
+    notes += _beside_a_benchmark(unknown, parts, recognised)
+    _refuse_unread(parts, recognised, named, notes)
     _refuse_two_forms([Path(path) for path in paths if Path(path).is_dir()], parts, recognised, split)
     if split not in (None, tables.ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
-    collection = assemble(parts)
+    collection = assemble(_without_strange_lists(parts, recognised, paths, notes))
     collection.notes[:0] = notes
     names = [each.path.name.removesuffix(".gz") for each in recognised if each.reader == "fashioniq"]
     if len(kinds := {name.split(".")[-3:][0] for name in names}) > 1:
@@ -191,14 +196,54 @@ def read_collection(
     return ReadCollection(collection, recognised)
 
 
-def _refuse_or_pass_over(error: FireError, file: Path, path: Path, notes: list[str], *, is_own: bool) -> None:
-    """Raise what is wrong with a file, but for one in a folder that need be of no format; note metadata."""
+def _refuse_or_pass_over(
+    error: FireError, file: Path, path: Path, notes: list[str], *, is_own: bool
+) -> list[_Unknown]:
+    """Raise what is wrong with a file, but for one in a folder that need be of no format; note metadata.
+
+    Returns:
+        What is said of a file of data of no known format, which is passed over beside a benchmark's own.
+    """
     if not path.is_dir():
         raise error
-    if is_own or _has_data(file):
-        if is_own or "metadata" not in file.name.lower():
-            raise type(error)(f"{error}; or name the files to read in the place of {path}") from None
+    if not is_own and not _has_data(file):
+        return []
+    if not is_own and "metadata" in file.name.lower():
         notes.append(f"left out: {error}")
+        return []
+    choose = ", or another split with --split" if notes and is_own else ""
+    told = type(error)(f"{error}; or name the files to read in the place of {path}{choose}")
+    if isinstance(told, _Unknown):
+        return [told]
+    raise told from None
+
+
+def _beside_a_benchmark(
+    unknown: Sequence[_Unknown], parts: Sequence[Part], recognised: Sequence[Recognised]
+) -> list[str]:
+    """Return notes on files of no known format, beside captions of a benchmark's own file; else raise."""
+    readers = {each.reader for part, each in zip(parts, recognised, strict=True) if part.queries is not None}
+    if unknown and not readers & {LAYOUTS[name].name for name in LAYOUTS if name not in _GENERAL}:
+        raise unknown[0]
+    return [f"left out: {str(each).partition(';')[0]}" for each in unknown]
+
+
+def _without_strange_lists(
+    parts: Sequence[Part], recognised: Sequence[Recognised], paths: Sequence[str | Path], notes: list[str]
+) -> list[Part]:
+    """Return the parts without a folder's lists of no item of captions that know their split themselves."""
+    know_splits = {reader.name for reader in LAYOUTS.values() if reader.has_splits}
+    both = list(zip(parts, recognised, strict=True))
+    own = [part for part, each in both if part.queries is not None and each.reader in know_splits]
+    known = {doc for part in own for doc in part_ids(part, "doc_id") or ()}
+    strange = [
+        part.name
+        for part, each in both
+        if known and part.is_gallery and each.path not in map(Path, paths)
+        if known.isdisjoint(part_ids(part, "doc_id") or ())
+    ]
+    notes += [f"left out: {name} lists no item of {own[0].name}" for name in strange]
+    return [part for part in parts if part.name not in strange]
 
 
 def _refuse_two_forms(
@@ -222,7 +267,9 @@ def _refuse_two_forms(
         )
 
 
-def _refuse_unread(parts: Sequence[Part], recognised: Sequence[Recognised], named: Named) -> None:
+def _refuse_unread(
+    parts: Sequence[Part], recognised: Sequence[Recognised], named: Named, notes: Sequence[str]
+) -> None:
     """Raise what is wrong where no table has a column that is named, or none captions: with what to type."""
     used = {name for each in recognised for name in each.given.values()}
     absent = [name for names in named.values() for name in names if name not in used]
@@ -235,6 +282,9 @@ def _refuse_unread(parts: Sequence[Part], recognised: Sequence[Recognised], name
         raise UsageError(f"--columns: {lack}{line and ';' + line}")
     if line and not any(part.queries is not None for part in parts):
         raise FormatError(f"no queries: found {shown}; add the file with the captions, or{line}")
+    if notes and not any(part.queries is not None or part.texts is not None for part in parts):
+        names = ", ".join(part.name for part in parts) or "nothing"
+        raise FormatError(f"no queries: found {names}; {'; '.join(notes)}: choose another with --split")
 
 
 _OF_SPLITS = ("qrels", "topics")
@@ -288,11 +338,11 @@ def _of_other_splits(folder: Path, files: Sequence[Path], split: str | None, not
         splits_of[file] = frozenset(SPLITS.findall(name) or words)
     splits = sorted({name for own in splits_of.values() for name in own})
     same = names_of_split(splits, split)
-    are_others = split and splits and not same and all(splits_of.values())
-    if len({*splits_of.values()} - {frozenset()}) < 2 and not are_others:
+    are_several = len({*splits_of.values()} - {frozenset()}) > 1
+    if not are_several and (split is None or not splits or same):
         return set()
-    if not same:
+    if not same and (are_several or all(splits_of.values())):
         raise UsageError(f"{folder}: files of {', '.join(splits)}; choose one with --split, or all")
     others = ", ".join(name for name in splits if name not in same)
-    notes.append(f"split {', '.join(same)} read; {folder} also has files of {others}")
+    notes.append(f"split {', '.join(same) or split} read; {folder} also has files of {others}")
     return {file for file, own in splits_of.items() if own and own.isdisjoint(same)}

@@ -260,9 +260,10 @@ def test_files_of_captions_in_a_folder_are_read_by_split() -> None:
     for split, ids in ((None, ["test"]), ("val", ["val"]), ("training", ["train"]), ("all", None)):
         found = read_collection([Path("d")], split=split).collection
         assert found.items["doc_id"].tolist() == (ids or ["test", "train", "val"])
-    put("d/about.csv", "videoID,licence\nv,free\n")
-    refused("or name the files to read in the place of d", read_collection, [Path("d")])
-    (Path("d") / "about.csv").unlink()
+    put("d/private_test.json", [{"videoID": "v"}])
+    notes = read_collection([Path("d")]).collection.notes
+    assert "left out: d/private_test.json: entries with fields videoID, which is not a known" in notes[1]
+    (Path("d") / "private_test.json").unlink()
     (Path("d") / "public_test.json").unlink()
     refused("d: files of training, val; choose one with --split", read_collection, [Path("d")], by=UsageError)
     for split, name in (("train", "train_1"), ("test", "test_1")):  # and in folders of splits
@@ -314,19 +315,50 @@ def test_what_is_said_about_a_folder_s_data_is_no_data() -> None:
     put("d/LICENSE.txt", "free\n")
     assert read_collection([Path("d")]).collection.items["doc_id"].tolist() == ["1.jpg", "3.jpg"]
     put("d/notes.txt", "Some words here about it\nand more\n")
+    assert "left out: d/notes.txt: text that" in read_collection([Path("d")]).collection.notes[0]
+    put("d/results.token", "query_id,caption,video_id\nq,a dog,1.jpg\n")  # a table of anybody's
     refused("notes.txt: text that begins", read_collection, [Path("d")])
 
 
-def test_a_file_of_a_folder_that_has_not_the_split_says_to_name_the_others() -> None:
-    """As YouCook2's segments of its test, which have no sentences."""
+def test_a_benchmark_s_folder_is_read_beside_files_of_no_format_and_lists_of_other_ids() -> None:
+    """As YouCook2's, whose test has segments without sentences, and whose lists have the recipe, too."""
     own = {"segment": [0, 7], "id": 0}
-    files = {"trainval": ("validation", {"sentence": "cut it"}), "test_segments_only": ("testing", {})}
-    for name, (subset, more) in files.items():
-        put(f"d/{name}.json", {"database": {subset: {"subset": subset, "annotations": [own | more]}}})
-    for split, by in (("val", UsageError), (None, FormatError)):
-        said = "_only.json ... or name the files to read in the place of d"
-        refused(said, read_collection, [Path("d")], split=split, by=by)
-    assert read_collection([Path("d/trainval.json")]).collection.items["doc_id"].tolist() == ["validation_0"]
+    of_subset = {
+        name: {"subset": name, "annotations": [own | {"sentence": "cut"}]} for name in ("training", "v")
+    }
+    put("d/trainval.json", {"database": of_subset | {"v": {**of_subset["v"], "subset": "validation"}}})
+    put("d/test_only.json", {"database": {"t": {"subset": "testing", "annotations": [own]}}})
+    put("d/label_foodtype.csv", "101,hot dog\n113,BLT\n")
+    for name in ("train", "val", "test"):
+        put(f"d/splits/{name}_list.txt", "101/training\n")
+    found = read_collection([Path("d")], split="val").collection
+    assert found.items["doc_id"].tolist() == ["v_0"]
+    assert found.notes[:4] == [
+        "split val read; d also has files of test",
+        "split val read; d/splits also has files of test, train",
+        "left out: d/label_foodtype.csv: columns 101, hot dog, which is not a known collection format",
+        "left out: d/splits/val_list.txt lists no item of d/trainval.json",
+    ]
+    refused("_only.json ... in the place of d, or another split with", read_collection, [Path("d")])
+    put("d/trainval.json", "{")
+    refused("damaged or truncated JSON", read_collection, [Path("d")], split="val")
+
+
+def test_a_folder_without_captions_of_the_split_says_which_splits_there_are() -> None:
+    """As ActivityNet's, whose test has ids alone."""
+    put("d/val_1.json", {"v": {"duration": 1, "sentences": ["a dog", "it runs"], "timestamps": [[0, 1]]}})
+    put("d/test_ids.json", ["v_t"])
+    said = "no queries: found d/test_ids.json; split test read; d also has files of val: choose another with"
+    refused(said, read_collection, [Path("d")])
+    assert read_collection([Path("d")], split="val").collection.queries["text"].tolist() == ["a dog it runs"]
+
+
+def test_images_without_file_names_are_items() -> None:
+    """As MSR-VTT's captions in the form of COCO's, and the file that pycocoevalcap is given."""
+    entry = {"image_id": "video9", "id": 0, "caption": "a dog"}
+    put("m.json", {"images": [{"id": "video9"}, {"id": "video7"}], "annotations": [entry]})
+    found = read_collection([Path("m.json")]).collection
+    assert found.items["doc_id"].tolist() == ["video9", "video7"]
 
 
 def test_categories_that_make_one_gallery_are_noted() -> None:
