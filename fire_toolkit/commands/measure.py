@@ -262,9 +262,7 @@ def difference(
         0  clip   ssb         1.0  score
     """
     known = background or Background(disputes=disputes)
-    design = (
-        None if augmented is None or known.design is None or known.design.sample is not None else known.design
-    )
+    design = None if augmented is None else known.design
     options: dict[str, Any] = {"sources": pool_sources, "clusters": clusters, "tell": tell}
     qrels_of_both = [qrels] if augmented is None else [qrels, augmented]
     by_design = labels if augmented is not None and is_by_design(labels, known) else None

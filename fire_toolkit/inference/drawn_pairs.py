@@ -26,6 +26,10 @@ KNOWN = -1  # the stratum of pairs whose relevance is known without a draw
 UNDRAWN = -1.0  # the label of a pair that could be drawn and was not
 LEAST_PAIRS = 100  # drawn by chance: one positive is then expected where 1% are relevant
 _SLIP = 1e-9  # so that chances that sum to a whole number are one
+NO_DIFFERENCE = (
+    "a judge's sample tells each run's score alone (`score --honest`); of what two differ by no interval was "
+    "checked, and labels as they are take docs that the sample left out for not relevant"
+)
 NO_POSITIVE = "there is no positive of which it could be a share"
 
 
@@ -200,7 +204,7 @@ def sampled_precision(
     errors: a difference is that of the pairs in a's top alone and those in b's.
 
     Args:
-        pairs: all that were judged or could be; drawn one by one for a difference.
+        pairs: all that were judged or could be; of strata there is no difference.
         in_a, in_b: (n_pairs,) which of them stand in the top k of a run; what else stands there counts as not
             relevant.
         k: the cutoff.
@@ -227,6 +231,8 @@ def sampled_precision(
         [0.5, 0.4549, 0.5451, 0.023]
     """
     of, among = in_a, f"in its top {k}"
+    if in_b is not None and pairs.stratum is not None:
+        return Estimate(refused=NO_DIFFERENCE)
     if in_b is not None:
         of, among = in_a != in_b, f"in the top {k} of one of the two alone"
     if refused := pairs.why_not(of, among):

@@ -53,6 +53,7 @@ def test_the_sample_stands_beside_the_qrels_and_a_shared_backbone_is_said(judged
     run("augment")
     assert "with a, b (the backbone of judge j is not named)" in run(*SCORE).stderr
     assert {row["estimate_method"] for row in as_json(*SCORE)} == {"prediction-powered, judge j"}
+    assert "note: P@4: no estimate: a judge's sample tells each" in run("difference", "-m", "P@4").stderr
 
 
 def test_an_unknown_judge_is_named(judged: Path) -> None:
