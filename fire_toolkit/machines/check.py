@@ -95,6 +95,8 @@ def check_judge(
     if threshold is not None:  # an answer without a label is one by its score
         by_score = (score >= threshold).astype("float64").where(score.notna())
         votes = votes.mask(pairs["label"] == "", by_score)
+        if by_score[pairs["label"] == ""].notna().any():
+            remarks.append(f"without a label a score of {threshold:g} or more is relevant (--threshold)")
     pairs = pairs.assign(vote=votes)
     n, n_positive = len(pairs), int(pairs["people"].sum())
     if n < LEAST_LABELS:

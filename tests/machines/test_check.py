@@ -192,6 +192,12 @@ def test_scores_of_any_range_need_a_threshold_for_labels() -> None:
     plain = check_judge(*tables(world()), grades=GRADES, n_resamples=50)
     kappas = [values(found[0]["statistics"])["cohen_kappa"] for found in (again, plain)]
     assert kappas[0] == pytest.approx(kappas[1])
+    said = [
+        [note for note in each[1] if "without a label a score of" in note] for each in (found, again, plain)
+    ]
+    assert said == [[], ["without a label a score of 11 or more is relevant (--threshold)"], []]
+    unlabelled = check_judge(*tables(world().assign(said="")), grades=GRADES, n_resamples=50)
+    assert "without a label a score of 0.5 or more is relevant (--threshold)" in unlabelled[1]
 
 
 @pytest.mark.parametrize("n", [99, 0])
