@@ -60,6 +60,11 @@ def test_an_unknown_judge_is_named(judged: Path) -> None:
     pool = ("pool", "--strategy", "machine(judge=k)", "--per-query", "2")
     other = run(*pool, code=1)
     assert "k: no such judge; known are j" in other.stderr
+    (judged / "machine/l").mkdir()
+    (judged / "machine/l/machine.csv").write_bytes((judged / "machine/j/machine.csv").read_bytes())
+    for words in (["next-round", "--ask", "doubts"], ["machine", "check"]):
+        told = run(*words, code=1).stderr
+        assert "name one of the judges (for `next-round` with --judge): j, l" in told, words
     (judged / "machine/j").rename(judged / "machine/k")
     named = run(*pool, code=1)
     assert "no answer of a judge 'k', found 'j'" in named.stderr
