@@ -19,7 +19,7 @@ import numpy as np
 from fire_toolkit.campaign.coded import Coded, beside, coded, same
 from fire_toolkit.campaign.ledger import STATES, Version
 from fire_toolkit.campaign.said import versions_of, with_said
-from fire_toolkit.campaign.schema import KEPT, LATE, NAMES, OWN, SAME_TIME, SHARED
+from fire_toolkit.campaign.schema import KEPT, NAMES, OWN, SAME_TIME, SHARED
 from fire_toolkit.errors import TableError
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.database import Database, row_sha256
@@ -55,16 +55,13 @@ def add_rows(database: Database, rows: Iterable[Version], as_new: AsNew) -> Coun
     with database.transaction() as db:
         was_empty = db.execute(_LAST).fetchone() is None  # then all that is there was seen here
         shared: Numbers | None = {} if was_empty else None
-        is_indexed_last = was_empty and len(chunk) == AT_ONCE  # sorted once, not row by row
-        if is_indexed_last:
-            drop_indexes(db)
+        late = _without_indexes(db) if was_empty and len(chunk) == AT_ONCE else []
         while chunk:
             names = Counter(map(_key_of, chunk))
             known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
             again = seen.intersection(names) if was_empty else names
-            if again and is_indexed_last:
-                make_indexes(db)
-                is_indexed_last = False
+            if again:
+                _with_indexes(db, late)
             known |= versions_of(database, again) if again else {}
             seen.update(names if was_empty else ())
             new = _new(chunk, known, as_new)
@@ -73,20 +70,17 @@ def add_rows(database: Database, rows: Iterable[Version], as_new: AsNew) -> Coun
                 raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
             keep_rows(db, new, shared)
             chunk = list(islice(rows, AT_ONCE))
-        if is_indexed_last:
-            make_indexes(db)
+        _with_indexes(db, late)
     return counts
 
 
 def add_first(database: Database, columns: Columns) -> None:
     """Add answers of which none is there, all or none."""
     with database.transaction() as db:
-        is_indexed_last = db.execute(_LAST).fetchone() is None and len(columns["annotation"]) >= AT_ONCE
-        if is_indexed_last:
-            drop_indexes(db)
-        keep_columns(db, columns, {} if is_indexed_last else None)
-        if is_indexed_last:
-            make_indexes(db)
+        is_many = db.execute(_LAST).fetchone() is None and len(columns["annotation"]) >= AT_ONCE
+        late = _without_indexes(db) if is_many else []
+        keep_columns(db, columns, {} if is_many else None)
+        _with_indexes(db, late)
 
 
 def _new(rows: Iterable[Version], known: Mapping[str, list[Version]], as_new: AsNew) -> list[Version]:
@@ -150,16 +144,18 @@ def keep_columns(db: sqlite3.Connection, columns: Columns, known: Numbers | None
         db.execute("insert into batches values (?, ?, ?, ?)", [last, *seen, before])
 
 
-def drop_indexes(db: sqlite3.Connection) -> None:
-    """Take away the indexes that are sorted at once behind very many rows."""
-    for name in LATE:
+def _without_indexes(db: sqlite3.Connection) -> list[str]:
+    """Take away indexes that are sorted at once behind very many rows, and return what makes them again."""
+    late = "from sqlite_master where name = 'versions_by_annotation' or name like '%_by_crc'"
+    found = db.execute(f"select name, sql {late}").fetchall()
+    for name, _ in found:
         db.execute(f"drop index {name}")
+    return [statement for _, statement in found]
 
 
-def make_indexes(db: sqlite3.Connection) -> None:
-    """Make the indexes that `drop_indexes` took away."""
-    for statement in LATE.values():
-        db.execute(statement)
+def _with_indexes(db: sqlite3.Connection, late: list[str]) -> None:
+    while late:
+        db.execute(late.pop())
 
 
 def _apart(columns: Columns) -> tuple[dict[str, Any], list[Coded]]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 from pyarrow import compute
 
 from fire_toolkit.campaign.answers import Answers
 from fire_toolkit.campaign.keys import ids_of_keys
-from fire_toolkit.campaign.ledger import DELETED, EVENTS
-from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.votes import DELETED as NOBODY
 from fire_toolkit.campaign.votes import (
     DROPPED_ORDER,
     ImportResult,
@@ -27,19 +25,7 @@ from fire_toolkit.tables import ELSEWHERE, UNASSIGNED, Dropped, check_dropped, c
 from fire_toolkit.tables.columns import PAIR, arrow_text
 from fire_toolkit.words import n_of
 
-EDITED = "edited"
 NO_PAIR = "no_pair"
-_NO_VOTES = (TRAINING, CONTROL)
-_COUNTED = "counted join said using (number)"
-_IS_KNOWN = f"is_deleted or kind in {_NO_VOTES}"
-_AUTHOR = f"iif(annotator_id <> '' or {_IS_KNOWN}, annotator_id, '{NOBODY}' || id) as annotator_id"
-_WHY = f"iif(is_deleted, '{DELETED}', iif(kind in {_NO_VOTES}, kind, no_vote))"
-_SEEN = (
-    "select to_annotator_id as annotator_id, pair_id from given where to_annotator_id <> '' "
-    "union all select annotator_id, pair_id from answers "
-    "union all select substr(queue, instr(queue, '/') + 1), pair_id from answers where queue glob '[0-9]*/?*'"
-    " union all select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?)"
-)
 
 
 def answered_pairs(store: Store) -> set[tuple[str, str]]:
@@ -65,25 +51,25 @@ def left_pairs(store: Store) -> dict[int, set[tuple[str, str]]]:
     return found
 
 
-def free_tasks(store: Store, names: Collection[str]) -> dict[str, int]:
-    """Return for each of these annotators how many tasks to be judged have no answer."""
+def free_tasks(store: Store) -> dict[str, int]:
+    """Return for each annotator who has tasks to be judged without an answer how many."""
     store.count()
-    query = "select annotator_id, count(*) from open_tasks where kind not in (?, ?) group by annotator_id"
-    return {name: n for name, n in store.database.select(query, _NO_VOTES) if name in names}
+    query = "select annotator_id, count(*) from open_votes group by annotator_id"
+    return dict(store.database.select(query))
 
 
-def people_asked(store: Store) -> set[str]:
-    """Return everybody who was ever given a task."""
-    return {name for (name,) in store.database.select("select distinct annotator_id from hands")}
-
-
-def people_of_carrier(store: Store, carrier: str) -> set[str]:
-    """Return everybody who has a task in a round that somebody carries."""
-    query = (
-        "select distinct annotator_id from queues where round in (select number from "
-        "(select number, carrier, max(rowid) from rounds group by number) where carrier = ?)"
-    )
-    return {name for (name,) in store.database.select(query, [carrier])}
+def people_asked(store: Store, carrier: str | None = None) -> set[str]:
+    """Return everybody who was ever given a task; of a carrier: who has one in a round that it carries."""
+    query, values = "select distinct to_annotator_id from given where to_annotator_id <> ''", []
+    if carrier is not None:
+        query, values = (
+            (
+                "select distinct annotator_id from queues where round in (select number from "
+                "(select number, carrier, max(rowid) from rounds group by number) where carrier = ?)"
+            ),
+            [carrier],
+        )
+    return {name for (name,) in store.database.select(query, values)}
 
 
 def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
@@ -91,13 +77,7 @@ def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
 
     retired: who will answer no more, so that what they have does not wait.
     """
-    store.count()
-    query = (
-        "select distinct pair_id from open_tasks where kind not in (?, ?) "
-        "and annotator_id not in (select value from json_each(?))"
-    )
-    found = store.database.select(query, [*_NO_VOTES, json.dumps(sorted(retired))])
-    return _pairs([pair for (pair,) in found])
+    return _pairs(store, f"select distinct pair_id from open_votes where {_IS_ASKED}", [_listed(retired)])
 
 
 def unanswered_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
@@ -105,26 +85,8 @@ def unanswered_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFram
 
     They were skipped or reported, their work was rejected, or who has them is retired.
     """
-    store.count()
-    query = (
-        "select pair_id from given own where to_annotator_id <> '' and kind not in (?, ?) and pair_id not in "
-        "(select counted.pair_id from counted join said using (number) "
-        "where no_vote = '' and not is_deleted and kind not in (?, ?)) "
-        "and not exists (select 1 from open_tasks where open_tasks.pair_id = own.pair_id "
-        "and kind not in (?, ?) and annotator_id not in (select value from json_each(?))) "
-        "group by pair_id order by min(rowid)"
-    )
-    found = store.database.select(query, [*_NO_VOTES * 3, json.dumps(sorted(retired))])
-    return _pairs([pair for (pair,) in found])
-
-
-def reported_items(store: Store) -> pd.DataFrame:
-    """Return the docs that several people skipped or reported, with who did and how often, most first.
-
-    doc_id, n_people, n_reports, people (joined by `, `).
-    """
-    store.count()
-    return store.table("select * from reported")
+    query = f"select * from unvoted where pair_id not in (select pair_id from open_votes where {_IS_ASKED})"
+    return _pairs(store, query, [_listed(retired)])
 
 
 def seen_pairs(store: Store, also: Sequence[tuple[str, str]] = ()) -> pd.DataFrame:
@@ -143,9 +105,7 @@ def seen_by_all(
         f"select pair_id from ({_SEEN}) where pair_id <> '' and annotator_id in "
         "(select value from json_each(?)) group by pair_id having count(distinct annotator_id) >= ?"
     )
-    names = set(annotators)
-    found = store.database.select(query, [json.dumps(also), json.dumps(sorted(names)), len(names)])
-    return _pairs([pair for (pair,) in found])
+    return _pairs(store, query, [json.dumps(also), _listed(annotators), len(set(annotators))])
 
 
 def first_asked(store: Store) -> pd.DataFrame:
@@ -155,19 +115,27 @@ def first_asked(store: Store) -> pd.DataFrame:
         query_id, doc_id, round, is_doubled: given to a second annotator too; each pair once, in the first
         round that asks it. Training and controls are no such pairs, nor are those asked again.
     """
-    found = store.table(
-        "select round, pair_id, max(kind = ?) as is_doubled from given where batch = 0 and kind in (?, ?) "
-        "group by round, pair_id order by round, pair_id",
-        [OVERLAP, TASK, OVERLAP],
-    )
-    found = found.drop_duplicates("pair_id", ignore_index=True)
-    pairs = _pairs(found["pair_id"].tolist())
-    return pairs.assign(round=found["round"].array, is_doubled=found["is_doubled"].astype("bool").array)
+    found = store.table("select * from first_asked")
+    ids = dict(zip(PAIR, ids_of_keys(found.pop("pair_id").tolist()), strict=True))
+    return pd.DataFrame(ids, dtype="str").assign(round=found["round"], is_doubled=found["is_doubled"] == 1)
 
 
-def _pairs(keys: Sequence[str]) -> pd.DataFrame:
-    ids = zip(PAIR, ids_of_keys(keys), strict=True)
-    return pd.DataFrame({name: pd.array(each, dtype="str") for name, each in ids})
+_IS_ASKED = "annotator_id not in (select value from json_each(?))"
+_SEEN = (
+    "select * from seen union all select json_extract(value, '$[0]'), json_extract(value, '$[1]') "
+    "from json_each(?)"
+)
+
+
+def _listed(names: Collection[str]) -> str:
+    return json.dumps(sorted(set(names)))
+
+
+def _pairs(store: Store, query: str, values: Iterable[Any]) -> pd.DataFrame:
+    """Return query_id and doc_id of the keys that a query finds."""
+    store.count()
+    keys = [key for (key,) in store.database.select(query, values)]
+    return pd.DataFrame(dict(zip(PAIR, ids_of_keys(keys), strict=True)), dtype="str")
 
 
 def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
@@ -190,18 +158,12 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     """
     store.count()
     store.refuse_unread()
-    counted = "join counted using (number) where pair_id <> ''"
-    found = _answers(store, f"{_AUTHOR}, round, kind, {_WHY} as reason", counted)
+    found = _answers(store, "judged")
     is_vote = found["reason"] == ""
     votes, others = Answers(found if is_vote.all() else found[is_vote]), Answers(found[~is_vote])
     del found
     result = judgments_of_votes(votes, others, guideline=guideline)
-    of_no_pair = (
-        "select '' as query_id, '' as doc_id, counted.annotator_id, '' as label, '' as created_at, "
-        "iif(is_deleted, ?, ?) as reason, 'annotation ' || id || ' at task ' || task || ' of project ' || "
-        "project as detail from counted join answers using (number) where counted.pair_id = ''"
-    )
-    nameless = check_dropped(store.table(of_no_pair, [DELETED, NO_PAIR]))
+    nameless = check_dropped(store.table("select * from of_no_pair"))
     parts = (result.dropped, *_earlier_versions(store), nameless)
     dropped = pd.concat(parts, ignore_index=True)
     dropped = check_dropped(dropped.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
@@ -212,16 +174,11 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
 
 
 _SHOWN = {"pairs": PAIR, "meanings": ["label", "flags", "comment", "origin", "controls"]}
-_OF_EACH = "pairs, meanings, id as number, updated_at, created_at, changed_at, duration_s"
 
 
-def _answers(store: Store, columns: str, which: str) -> Answers:
-    """Return what versions of answers say, with further columns; which: what stands after `from versions`.
-
-    What they share is read once.
-    """
-    no_votes = "(select number as meaning, no_vote from meanings) on meaning = meanings"
-    found = store.table(f"select {_OF_EACH}, {columns} from versions left join {no_votes} {which}")
+def _answers(store: Store, view: str) -> Answers:
+    """Return the answers of a view with what they say; what they share is read once."""
+    found = store.table(f"select * from {view}")
     for table, names in _SHOWN.items():
         shared = store.table(f"select number, {', '.join(names)} from {table}")
         places = pd.Index(shared["number"]).get_indexer(found.pop(table))
@@ -239,27 +196,15 @@ def _answers(store: Store, columns: str, which: str) -> Answers:
 def _earlier_versions(store: Store) -> Iterator[Dropped]:
     """Yield the versions of answers that a later one has replaced, each once, where there are any."""
     count = "select (select count(*) from versions) > (select count(*) from counted)"
-    if not store.database.select(count)[0][0]:
-        return
-    which = (
-        "join (select number, annotator_id, pair_id, state from answers) using (number) where annotation in "
-        "(select annotation from versions group by annotation having count(*) > 1) "
-        f"and pair_id <> '' and state not in {EVENTS} and exists (select 1 from versions later where "
-        "later.annotation = versions.annotation and later.updated_at > versions.updated_at) "
-        "group by annotation, updated_at"
-    )
-    columns = f"annotator_id, '{EDITED}' as reason, min(versions.number)"
-    yield dropped_answers(_answers(store, columns, which))
+    if store.database.select(count)[0][0]:
+        yield dropped_answers(_answers(store, "replaced"))
 
 
 def _with_pages(judgments: pd.DataFrame, store: Store) -> pd.DataFrame:
     """Return judgments with the pages of several captions that they were given on, where there are any."""
     if not store.database.select("select 1 from meanings where page <> '' limit 1"):
         return judgments
-    in_order = store.table(
-        "select annotator_id, query_id, doc_id, page, page_position, duration_s as share_s, page_s "
-        f"from {_COUNTED} where page <> '' and not is_deleted order by no_vote <> 'skipped', updated_at"
-    )
+    in_order = store.table("select * from on_pages")
     if not len(in_order):
         return judgments
     names = ["annotator_id", "query_id", "doc_id", "page", "page_position"]
@@ -276,13 +221,7 @@ def _notes_of_clocks(store: Store, judgments: pd.DataFrame, dropped: pd.DataFram
     """Yield how many judgments count before a label that was read later, as their own time is ahead."""
     if not (dropped["reason"] == SUPERSEDED).any():
         return
-    ahead = store.table(
-        "select distinct own.query_id, own.doc_id, counted.annotator_id, own.label from counted "
-        "join answers own using (number) where own.changed_at > own.seen_at and not is_deleted and exists "
-        "(select 1 from counted other join answers later using (number) where not other.is_deleted and "
-        "other.pair_id = counted.pair_id and other.annotator_id = counted.annotator_id and "
-        "later.no_vote = '' and later.seen_at > own.seen_at and later.label <> own.label)"
-    )
+    ahead = store.table("select * from ahead")
     if n := len(ahead.merge(judgments, on=list(ahead))):
         yield (
             f"{n_of(n, 'judgment')} with a time after it was read, before which another label of the same "

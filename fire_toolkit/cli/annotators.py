@@ -78,7 +78,7 @@ def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="P
             carrier_of(carrier, campaign.root).retire(gone)
         if carriers != {BY_HAND}:  # what was answered by now
             pull_once(campaign.root)
-        left = free_tasks(campaign.store, campaign.retired)
+        left = free_tasks(campaign.store)
     if n_left := sum(left.get(name, 0) for name in names):
         say(f"{n_of(n_left, 'task')} of {', '.join(names)} without an answer; what still comes back counts")
         say_next(f"annotators reassign {' '.join(name for name in names if left.get(name))} --to NAME")
@@ -124,7 +124,8 @@ def reassign(
     seed, gone = int(setting_or_default(None, "tasks", "seed")), campaign.retired
     rounds, also = campaign.rounds, Given().judged_twins
     moved = moved_rounds(rounds, campaign.store, names, wanted, retired=gone, also=also, seed=seed)
-    n_free = sum(free_tasks(campaign.store, names).values())
+    free = free_tasks(campaign.store)
+    n_free = sum(free.get(name, 0) for name in names)
     counts = count_moved(moved, wanted)
     n_moved = sum(counts.values())
     words = f"{n_of(n_moved, 'task')} moved: {', '.join(f'{name} {n:,}' for name, n in counts.items())}"

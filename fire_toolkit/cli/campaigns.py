@@ -13,7 +13,7 @@ from fire_toolkit.campaign.beginning import DESIGN_FILE, check_policy, extended_
 from fire_toolkit.campaign.carrier import NOT_PUSHED, Carried
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, FOLDER, Campaign, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.views import first_asked, people_asked, people_of_carrier
+from fire_toolkit.campaign.views import first_asked, people_asked
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given, reads
 from fire_toolkit.cli.here import current_workspace, needed_workspace
@@ -199,7 +199,7 @@ def handed_to(campaign: Begun) -> list[str]:
     """Return everybody whom the latest round's carrier, if it keeps no accounts, can ask again, sorted."""
     if campaign.latest_carrier == BY_SERVER:
         return []
-    return sorted(people_of_carrier(campaign.store, campaign.latest_carrier) & campaign.askable)
+    return sorted(people_asked(campaign.store, campaign.latest_carrier) & campaign.askable)
 
 
 ON_A_SERVER = "or on a server: fire-toolkit labelstudio start, then fire-toolkit push"

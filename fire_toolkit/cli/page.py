@@ -13,7 +13,7 @@ import click
 
 from fire_toolkit.campaign.records import BY_PAGE, Round, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.views import people_of_carrier
+from fire_toolkit.campaign.views import people_asked
 from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
@@ -47,7 +47,7 @@ class _OnPage(NamedTuple):
         campaign = begun_here()
         if campaign is None or not (rounds := [*Rounds(campaign.root, BY_PAGE)]):
             raise UsageError("no round is on our own page; `push --carrier page --annotator A01` begins one")
-        people = people_of_carrier(campaign.store, BY_PAGE) - read_retired(campaign.root)
+        people = people_asked(campaign.store, BY_PAGE) - read_retired(campaign.root)
         return cls(campaign, rounds, people, read_text(consent).strip() if consent else CONSENT)
 
     def files(self) -> dict[str, Path]:

@@ -3,14 +3,13 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import click
 
 from fire_toolkit.agreement.annotators import LiveQuality, item_seconds, live_quality
-from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
-from fire_toolkit.campaign.views import record_to_judgments, reported_items
+from fire_toolkit.campaign.progress import measure_progress, with_total
+from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, private_folder
 from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.given import Given
@@ -39,9 +38,9 @@ def progress(*, as_json: bool) -> None:
 
 def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     rules, level = campaign.guideline, str(setting_or_default(None, "agree", "level"))
-    queues = measure_progress(campaign.store, guideline=rules)
+    queues = with_total(measure_progress(campaign.store, guideline=rules)).to_dict("records")
     judgments = record_to_judgments(campaign.store, guideline=rules).judgments
-    reported = reported_items(campaign.store)
+    reported = campaign.store.table("select * from reported")
     items = Given().path("items")
     quality = live_quality(
         judgments,
@@ -49,14 +48,13 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
         level=rules.level if level == BY_GUIDELINE else level,
         lengths_s=item_seconds(read_items(items)) if items else None,
     )
-    both = [*queues, total_progress(queues)]
     if as_json:
-        records = [_record(queue, quality, states) for queue in both]
+        records = [_record(queue, quality, states) for queue in queues]
         records[-1] |= {"reported": reported.to_dict("records")} if len(reported) else {}
         click.echo(json.dumps(records))
         return
     people = quality.people[quality.people["n_votes"] > 0].to_dict("records")
-    draw_rows([_cells(queue) for queue in both], _HEADS)
+    draw_rows([_cells(queue) for queue in queues], _HEADS)
     if people:
         click.echo()
         draw_rows([_beside(row) for row in people], _HEADS_OF_PEOPLE)
@@ -80,19 +78,18 @@ _PEOPLE = ["n_votes", "positive_rate", "n_shared", "shared_positive_rate", "peer
 _PEOPLE += ["peer_agreement", "shared_duration_s", "peer_duration_s", "n_timed", "n_faster"]
 
 
-def _record(queue: QueueProgress, quality: LiveQuality, states: Mapping[str, str]) -> dict[str, Any]:
+def _record(queue: Mapping[Any, Any], quality: LiveQuality, states: Mapping[str, str]) -> dict[str, Any]:
     """Return what is known of a queue and its annotator, or of all, as JSON has it: nothing for nan."""
-    counts: dict[Any, Any] = asdict(queue) | {"control_accuracy": queue.control_accuracy}
-    more: dict[str, Any] = {}
-    if queue.annotator_id == "all" and queue.round == 0:
+    counts, more, name = dict(queue), dict[str, Any](), queue["annotator_id"]
+    if not queue["round"]:
         alpha = quality.alpha
         counts |= {"alpha": alpha.value, "alpha_low": alpha.low, "alpha_high": alpha.high}
         counts |= {"n_pairable": quality.n_pairable, "prevalence": quality.prevalence}
         more = {"alarms": quality.alarms.to_dict("records")}
     else:
-        own = quality.people.loc[quality.people["annotator_id"] == queue.annotator_id, _PEOPLE]
+        own = quality.people.loc[quality.people["annotator_id"] == name, _PEOPLE]
         counts |= own.iloc[0].to_dict() if len(own) else {}
-        more = {"state": states[queue.annotator_id]} if queue.annotator_id in states else {}
+        more = {"state": states[name]} if name in states else {}
     plain = {
         key: None if value != value else int(value) if key.startswith("n_") else value
         for key, value in counts.items()
@@ -116,14 +113,16 @@ _HEADS = ["annotator", "round", "tasks", "done", "left", "training left", "skipp
 _HEADS += ["s/judgment", "judgments/h", "hours left", "controls right"]
 
 
-def _cells(queue: QueueProgress) -> list[str]:
+_COUNTS = ["n_tasks", "n_done", "n_left", "n_training_left", "n_skipped", "n_escalated"]
+
+
+def _cells(queue: Mapping[Any, Any]) -> list[str]:
     """Return a queue's numbers."""
-    counts = [queue.n_tasks, queue.n_done, queue.n_left, queue.n_training_left]
-    counts += [queue.n_skipped, queue.n_escalated]
-    pace = (queue.seconds, 3600 / queue.seconds if queue.seconds else math.nan, queue.hours_left)
-    right = f"{queue.n_right} of {queue.n_controls}" if queue.n_controls else ""
-    who = [queue.annotator_id, str(queue.round or "")]
-    return [*who, *(f"{n:,}" for n in counts), *map(_number, pace), right]
+    seconds = queue["seconds"]
+    pace = (seconds, 3600 / seconds if seconds else math.nan, queue["hours_left"])
+    right = f"{queue['n_right']} of {queue['n_controls']}" if queue["n_controls"] else ""
+    who = [queue["annotator_id"], str(queue["round"] or "")]
+    return [*who, *(f"{queue[name]:,}" for name in _COUNTS), *map(_number, pace), right]
 
 
 def _number(value: float) -> str:

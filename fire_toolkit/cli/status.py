@@ -98,7 +98,7 @@ def _say_progress() -> None:
             say(line)
     if gone := [place for place in read_places(campaign.store) if place.is_missed]:
         say(f"warning: at the last pull {lost_words(gone)}")
-    if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign.store)):
+    if not queues["n_left"].any() and (due := full_pull_due(campaign.store)):
         say(due)
 
 

@@ -152,7 +152,7 @@ def test_unanswered_captions_are_named_and_stay_to_be_judged(server: FakeServer,
     assert row == [*split_pair_id(missing), "no_label"]
     with record_of([ROUND], site.ledger()) as store:
         assert ("1/ann", missing) not in answered_pairs(store)
-        (own, _) = measure_progress(store, guideline=GUIDELINE)
+        own = measure_progress(store, guideline=GUIDELINE).iloc[0]
     assert (own.n_done, own.n_skipped) == (2, 0)
 
 

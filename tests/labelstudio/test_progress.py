@@ -1,6 +1,7 @@
 """How far a campaign is, and which pairs are asked again."""
 
 import math
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -8,7 +9,7 @@ from campaigns import GUIDELINE, pairs_of, round_of, tasks_of
 from records import record_of, rows_of
 
 from fire_toolkit.campaign.ledger import DELETED, Origin, answer_rows
-from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
+from fire_toolkit.campaign.progress import measure_progress, with_total
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.rounds import assign_next_round
 from fire_toolkit.campaign.views import answered_pairs, waiting_pairs
@@ -41,10 +42,11 @@ def answered(
     return rows_of(rows)
 
 
-def progress_of(*parts: pd.DataFrame) -> dict[str, QueueProgress]:
+def progress_of(*parts: pd.DataFrame) -> dict[str, Any]:
+    """Return a row for each queue, and one for all of them."""
     with record_of([ENTRY], pd.concat(parts)) as store:
-        measured = measure_progress(store, guideline=GUIDELINE)
-    return {f"{queue.round}/{queue.annotator_id}": queue for queue in measured}
+        measured = with_total(measure_progress(store, guideline=GUIDELINE))
+    return {f"{queue.round}/{queue.annotator_id}": queue for queue in measured.itertuples()}
 
 
 def test_at_the_beginning_all_is_left_and_the_pace_unknown() -> None:
@@ -68,7 +70,7 @@ def test_done_left_skipped_escalated_and_hours_are_told_apart() -> None:
     assert ann.hours_left == pytest.approx(3 * 30 / 3600)
     assert math.isnan(bob.seconds)
     assert bob.hours_left == pytest.approx(7 * 30 / 3600)  # at everybody's pace
-    everything = total_progress(list(found.values()))
+    everything = found["0/all"]
     assert (everything.n_tasks, everything.n_done, everything.annotator_id) == (14, 3, "all")
     assert everything.hours_left == pytest.approx(10 * 30 / 3600)
 

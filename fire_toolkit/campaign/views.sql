@@ -1,0 +1,130 @@
+-- What a campaign's record says now. Each view rests on the rows alone, and on `counted`: which answers count,
+-- and what they were asked for.
+create temp table stale (number integer primary key, is_of_several integer);
+
+-- What each answer says.
+create temp view said as
+select number, annotation, updated_at, label, no_vote, flags, comment, origin, controls, page, page_position,
+  page_s, round_said, is_elsewhere, fault, id, created_at, changed_at, duration_s, query_id, doc_id
+from answers;
+
+-- Who was ever given which task, and whether it is theirs still.
+create temp view hands as
+select round, to_annotator_id as annotator_id, pair_id, kind, batch, position,
+  not exists (select 1 from given later where later.annotator_id <> ''
+    and later.round = own.round and later.annotator_id = own.to_annotator_id and later.pair_id = own.pair_id
+    and (later.batch, later.position) > (own.batch, own.position)) as is_there
+from given own where to_annotator_id <> '';
+
+-- Who has which task.
+create temp view queues as
+select round, annotator_id, pair_id, kind, batch, position from hands where is_there;
+
+-- The answer that stands for each task: a vote before a skip, a later before an earlier one; a page that was
+-- sent without an answer to a caption has not answered it. kind: of the task, none where nobody has it there
+-- any more.
+create temp view standing as
+select round, owner as annotator_id, own.pair_id, said.query_id, said.doc_id,
+  iif(no_vote = '', label, '') as label, is_skipped, duration_s as seconds,
+  case when not exists (select 1 from given later
+      where later.annotator_id <> '' and later.annotator_id = own.owner and later.round = own.round
+      and later.pair_id = own.pair_id) or exists (select 1 from queues where queues.pair_id = own.pair_id
+      and queues.round = own.round and queues.annotator_id = own.owner) then kind_there end as kind
+from counted own join said using (number) where stands and not exists (
+  select 1 from counted other join versions using (number)
+  where other.pair_id = own.pair_id and other.kind <> 'elsewhere' and other.number <> own.number
+  and other.round = own.round and other.owner = own.owner and other.stands
+  and (other.is_skipped, said.updated_at, said.annotation)
+    < (own.is_skipped, versions.updated_at, versions.annotation));
+
+-- The docs that several people skipped or reported, most first.
+create temp view reported as
+select doc_id, count(*) as n_people, sum(n) as n_reports, group_concat(annotator_id, ', ') as people
+from (select doc_id, annotator_id, count(*) as n from standing where is_skipped group by 1, 2 order by 2)
+group by doc_id having n_people > 1 order by n_reports desc, doc_id;
+
+-- The tasks that somebody has and has not answered, and of these the ones whose answer is not known.
+create temp view open_tasks as
+select * from queues where not exists (select 1 from counted where counted.pair_id = queues.pair_id
+  and counted.kind <> 'elsewhere' and counted.round = queues.round
+  and counted.owner = queues.annotator_id and stands);
+create temp view open_votes as select * from open_tasks where kind not in ('training', 'control');
+
+-- Who has such a task in which round.
+create temp view open_people as
+select round, annotator_id
+from (select distinct round, to_annotator_id as annotator_id from given where to_annotator_id <> '') own
+where exists (select 1 from open_tasks
+  where open_tasks.round = own.round and open_tasks.annotator_id = own.annotator_id)
+order by round, annotator_id;
+
+-- The pairs that were asked and have no vote, as they were first asked.
+create temp view unvoted as
+select pair_id from given where to_annotator_id <> '' and kind not in ('training', 'control')
+and pair_id not in (select counted.pair_id from counted join said using (number)
+  where no_vote = '' and not is_deleted and kind not in ('training', 'control'))
+group by pair_id order by min(rowid);
+
+-- Everybody who was given a pair or left anything at it.
+create temp view seen as
+select to_annotator_id as annotator_id, pair_id from given where to_annotator_id <> '' union all
+select annotator_id, pair_id from answers union all
+select substr(queue, instr(queue, '/') + 1), pair_id from answers where queue glob '[0-9]*/?*';
+
+-- The pairs that rounds ask for the first time, as their queues were drawn; is_doubled: of two annotators.
+create temp view first_asked as
+select pair_id, min(round) as round, is_doubled
+from (select round, pair_id, max(kind = 'overlap') as is_doubled from given
+  where batch = 0 and kind in ('overlap', 'task') group by round, pair_id)
+group by pair_id order by round, pair_id;
+
+-- The answers that count and name a pair, with their authors and the reason why they are no votes.
+create temp view judged as
+select pairs, meanings, id as number, updated_at, created_at, changed_at, duration_s,
+  iif(annotator_id <> '' or is_deleted or kind in ('training', 'control'), annotator_id, 'deleted-' || id)
+    as annotator_id,
+  round, kind,
+  iif(is_deleted, 'deleted', iif(kind in ('training', 'control'), kind, no_vote)) as reason
+from versions left join (select number as meaning, no_vote from meanings) on meaning = meanings
+join counted using (number) where pair_id <> '';
+
+-- Those that name none.
+create temp view of_no_pair as
+select '' as query_id, '' as doc_id, counted.annotator_id, '' as label, '' as created_at,
+  iif(is_deleted, 'deleted', 'no_pair') as reason,
+  'annotation ' || id || ' at task ' || task || ' of project ' || project as detail
+from counted join answers using (number) where counted.pair_id = '';
+
+-- The versions of answers that a later one has replaced, each once.
+create temp view replaced as
+select pairs, meanings, id as number, updated_at, created_at, changed_at, duration_s, annotator_id,
+  'edited' as reason, min(versions.number)
+from versions join (select number, annotator_id, pair_id, state from answers) using (number)
+where annotation in (select annotation from versions group by annotation having count(*) > 1)
+and pair_id <> '' and state not in ('deleted', 'restored') and exists (select 1 from versions later
+  where later.annotation = versions.annotation and later.updated_at > versions.updated_at)
+group by annotation, updated_at;
+
+-- The answers that were given on pages of several captions, those that count last.
+create temp view on_pages as
+select annotator_id, query_id, doc_id, page, page_position, duration_s as share_s, page_s
+from counted join said using (number) where page <> '' and not is_deleted
+order by no_vote <> 'skipped', updated_at;
+
+-- The answers with a time after they were read, where another label of the same person was read later.
+create temp view ahead as
+select distinct own.query_id, own.doc_id, counted.annotator_id, own.label
+from counted join answers own using (number) where own.changed_at > own.seen_at and not is_deleted
+and exists (select 1 from counted other join answers later using (number)
+  where not other.is_deleted and other.pair_id = counted.pair_id
+  and other.annotator_id = counted.annotator_id and later.no_vote = '' and later.seen_at > own.seen_at
+  and later.label <> own.label);
+
+-- What was done last on our own page, if the answers do not have it.
+create temp view unread_page as
+with last as (
+  select json_extract(record, '$.at') as at, json_extract(record, '$.pair') as pair,
+    json_extract(record, '$.round') || '/' || json_extract(record, '$.annotator') as queue
+  from page where json_extract(record, '$.kind') in ('answer', 'undo') order by number desc limit 1)
+select last.* from last join campaign where not exists (select 1 from answers
+  where annotation = 'page:' || key || '#' || last.queue || '#' || last.pair and seen_at >= last.at);
