@@ -176,7 +176,7 @@ def check_later_run(world: World, truth: Qrels, runs: list[Any], n: int, n_draws
 
 def check_missing(world: World, n: int, n_draws: int) -> Checked:
     """Return how the share of positives outside the shallow pool is met."""
-    n_shallow, n_deep = (world.joined.label(each).ideal.n_positives for each in (world.shallow, world.deep))
+    n_shallow, n_deep = (world.joined.label(each).n_positives for each in (world.shallow, world.deep))
 
     def draw(rng: np.random.Generator) -> np.ndarray:
         sample = rng.choice(len(n_deep), n, replace=False)

@@ -17,7 +17,7 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints, count_by_query, rows_of_lists, starts_of_lists
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
-from fire_toolkit.matching.coded import CodedQrels, IdealRanking
+from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.pair_ranks import StoredRun
 from fire_toolkit.matching.stored_runs import AnyRun, list_stored
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
@@ -81,8 +81,9 @@ def score_bounds(ranking: JudgedRanking, measure: Measure, *, highest: int = 1) 
     kind = measure.definition.bounds
     if kind == "none" or measure.condensed or (ranking.rank != np.floor(ranking.rank)).any():
         return low, high
-    highest = max(highest, int(ranking.ideal.grade.max(initial=0)))
-    ranking = replace(measure.view(ranking), strata=None, stratum=None)
+    highest = max(highest, int(ranking.qrels.ideal.grade.max(initial=0)))
+    ranking = measure.view(ranking)
+    ranking = replace(ranking, qrels=replace(ranking.qrels, stratum=None), stratum=None)
     reach = _reach(ranking, measure)
     step = max(_CELLS // max(int(reach.max(initial=0)), 1), 1)
     for start in range(0, ranking.n_queries, step):
@@ -115,7 +116,7 @@ def _bounds_of(ranking: JudgedRanking, measure: Measure, reach: Ints, highest: i
     kind = measure.definition.bounds
     if kind in ("monotone", "recall"):
         if kind == "recall":
-            best = replace(best, ideal=_with_positives(ranking.ideal, n_added, highest))
+            best = replace(best, qrels=_with_positives(ranking.qrels, n_added, highest))
         high = measure.per_query(best)
     else:  # the most that the list can hold over the least that there is
         most = np.where(ranking.n_positives > 0, measure.per_query(best), np.where(n_added > 0, 1.0, 0.0))
@@ -125,7 +126,7 @@ def _bounds_of(ranking: JudgedRanking, measure: Measure, reach: Ints, highest: i
         low, high = np.minimum(value, high), np.maximum(value, high)
     elif _is_low_known(measure):
         counted = np.full(ranking.n_queries, measure.k if highest else 0)
-        low = measure.per_query(replace(ranking, ideal=_with_positives(ranking.ideal, counted, highest)))
+        low = measure.per_query(replace(ranking, qrels=_with_positives(ranking.qrels, counted, highest)))
     return low, high
 
 
@@ -152,12 +153,15 @@ def _with_best_docs(ranking: JudgedRanking, reach: Ints, grade: int) -> tuple[Ju
     return filled, n_added
 
 
-def _with_positives(ideal: IdealRanking, n_added: Ints, grade: int) -> IdealRanking:
-    """Return the ideal rankings with positives of the highest grade added to each query."""
-    query = np.concatenate([np.repeat(np.arange(ideal.n_queries), n_added), ideal.query])
-    order = np.argsort(query, kind="stable")
-    grades = np.concatenate([np.full(query.size - ideal.query.size, grade, dtype=np.int64), ideal.grade])
-    return IdealRanking(query[order], grades[order], ideal.n_queries)
+def _with_positives(qrels: CodedQrels, n_added: Ints, grade: int) -> CodedQrels:
+    """Return qrels with docs of the highest grade, which no ranking has, added to each query."""
+    docs: Any = pd.RangeIndex(len(qrels.docs) + int(n_added.max(initial=0)))
+    query, doc = np.repeat(np.arange(n_added.size), n_added), rows_of_lists(len(qrels.docs), n_added)
+    queries, added = np.concatenate([qrels.query, query]), np.concatenate([qrels.doc, doc])
+    pairs = queries * len(docs) + added
+    relevance = np.concatenate([qrels.relevance, np.full(query.size, grade)])
+    order = np.argsort(pairs, kind="stable")
+    return CodedQrels(qrels.queries, docs, pairs[order], relevance[order])
 
 
 def coverage(

@@ -311,7 +311,7 @@ def _by_queries(
     def missing(measure: Measure) -> Estimate:
         if not measure.definition.over_positives:
             return Estimate()
-        return missing_share(*(each.ideal.n_positives[sample] for each in sides), n_queries=n_queries)
+        return missing_share(*(each.n_positives[sample] for each in sides), n_queries=n_queries)
 
     basis = f"of the depth-{deep} union; {len(sample):,} of {n_queries:,} queries judged deep"
     return Estimator(joined, TWO_PHASE, len(sample), basis, notes, why_not, value, missing)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints, places_among
+from fire_toolkit.arrays import Bools, Floats, Ints, are_among, places_among
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.matching.coded import ABSENT, all_pairs, code_together
+from fire_toolkit.matching.coded import ABSENT, code_together
 from fire_toolkit.matching.stored_runs import AnyRun, Cut, find_cut, judge_stored, list_stored
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
 from fire_toolkit.measures.definition import values_of
@@ -40,7 +40,7 @@ class JudgedPairs(CodedQrels):
 
     places: Mapping[str, JudgedRanking] = field(default_factory=dict)
     cuts: Mapping[str, Cut] = field(default_factory=dict)
-    labelled: list[tuple[pd.DataFrame, CodedQrels]] = field(default_factory=list, repr=False)
+    labels: list[tuple[pd.DataFrame, CodedQrels]] = field(default_factory=list, repr=False)
 
     def label(self, qrels: Qrels) -> CodedQrels:
         """Return the labelling of qrels, the same object for the same table.
@@ -48,21 +48,16 @@ class JudgedPairs(CodedQrels):
         Raises:
             JoinError: a pair was no part of the join.
         """
-        known = next((labelling for table, labelling in self.labelled if table is qrels), None)
+        known = next((labelling for table, labelling in self.labels if table is qrels), None)
         if known is not None:
             return known
         place = self.find_rows(qrels)
         if (place < 0).any():
             query_id, doc_id = qrels.loc[place < 0, PAIR].iloc[0]
             raise JoinError(f"qrels: the runs were not joined with query {query_id!r} and doc {doc_id!r}")
-        return self.keep_label(qrels, place, qrels["relevance"].to_numpy(dtype=np.int64))
-
-    def keep_label(self, table: pd.DataFrame, place: Ints, relevance: Ints) -> CodedQrels:
-        """Return a table's labelling, whose pairs stand at `place`, and keep it."""
         of_pairs = np.full(len(self.pairs), ABSENT, dtype=np.int64)
-        of_pairs[place] = relevance
-        labelling = CodedQrels(self.queries, self.docs, self.pairs, of_pairs, self.stratum)
-        self.labelled.append((table, labelling))
+        of_pairs[place] = qrels["relevance"].to_numpy(dtype=np.int64)
+        self.labels.append((qrels, labelling := self.labelled(of_pairs)))
         return labelling
 
     def within(self, queries: Ints) -> JudgedPairs:
@@ -76,10 +71,7 @@ class JudgedPairs(CodedQrels):
 
     def ranking(self, run_id: str, labelling: CodedQrels) -> JudgedRanking:
         """Return a run as the qrels of that labelling judge it; equal to joining the two anew."""
-        run = self.places[run_id]
-        relevance = labelling.relevance[run.relevance]
-        kept = relevance != ABSENT
-        return run.take(kept, relevance=relevance[kept], **labelling.facts(run.relevance[kept]))
+        return self.places[run_id].by(labelling)
 
     def values(self, run_id: str, labelling: CodedQrels, measures: Sequence[Measure]) -> Floats:
         """Return a run's values by that labelling, (n_queries, n_measures)."""
@@ -128,22 +120,18 @@ def join_runs(runs: Runs, original: Qrels, *others: pd.DataFrame) -> JudgedPairs
     stored = list_stored(runs)
     if not stored:
         raise UsageError("no run given; expected at least one that is not empty")
-    first, *rest = code_together(original, *others, what="augmented qrels or labels")
-    union = all_pairs([first, *rest])
-    places = {run.run_id: judge_stored(run, union) for run in stored}
-    stratum = None
-    if first.stratum is not None:
-        stratum = np.zeros(len(union.pairs), dtype=np.int64)  # what only others hold is a stratum of its own
-        stratum[np.searchsorted(union.pairs, first.pairs)] = 1 + first.stratum
-    joined = JudgedPairs(union.queries, union.docs, union.pairs, union.relevance, stratum, places)
-    labellings = [
-        joined.keep_label(table, np.searchsorted(union.pairs, coded.pairs), coded.relevance)
-        for table, coded in zip((original, *others), (first, *rest), strict=True)
-    ]
+    coded = code_together(original, *others, what="augmented qrels or labels")
+    if (first := coded[0]).stratum is not None:  # what only others hold is a stratum of its own
+        first = replace(first, stratum=np.where(first.relevance == ABSENT, 0, 1 + first.stratum))
+    every = first.labelled(np.arange(len(first.pairs)))
+    places = {run.run_id: judge_stored(run, every) for run in stored}
+    joined = JudgedPairs(every.queries, every.docs, every.pairs, every.relevance, every.stratum, places)
+    labellings = [first.labelled(each.relevance) for each in coded]
+    joined.labels.extend(zip((original, *others), labellings, strict=True))
     cuts = {}
     for run_id, run in joined.places.items() if others else ():
-        rankings = [joined.ranking(run_id, each) for each in labellings] if run.has_gap else []
-        cut = find_cut(rankings, labellings)
+        is_listed = are_among(run.relevance, len(every.pairs))
+        cut = find_cut(run.by(labellings[0]), is_listed, labellings) if run.has_gap else None
         if cut is not None:
             places[run_id], cuts[run_id] = run.to_depth(cut.depth), cut
     return replace(joined, places=places, cuts=cuts)

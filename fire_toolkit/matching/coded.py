@@ -1,8 +1,11 @@
-"""Qrels as integers: ids are looked up once, and what follows is arithmetic on arrays."""
+"""Qrels as integers: ids are looked up once, and what follows is arithmetic on arrays.
+
+Qrels that are read together are labellings of one list of pairs, all that any of them holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -31,6 +34,7 @@ from fire_toolkit.words import n_of
 ABSENT = int(np.iinfo(np.int64).min)  # in the place of a relevance: these qrels do not hold the pair
 
 Discount = Callable[[npt.NDArray[Any]], Floats]
+Cut = int | Ints | None  # one for all queries, one for each, or none
 
 
 def at_level(relevance: Ints, level: int) -> Ints:
@@ -39,48 +43,62 @@ def at_level(relevance: Ints, level: int) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class IdealRanking:
-    """The ideal ranking of each query: the positives of the qrels, retrieved or not, the highest grade first.
+class Places:
+    """The ranks at which docs of a kind stand, such as positives, sorted by query, then rank.
 
-    query, grade: of each positive; n_queries: how many queries there are, those without a positive too.
+    Of tied docs each rank of their score is a place, at which one of them may stand: so a sum over places is
+    the mean over all orders of tied docs, each as likely as any other.
+
+    query, rank, grade: of each; place: 1 for the first of its ranking, 2 for the second, ...; weight: how
+    likely one stands there, 1 without ties. With ties grade and place are means, where one does. n_queries:
+    how many there are, those without a place too.
+
+    Source: McSherry and Najork, Computing Information Retrieval Performance Measures Efficiently in the
+    Presence of Tied Scores, ECIR 2008.
     """
 
     query: Ints
-    grade: Ints
+    rank: npt.NDArray[Any]
+    grade: npt.NDArray[Any]
+    place: npt.NDArray[Any]
+    weight: Floats
     n_queries: int
-    _gains: dict[tuple[Discount, int | None], Floats] = field(default_factory=dict, init=False, repr=False)
+    _cut: dict[int, Places] = field(default_factory=dict, init=False, repr=False)
 
-    @cached_property
-    def n_positives(self) -> Ints:
-        """Return |G| of each query."""
-        return count_by_query(self.query, self.n_queries)
+    def to(self, k: Cut) -> Places:
+        """Return those at rank k or better."""
+        if k is None:
+            return self
+        if not isinstance(k, np.ndarray) and k in self._cut:
+            return self._cut[k]
+        kept = np.flatnonzero(self.rank <= (k[self.query] if isinstance(k, np.ndarray) else k))
+        names = ("query", "rank", "grade", "place", "weight")
+        found = replace(self, **{name: getattr(self, name)[kept] for name in names})
+        if not isinstance(k, np.ndarray):
+            self._cut[k] = found
+        return found
 
-    @cached_property
-    def place(self) -> Ints:
-        """Return 1, 2, ... for each query's positives."""
-        return 1 + rows_of_lists(0, self.n_positives)
+    def total(self, values: npt.NDArray[Any]) -> Floats:
+        """Return the sum of values, one for each place, over the places of each query."""
+        return sum_by_query(self.query, values, self.n_queries)
 
-    def gain(self, discount: Discount, k: int | None) -> Floats:
-        """Return Σ grade / discount(place) over each query's first k positives (all of them, without k)."""
-        if (discount, k) not in self._gains:
-            is_in = self.place <= (np.inf if k is None else k)
-            discounted = self.grade[is_in] / at_ranks(self.place[is_in], discount)
-            self._gains[discount, k] = sum_by_query(self.query[is_in], discounted, self.n_queries)
-        return self._gains[discount, k]
+    def count(self, k: Cut) -> Floats:
+        """Return how many stand in the top k of each query."""
+        found = self.to(k)
+        return found.total(found.weight)
 
-    def of(self, queries: Ints) -> IdealRanking:
-        """Return the ideal rankings of some queries, which become 0, 1, ..."""
-        lengths = self.n_positives[queries]
-        kept = rows_of_lists(starts_of_lists(self.n_positives)[queries], lengths)
-        return IdealRanking(np.repeat(np.arange(queries.size), lengths), self.grade[kept], queries.size)
+    def gain(self, discount: Discount, k: Cut = None) -> Floats:
+        """Return Σ grade / discount(rank) over the top k of each query."""
+        found = self.to(k)
+        return found.total(found.weight * found.grade / _at_ranks(found.rank, discount))
 
-    def at_level(self, level: int) -> IdealRanking:
-        """Return the ideal rankings of the positives of grade `level` or more."""
-        kept = self.grade >= level
-        return IdealRanking(self.query[kept], self.grade[kept], self.n_queries)
+    def precision(self, k: Cut = None) -> Floats:
+        """Return Σ precision at the rank of each over the top k of each query."""
+        found = self.to(k)
+        return found.total(found.weight * found.place / found.rank)
 
 
-def at_ranks(rank: npt.NDArray[Any], discount: Discount) -> Floats:
+def _at_ranks(rank: npt.NDArray[Any], discount: Discount) -> Floats:
     """Return the discount of each rank, computed once for each where ranks are whole and repeat."""
     deepest = int(rank.max(initial=0))
     codes = rank.astype(np.int64)
@@ -103,13 +121,8 @@ class CodedQrels:
     pairs: Ints
     relevance: Ints
     stratum: Ints | None = None
-
-    def facts(self, places: Ints) -> dict[str, Any]:
-        """Return what a ranking whose entries are the pairs at `places` has from its qrels."""
-        facts = {name: getattr(self, name) for name in ("ideal", "n_nonrelevant", "n_undrawn")}
-        if self.stratum is None:
-            return facts | {"strata": None, "stratum": None}
-        return facts | {"strata": self.where(self.relevance != ABSENT), "stratum": self.stratum[places]}
+    _levels: dict[int, CodedQrels] = field(default_factory=dict, init=False, repr=False)
+    _gains: dict[tuple[Discount, int | None], Floats] = field(default_factory=dict, init=False, repr=False)
 
     def find(self, query: Ints, doc: Ints) -> Ints:
         """Return the place of each pair of codes, -1 where it is not among the pairs, or a code is -1."""
@@ -123,9 +136,19 @@ class CodedQrels:
         query, doc = (known.get_indexer(pd.Index(own)) for known, own in ids)
         return self.find(query, doc)
 
+    def labelled(self, relevance: Ints) -> CodedQrels:
+        """Return the same pairs with other relevances."""
+        return CodedQrels(self.queries, self.docs, self.pairs, relevance, self.stratum)
+
     def reverted(self, to: CodedQrels, pairs: Bools) -> CodedQrels:
         """Return these qrels with the chosen pairs as `to`, qrels of the same pairs, has them."""
-        return replace(self, relevance=np.where(pairs, to.relevance, self.relevance))
+        return self.labelled(np.where(pairs, to.relevance, self.relevance))
+
+    def at_level(self, level: int) -> CodedQrels:
+        """Return the qrels in which positives below grade `level` count as judged not relevant."""
+        if level not in self._levels:
+            self._levels[level] = self.labelled(at_level(self.relevance, level))
+        return self._levels[level]
 
     def of(self, queries: Ints) -> CodedQrels:
         """Return the qrels of some queries (ascending), which become 0, 1, ..."""
@@ -135,10 +158,10 @@ class CodedQrels:
         stratum = None if self.stratum is None else self.stratum[kept]
         return CodedQrels(self.queries[queries], self.docs, pairs, self.relevance[kept], stratum)
 
-    def where(self, kept: Bools) -> CodedQrels:
-        """Return the qrels with some of their pairs alone."""
-        if kept.all():
-            return self
+    @cached_property
+    def judged(self) -> CodedQrels:
+        """Return the qrels whose pairs are those judged (relevance 0 or more) alone."""
+        kept = self.relevance >= 0
         stratum = None if self.stratum is None else self.stratum[kept]
         return CodedQrels(self.queries, self.docs, self.pairs[kept], self.relevance[kept], stratum)
 
@@ -158,16 +181,9 @@ class CodedQrels:
         return starts_of_lists(count_by_query(self.query, len(self.queries)))
 
     @cached_property
-    def positives(self) -> CodedQrels:
-        """Return the positives alone."""
-        return self.where(self.relevance >= 1)
-
-    @cached_property
-    def ideal(self) -> IdealRanking:
-        """Return the positives of each query, the highest grade first."""
-        query, grade = self.positives.query, self.positives.relevance
-        order = np.argsort(packed_codes([query, -grade]), kind="stable")
-        return IdealRanking(query, grade[order], len(self.queries))
+    def n_positives(self) -> Ints:
+        """Return |G| of each query."""
+        return count_by_query(self.query[self.relevance >= 1], len(self.queries))
 
     @cached_property
     def n_nonrelevant(self) -> Ints:
@@ -175,19 +191,28 @@ class CodedQrels:
         return count_by_query(self.query[self.relevance == 0], len(self.queries))
 
     @cached_property
-    def n_undrawn(self) -> Ints:
-        """Return how many docs of each query were pooled but not drawn for judging."""
-        is_undrawn = (self.relevance < 0) & (self.relevance != ABSENT)
-        return count_by_query(self.query[is_undrawn], len(self.queries))
+    def ideal(self) -> Places:
+        """Return the ideal ranking: each query's positives, retrieved or not, the highest grade first."""
+        positive = np.flatnonzero(self.relevance >= 1)
+        query, grade = self.query[positive], self.relevance[positive]
+        order = np.argsort(packed_codes([query, -grade]), kind="stable")
+        rank = rows_of_lists(1, self.n_positives)
+        return Places(query, rank, grade[order], rank, np.ones(rank.size), len(self.queries))
+
+    def best_gain(self, discount: Discount, k: int | None) -> Floats:
+        """Return the gain of the ideal ranking's top k (all of it, without k)."""
+        if (discount, k) not in self._gains:
+            self._gains[discount, k] = self.ideal.gain(discount, k)
+        return self._gains[discount, k]
 
 
 def code_qrels(qrels: Qrels) -> CodedQrels:
-    """Return `qrels` as integers, over the universe of their queries."""
-    return _coded(qrels, *_codes_of(qrels["query_id"], in_order=True), *_codes_of(qrels["doc_id"]))
+    """Return `qrels` as integers, over the universe of their queries; `JoinError` where there is none."""
+    return code_together(qrels)[0]
 
 
 def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented qrels") -> list[CodedQrels]:
-    """Return qrels as integers over the queries of the first and the docs of all.
+    """Return qrels as integers over the queries of the first and the docs and pairs of all.
 
     Args:
         original: its queries are the universe.
@@ -198,13 +223,13 @@ def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented
         JoinError: no query; another table has queries of its own.
     """
     tables = [original, *others]
-    codes, docs = _codes_of(pd.concat([table["doc_id"] for table in tables], ignore_index=True))
-    of_docs = np.split(codes, np.cumsum([len(table) for table in tables[:-1]]))
-    queries, universe = _codes_of(original["query_id"], in_order=True)
+    ids = original["doc_id"] if not others else pd.concat([each["doc_id"] for each in tables])
+    doc, docs = _codes_of(ids)
+    query, universe = _codes_of(original["query_id"], in_order=True)
     if universe.empty:
         raise JoinError("qrels: no query found, expected at least one judged pair")
-    coded = [_coded(original, queries, universe, of_docs[0], docs)]
-    for table, of_table in zip(others, of_docs[1:], strict=True):
+    queries = [query]
+    for table in others:
         codes, own = _codes_of(table["query_id"])
         places = universe.get_indexer(own)
         if (extra := own[places < 0].sort_values()).size:
@@ -213,31 +238,20 @@ def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented
                 f"{what}: {n_of(len(extra), 'query')} not in the original qrels ({some}); expected those of "
                 "the same collection"
             )
-        coded.append(_coded(table, places[codes], universe, of_table, docs))
+        queries.append(places[codes])
+    held = np.concatenate(queries) * len(docs) + doc
+    pairs = np.sort(held, kind="stable")
+    pairs = pairs[are_firsts(pairs)]
+    parts = np.split(np.searchsorted(pairs, held), np.cumsum([len(table) for table in tables[:-1]]))
+    coded = []
+    for table, place in zip(tables, parts, strict=True):
+        relevance, stratum = np.full(len(pairs), ABSENT), None
+        relevance[place] = table["relevance"].to_numpy(dtype=np.int64)
+        if "stratum" in table:
+            stratum = np.zeros(len(pairs), dtype=np.int64)
+            stratum[place] = pd.factorize(table["stratum"])[0]
+        coded.append(CodedQrels(universe, docs, pairs, relevance, stratum))
     return coded
-
-
-def _coded(
-    qrels: pd.DataFrame, query: Ints, queries: pd.Index[str], doc: Ints, docs: pd.Index[str]
-) -> CodedQrels:
-    """Return qrels as integers; query, doc: the places of each row's ids among `queries` and `docs`."""
-    pairs = query * len(docs) + doc
-    order = np.argsort(pairs, kind="stable")
-    relevance = qrels["relevance"].to_numpy(dtype=np.int64)
-    stratum = pd.factorize(qrels["stratum"])[0].astype(np.int64)[order] if "stratum" in qrels else None
-    return CodedQrels(queries, docs, pairs[order], relevance[order], stratum)
-
-
-def all_pairs(qrels: Sequence[CodedQrels]) -> CodedQrels:
-    """Return the pairs of all qrels, which have one universe and the same docs; each with its place."""
-    pairs = each_once([coded.pairs for coded in qrels])
-    return CodedQrels(qrels[0].queries, qrels[0].docs, pairs, np.arange(pairs.size))
-
-
-def each_once(parts: Sequence[Ints]) -> Ints:
-    """Return the numbers of all parts, each once, ascending."""
-    numbers = np.sort(np.concatenate(parts), kind="stable")
-    return numbers[are_firsts(numbers)]
 
 
 def _codes_of(ids: pd.Series[str], *, in_order: bool = False) -> tuple[Ints, pd.Index[str]]:

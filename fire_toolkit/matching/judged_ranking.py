@@ -6,7 +6,7 @@ follows from the number retrieved.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,42 +24,7 @@ from fire_toolkit.arrays import (
     starts_of_groups,
     starts_of_lists,
 )
-from fire_toolkit.matching.coded import CodedQrels, IdealRanking, at_level
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """The ranks at which docs of a kind stand, such as positives, sorted by query, then rank.
-
-    Of tied docs each rank of their score is a place, at which one of them may stand: so a sum over places is
-    the mean over all orders of tied docs, each as likely as any other.
-
-    query, rank, grade: of each; place: 1 for the first of its ranking, 2 for the second, ...; weight: how
-    likely one stands there, 1 without ties. With ties grade and place are means, where one does.
-
-    Source: McSherry and Najork, Computing Information Retrieval Performance Measures Efficiently in the
-    Presence of Tied Scores, ECIR 2008.
-    """
-
-    query: Ints
-    rank: Floats
-    grade: npt.NDArray[Any]
-    place: npt.NDArray[Any]
-    weight: Floats
-    _cut: dict[int, Places] = field(default_factory=dict, init=False, repr=False)
-
-    def to(self, k: int | Ints | None) -> Places:
-        """Return those at rank k or better, k being one for all queries or one for each; all without k."""
-        if k is None:
-            return self
-        if not isinstance(k, np.ndarray) and k in self._cut:
-            return self._cut[k]
-        kept = np.flatnonzero(self.rank <= (k[self.query] if isinstance(k, np.ndarray) else k))
-        columns: Any = (self.query, self.rank, self.grade, self.place, self.weight)
-        found = Places(*(column[kept] for column in columns))
-        if not isinstance(k, np.ndarray):
-            self._cut[k] = found
-        return found
+from fire_toolkit.matching.coded import ABSENT, CodedQrels, Places, at_level
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +39,10 @@ class JudgedRanking:
             gap; 0 for a query missing from the run.
         last_rank: (n_queries,) the deepest rank that is known. Between `n_retrieved` and it stand positives
             that the run kept at their true ranks, and docs of which nothing is known.
-        ideal: the qrels' positives, retrieved or not.
-        n_nonrelevant: (n_queries,) docs judged not relevant, retrieved or not.
-        n_undrawn: (n_queries,) docs pooled but not drawn for judging, retrieved or not.
         worst_rank: one past the deepest rank: a lower bound for the rank of what was not retrieved.
+        qrels: with all that they hold, retrieved or not.
         n_extra_queries: queries of the run that the qrels do not hold; they are ignored.
-        strata: the pairs of the qrels, where these tell which part of the pool each belongs to.
-        stratum: (n_entries,) that of each entry.
+        stratum: (n_entries,) which part of the pool each belongs to, where the qrels tell.
         ties: (2, n_entries) the first and the last rank of the docs of each entry's score, where a measure is
             to be its mean over all orders of tied docs; None: docs stand in the one order of their ranks.
     """
@@ -89,13 +51,10 @@ class JudgedRanking:
     rank: Floats
     relevance: Ints
     n_retrieved: Ints
-    ideal: IdealRanking
-    n_nonrelevant: Ints
-    n_undrawn: Ints
-    worst_rank: int
     last_rank: Ints
+    worst_rank: int
+    qrels: CodedQrels
     n_extra_queries: int = 0
-    strata: CodedQrels | None = None
     stratum: Ints | None = None
     ties: Ints | None = None
 
@@ -109,10 +68,10 @@ class JudgedRanking:
         """Return whether docs stand below the top of any ranking."""
         return bool((self.n_retrieved < self.last_rank).any())
 
-    @cached_property
+    @property
     def n_positives(self) -> Ints:
         """Return |G| of each query."""
-        return self.ideal.n_positives
+        return self.qrels.n_positives
 
     @cached_property
     def is_judged(self) -> Bools:
@@ -134,13 +93,14 @@ class JudgedRanking:
         if self.ties is None:
             kept = np.flatnonzero(entries)
             query, grade, weight = self.query[kept], self.relevance[kept], np.ones(kept.size)
-            return Places(query, self.rank[kept], grade, running_count(query), weight)
+            return Places(query, self.rank[kept], grade, running_count(query), weight, self.n_queries)
         query, first, size, number, place, grade = self.by_score(entries)
         above = rows_of_lists(0, size)  # docs of the same score at higher ranks
         further = np.repeat((number - 1) / np.maximum(size - 1, 1), size) * above
         columns = (query, first, grade, place, number / size)
         query, first, mean_grade, place, chance = (np.repeat(column, size) for column in columns)
-        return Places(query, (first + above).astype(np.float64), mean_grade, place + further, chance)
+        rank = (first + above).astype(np.float64)
+        return Places(query, rank, mean_grade, place + further, chance, self.n_queries)
 
     def by_score(self, entries: Bools) -> tuple[npt.NDArray[Any], ...]:
         """Return the scores of these entries, with ties, by query, then rank.
@@ -193,27 +153,20 @@ class JudgedRanking:
             return self
         start, stop = (np.searchsorted(self.query, queries, side) for side in ("left", "right"))
         part = self.take(rows_of_lists(start, stop - start))
-        return replace(
-            part,
-            query=np.searchsorted(queries, part.query),
-            n_retrieved=self.n_retrieved[queries],
-            last_rank=self.last_rank[queries],
-            ideal=self.ideal.of(queries),
-            n_nonrelevant=self.n_nonrelevant[queries],
-            n_undrawn=self.n_undrawn[queries],
-            strata=self.strata and self.strata.of(queries),
-        )
+        ends: Any = {"n_retrieved": self.n_retrieved[queries], "last_rank": self.last_rank[queries]}
+        own = np.searchsorted(queries, part.query)
+        return replace(part, query=own, qrels=self.qrels.of(queries), **ends)
+
+    def by(self, qrels: CodedQrels) -> JudgedRanking:
+        """Return the ranking, whose relevances are places among the pairs, as qrels of these judge it."""
+        relevance = qrels.relevance[self.relevance]
+        stratum = None if qrels.stratum is None else qrels.stratum[self.relevance]
+        found = replace(self, relevance=relevance, stratum=stratum, qrels=qrels)
+        return found.take(np.flatnonzero(relevance != ABSENT))
 
     def with_level(self, level: int) -> JudgedRanking:
         """Return the ranking in which positives below grade `level` count as judged not relevant."""
-        ideal = self.ideal.at_level(level)
-        return replace(
-            self,
-            relevance=at_level(self.relevance, level),
-            strata=self.strata and replace(self.strata, relevance=at_level(self.strata.relevance, level)),
-            ideal=ideal,
-            n_nonrelevant=self.n_nonrelevant + self.n_positives - ideal.n_positives,
-        )
+        return replace(self, relevance=at_level(self.relevance, level), qrels=self.qrels.at_level(level))
 
     @cached_property
     def is_in_top(self) -> Bools:
@@ -253,8 +206,7 @@ class JudgedRanking:
         return self.take(
             kept,
             rank=rank.astype(np.float64),
-            n_undrawn=np.zeros_like(self.n_undrawn),
-            strata=self.strata and self.strata.where(self.strata.relevance >= 0),
+            qrels=self.qrels.judged,
             ties=ties,
             n_retrieved=length,
             last_rank=length,

@@ -17,7 +17,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints, are_among, find_pairs, places_among, rows_of_lists, starts_of_groups
 from fire_toolkit.matching.blocks import RunBlock
-from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.coded import ABSENT, CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems, Tell, places_of
 from fire_toolkit.matching.ranking import ranks_in_rows
@@ -50,21 +50,20 @@ class PairRanks:
         return place[np.argsort(keys, kind="stable")]  # the stable sort gains by the order of the queries
 
     def under(self, coded: CodedQrels, *, with_ties: bool = False) -> JudgedRanking:
-        """Return the rankings as the qrels see them, which hold some of the pairs."""
-        at = place = self.by_rank
-        if coded.pairs.size < self.pairs.size:
-            place = places_among(np.searchsorted(self.pairs, coded.pairs), self.pairs.size)[at]
-            at, place = at[place >= 0], place[place >= 0]
+        """Return the rankings as qrels of these pairs see them."""
+        at = self.by_rank
+        at = at[coded.relevance[at] != ABSENT]
         return JudgedRanking(
-            query=coded.query[place],
+            query=coded.query[at],
             rank=self.rank[at].astype(np.float64),
-            relevance=coded.relevance[place],
+            relevance=coded.relevance[at],
             n_retrieved=self.n_retrieved,
-            worst_rank=int(self.last_rank.max(initial=0)) + 1,
             last_rank=self.last_rank,
+            worst_rank=int(self.last_rank.max(initial=0)) + 1,
+            qrels=coded,
             n_extra_queries=self.n_extra_queries,
+            stratum=None if coded.stratum is None else coded.stratum[at],
             ties=np.stack([self.first[at], self.last[at]]) if with_ties else None,
-            **coded.facts(place),
         )
 
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import find_pairs
+from fire_toolkit.arrays import Bools
 from fire_toolkit.matching.blocks import RunBlock, block_of
-from fire_toolkit.matching.coded import CodedQrels, each_once
+from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.pair_ranks import StoredRun
 from fire_toolkit.matching.ranking import check_run_fits, run_depth, split_runs
@@ -63,23 +63,20 @@ class Cut:
     exact: JudgedRanking
 
 
-def find_cut(rankings: Sequence[JudgedRanking], qrels: Sequence[CodedQrels]) -> Cut | None:
+def find_cut(original: JudgedRanking, is_listed: Bools, qrels: Sequence[CodedQrels]) -> Cut | None:
     """Return how a run must be cut so that all labels read it equally deep, None where they do.
 
     Args:
-        rankings: one run as each of the labels judges it, the original ones first.
-        qrels: the labels, of one universe and the same docs.
+        original: the run as the original labels judge it.
+        is_listed: of each pair, whether the run's lists hold it.
+        qrels: the labels, of the same pairs, the original ones first.
     """
-    if len(rankings) < 2 or not rankings[0].has_gap:
+    first, *rest = qrels
+    if not rest or not original.has_gap:
         return None
-    original = rankings[0]
-    first, *rest = (coded.positives for coded in qrels)
-    pairs, n_docs = each_once([coded.pairs for coded in rest]), max(len(first.docs), 1)
-    new = pairs[find_pairs(pairs, first.pairs, len(first.queries) * n_docs) < 0]
-    n_new = int(np.count_nonzero(original.last_rank[new // n_docs]))
-    width = int(original.last_rank.max()) + 1
-    keys = [each.found.query * width + each.found.rank.astype(np.int64) for each in rankings]
-    n_listed = int(np.count_nonzero(~np.isin(each_once(keys[1:]), keys[0])))
+    new = np.any([each.relevance >= 1 for each in rest], axis=0) & (first.relevance < 1)
+    n_new = int(np.count_nonzero(original.last_rank[first.query[new]]))
+    n_listed = int(np.count_nonzero(is_listed & new))
     if n_listed == n_new:
         return None
     depth = run_depth(original.n_retrieved, original.last_rank)
@@ -96,36 +93,34 @@ class JoinedRun(NamedTuple):
 def join_stored(
     run: StoredRun,
     qrels: Sequence[CodedQrels],
-    union: CodedQrels,
     *,
     with_ties: bool = False,
     doc_order: Sequence[str] | None = None,
 ) -> JoinedRun:
-    """Return where the docs of each of `qrels`, which have one universe and the same docs, stand in `run`.
+    """Return where the docs of each of `qrels`, labellings of the same pairs, stand in `run`.
 
     All are read equally deep, see `find_cut`.
 
     Args:
         run: it is read once, see `StoredRun.rank_pairs`, also for with_ties and doc_order.
         qrels: one or more, the original ones first.
-        union: all their pairs, see `all_pairs`.
 
     Raises:
         JoinError: the run is for another split or collection, see `check_run_fits`.
     """
-    ranks = run.rank_pairs(union, with_ties=with_ties, doc_order=doc_order)
+    ranks = run.rank_pairs(qrels[0], with_ties=with_ties, doc_order=doc_order)
     check_run_fits(
         run.run_id,
-        union.queries,
+        qrels[0].queries,
         first=ranks.first_pair,
         n_shared=int(np.count_nonzero(ranks.last_rank)),
         has_known_doc=ranks.has_known_doc,
     )
     rankings = [ranks.under(coded, with_ties=with_ties) for coded in qrels]
-    cut = find_cut([each.in_order for each in rankings], qrels)
+    cut = find_cut(rankings[0].in_order, ranks.rank > 0, qrels)
     return JoinedRun([each.to_depth(cut.depth) for each in rankings] if cut else rankings, cut)
 
 
 def judge_stored(run: StoredRun, coded: CodedQrels) -> JudgedRanking:
     """Return where the docs of the qrels stand in `run`, which fits them, see `join_stored`."""
-    return join_stored(run, [coded], coded).rankings[0]
+    return join_stored(run, [coded]).rankings[0]

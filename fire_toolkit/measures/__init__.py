@@ -1,10 +1,9 @@
 """Measures: one small file for each family, registered by name, over a run joined with qrels.
 
 Read `definition` first: what a measure is, with its source and conventions, and what bounds and intervals
-need to know of it. Then `bpref`, a whole measure, and `first_positive`, which has C@k; `reading` holds what
-they read of a ranking. `names` reads `C@10:rel=2`, `registry`
-lists the files, `defaults` the measures that commands take, and `depths` notes which measures read deeper
-than a run.
+need to know of it. Then `bpref`, a whole measure, and `first_positive`, which has C@k; what they sum are the
+`Places` of a ranking. `names` reads `C@10:rel=2`, `registry` lists the files, `defaults` the measures that
+commands take, and `depths` notes which measures read deeper than a run.
 """
 
 from fire_toolkit.matching.coded import CodedQrels as CodedQrels

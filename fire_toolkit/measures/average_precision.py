@@ -5,7 +5,6 @@ import numpy as np
 from fire_toolkit.arrays import Floats, share
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import count_found, sum_precisions
 
 
 @measure("AP[@k]", "linear, share, over positives", also_called=("mAP", "map_cut", "average_precision"))
@@ -17,7 +16,7 @@ def average_precision(ranking: JudgedRanking, *, k: int | None = None) -> Floats
     without a positive. Without a cutoff it depends on how deep the run is; positives kept below the top count
     at their exact ranks.
     """
-    return share(sum_precisions(ranking, k), ranking.n_positives)
+    return share(ranking.found.precision(k), ranking.n_positives)
 
 
 @measure("gm_map", "share, over positives", aggregate="geometric mean", also_called=("GMAP", "gm_ap"))
@@ -28,7 +27,7 @@ def geometric_mean_precision(ranking: JudgedRanking) -> Floats:
     Convention: An AP below 0.00001 counts as 0.00001, so that no query makes the whole 0; the value of a
     query is its AP.
     """
-    return share(sum_precisions(ranking), ranking.n_positives)
+    return share(ranking.found.precision(), ranking.n_positives)
 
 
 @measure("AP@k/min", "linear, share of top, over positives", also_called=("mAP/min",))
@@ -39,7 +38,7 @@ def average_precision_min(ranking: JudgedRanking, *, k: int) -> Floats:
     Convention: 1 when the top k holds nothing but positives, or all of them first; 0 for a query without a
     positive.
     """
-    return share(sum_precisions(ranking, k), np.minimum(ranking.n_positives, k))
+    return share(ranking.found.precision(k), np.minimum(ranking.n_positives, k))
 
 
 @measure("AP_fire@k")
@@ -50,7 +49,7 @@ def average_precision_fire(ranking: JudgedRanking, *, k: int) -> Floats:
     Convention: Divided by the positives found, not by |G|: a query with one positive at rank 1 scores 1
     however many it misses. Only for reproducing figures.
     """
-    return share(sum_precisions(ranking, k), count_found(ranking, k))
+    return share(ranking.found.precision(k), ranking.found.count(k))
 
 
 @measure("mAP@R", "linear, over positives", also_called=("AP@R",))
@@ -62,4 +61,4 @@ def average_precision_at_r(ranking: JudgedRanking) -> Floats:
     rank |G| adds nothing; 0 for a query without a positive.
     """
     n_positives = ranking.n_positives
-    return share(sum_precisions(ranking, n_positives), n_positives)
+    return share(ranking.found.precision(n_positives), n_positives)

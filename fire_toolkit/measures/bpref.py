@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, running_count, share, sum_by_query
+from fire_toolkit.arrays import Floats, running_count, share
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
 
@@ -22,9 +22,9 @@ def bpref(ranking: JudgedRanking) -> Floats:
     ranking = ranking.top
     n_above = running_count(ranking.query, ranking.relevance == 0)[ranking.is_positive]
     query = ranking.found.query
-    n_positives, n_nonrelevant = ranking.n_positives[query], ranking.n_nonrelevant[query]
+    n_positives, n_nonrelevant = ranking.n_positives[query], ranking.qrels.n_nonrelevant[query]
     lost = share(np.minimum(n_above, n_positives), np.minimum(n_nonrelevant, n_positives))
-    return share(sum_by_query(query, 1 - lost, ranking.n_queries), ranking.n_positives)
+    return share(ranking.found.total(1 - lost), ranking.n_positives)
 
 
 @measure("infAP", "skips unjudged, over positives", no_bounds=_NO_BOUNDS)
@@ -42,4 +42,4 @@ def inferred_average_precision(ranking: JudgedRanking) -> Floats:
     n_relevant = found.place - 1
     precision = (n_relevant + _EPSILON) / (n_relevant + n_nonrelevant + 2 * _EPSILON)
     expected = 1 / found.rank + n_pooled / found.rank * precision
-    return share(sum_by_query(found.query, expected, ranking.n_queries), ranking.n_positives)
+    return share(found.total(expected), ranking.n_positives)

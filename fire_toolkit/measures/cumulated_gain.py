@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Floats, count_by_query, running_count, share, starts_of_groups, sum_by_query
+from fire_toolkit.arrays import Floats, count_by_query, running_count, share, starts_of_groups
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import sum_gains
 
 
 def no_discount(rank: npt.NDArray[Any]) -> Floats:
@@ -33,7 +32,7 @@ def cumulated_gain(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     Source: Järvelin and Kekäläinen, ACM TOIS 2002, eq. 1; SHREC.
     Convention: Negative relevances add nothing. Without a cutoff positives kept below the top do not count.
     """
-    return sum_gains(ranking, no_discount, ranking.n_retrieved if k is None else k)
+    return ranking.found.gain(no_discount, ranking.n_retrieved if k is None else k)
 
 
 @measure("nCG[@k]", "linear, of top, share of top, over positives, graded")
@@ -44,8 +43,8 @@ def normalised_gain(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     Convention: The ideal ranking holds all positives of the query, cut at k; 0 for a query without a
     positive.
     """
-    gain = sum_gains(ranking, no_discount, ranking.n_retrieved if k is None else k)
-    return share(gain, ranking.ideal.gain(no_discount, k))
+    gain = ranking.found.gain(no_discount, ranking.n_retrieved if k is None else k)
+    return share(gain, ranking.qrels.best_gain(no_discount, k))
 
 
 @measure("DCG[@k]", "linear, monotone, graded", unit="gain")
@@ -55,7 +54,7 @@ def discounted_gain(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     Source: The numerator of trec_eval ndcg, ndcg_cut_k.
     Convention: The gain is the grade; nDCG divides it by its ideal. SHREC's DCG is nDCG_J.
     """
-    return sum_gains(ranking, log_of_next, k)
+    return ranking.found.gain(log_of_next, k)
 
 
 @measure("nDCG[@k]", "linear, share of top, over positives, graded", also_called=("ndcg_cut",))
@@ -66,7 +65,7 @@ def ndcg(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     Convention: The gain is the grade. The ideal ranking holds all positives of the query, cut at k; 0 for a
     query without a positive. nDCG_J has the discount of the paper.
     """
-    return share(sum_gains(ranking, log_of_next, k), ranking.ideal.gain(log_of_next, k))
+    return share(ranking.found.gain(log_of_next, k), ranking.qrels.best_gain(log_of_next, k))
 
 
 @measure("DCG_J[@k]", "linear, monotone, graded", unit="gain")
@@ -76,7 +75,7 @@ def discounted_gain_j(ranking: JudgedRanking, *, k: int | None = None) -> Floats
     Source: Järvelin and Kekäläinen, ACM TOIS 2002, eq. 2, with base 2.
     Convention: The gain is the grade; ranks 1 and 2 are not discounted.
     """
-    return sum_gains(ranking, log_from_second, k)
+    return ranking.found.gain(log_from_second, k)
 
 
 @measure("nDCG_J[@k]", "linear, share of top, over positives, graded")
@@ -87,7 +86,7 @@ def ndcg_j(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     Convention: The ideal ranking holds all positives of the query, cut at k; 0 for a query without a
     positive.
     """
-    return share(sum_gains(ranking, log_from_second, k), ranking.ideal.gain(log_from_second, k))
+    return share(ranking.found.gain(log_from_second, k), ranking.qrels.best_gain(log_from_second, k))
 
 
 @measure("Rndcg", "linear, over positives, graded")
@@ -99,7 +98,7 @@ def ndcg_at_levels(ranking: JudgedRanking) -> Floats:
     Convention: With a positives of grade 2 and b of grade 1 the ranks are a and a + b. The end of the list
     counts where the list is longer than a + b + 1. 0 for a query without a positive.
     """
-    ideal = ranking.ideal
+    found, ideal = ranking.found, ranking.qrels.ideal
     starts = starts_of_groups(ideal.query, ideal.grade)
     ends = ideal.place[starts + np.diff(starts, append=ideal.query.size) - 1]
     query = ideal.query[starts]
@@ -109,11 +108,9 @@ def ndcg_at_levels(ranking: JudgedRanking) -> Floats:
         own = level == number
         last = np.zeros(ranking.n_queries, dtype=np.int64)
         last[query[own]] = ends[own]
-        is_in = ideal.place <= last[ideal.query]
-        gains = ideal.grade[is_in] / log_of_next(ideal.place[is_in])
-        best = sum_by_query(ideal.query[is_in], gains, ranking.n_queries)
-        total += share(sum_gains(ranking, log_of_next, last), best)
+        total += share(found.gain(log_of_next, last), ideal.gain(log_of_next, last))
     n_levels = count_by_query(query, ranking.n_queries)
     goes_on = ranking.n_retrieved > ranking.n_positives + 1
-    whole = share(sum_gains(ranking, log_of_next, ranking.n_retrieved), ideal.gain(log_of_next, None))
+    best = ranking.qrels.best_gain(log_of_next, None)
+    whole = share(found.gain(log_of_next, ranking.n_retrieved), best)
     return share(total + np.where(goes_on, whole, 0.0), np.where(n_levels > 0, n_levels + goes_on, 0))

@@ -31,7 +31,7 @@ class Reach:
     def of(cls, run_id: str, rankings: Sequence[JudgedRanking], cut: Cut | None = None) -> Reach:
         """Return the reach of a run from its rankings under one qrels or several; most are lost counts."""
         some = rankings[0]
-        n_lost = max(each.ideal.query.size - int(np.count_nonzero(each.is_positive)) for each in rankings)
+        n_lost = max(int(each.n_positives.sum()) - np.count_nonzero(each.is_positive) for each in rankings)
         return cls(run_id, run_depth(some.n_retrieved, some.last_rank), some.has_gap, n_lost, cut)
 
 

@@ -1,13 +1,41 @@
 """Measures that the rank of the first positive decides: C@k and NN, RR, MedR and MnR."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import value_of_first
+
+_CELLS = 1 << 16
+
+
+def value_of_first(ranking: JudgedRanking, value: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Floats:
+    """Return value(rank) of each query's first positive, whose rank is infinite where none was retrieved.
+
+    Of r positives among n tied docs the first has place i + 1 with probability r / (n − i), where it has none
+    of the i before.
+    """
+    values = value(ranking.first_positive if ranking.ties is None else np.full(ranking.n_queries, np.inf))
+    values = values.astype(np.float64)
+    if ranking.ties is None:
+        return values
+    query, first, size, number, place, _ = ranking.by_score(ranking.is_positive)
+    values[query], on, left = 0.0, np.flatnonzero(place == 1), np.ones((query.size, 1))
+    start = 0
+    while on.size:  # some places of each score at a time, until its first positive must have come
+        above = np.arange(start, start := start + 1 + _CELLS // on.size)
+        chance = number[on, None] / np.maximum(size[on, None] - above, number[on, None])
+        is_none = left[on] * np.cumprod(1 - chance, axis=1)
+        weights = np.hstack((left[on], is_none[:, :-1])) * chance
+        values[query[on]] += (weights * value(first[on, None] + above)).sum(axis=1)
+        left[on] = is_none[:, -1:]
+        on = on[is_none[:, -1] > 0]
+    return values
 
 
 @measure("C@k", "linear, monotone, binary, by first positive", also_called=("Correct",))

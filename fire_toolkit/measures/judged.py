@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, share, sum_by_query
+from fire_toolkit.arrays import Floats, share
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Measure, measure, values_of
@@ -20,9 +20,7 @@ def judged(ranking: JudgedRanking, *, k: int) -> Floats:
     retrieved.
     """
     is_counted = ranking.is_judged & ranking.is_in_top & (ranking.tied_ranks[0] <= k)
-    docs = ranking.places(is_counted).to(k)
-    n_judged = sum_by_query(docs.query, docs.weight, ranking.n_queries)
-    return share(n_judged, np.minimum(ranking.n_retrieved, k))
+    return share(ranking.places(is_counted).count(k), np.minimum(ranking.n_retrieved, k))
 
 
 @measure(

@@ -5,12 +5,11 @@ import numpy as np
 from fire_toolkit.arrays import Floats, share
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Parameter, measure
-from fire_toolkit.measures.reading import count_found
 
 
 def _number_found(ranking: JudgedRanking, k: int | None = None) -> Floats:
     """Return how many positives stand in the top k; without k in all that was retrieved, to the top's end."""
-    return count_found(ranking, ranking.n_retrieved if k is None else k)
+    return ranking.found.count(ranking.n_retrieved if k is None else k)
 
 
 def _harmonic_mean(ranking: JudgedRanking, k: int | None = None, beta: float = 1.0) -> Floats:
@@ -27,7 +26,7 @@ def precision(ranking: JudgedRanking, *, k: int) -> Floats:
     Source: trec_eval P_k.
     Convention: Divided by k, also where fewer than k docs were retrieved.
     """
-    return count_found(ranking, k) / k
+    return ranking.found.count(k) / k
 
 
 @measure("R@k", "linear, recall, over positives", also_called=("Recall",))
@@ -38,7 +37,7 @@ def recall(ranking: JudgedRanking, *, k: int) -> Floats:
     Convention: Divided by |G|, also where |G| > k; 0 for a query without a positive. Papers on video and
     image retrieval call C@k by this name; the two are equal where each query has one positive.
     """
-    return share(count_found(ranking, k), ranking.n_positives)
+    return share(ranking.found.count(k), ranking.n_positives)
 
 
 @measure(

@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, sum_by_query
-from fire_toolkit.matching.judged_ranking import JudgedRanking, Places
+from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.coded import Places
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Parameter, measure
 
 PERSISTENCE = Parameter("p", example=0.8, low=0.0, high=1.0)
 
 
-def _sum_weights(docs: Places, p: float, n_queries: int) -> Floats:
-    return sum_by_query(docs.query, docs.weight * np.power(p, docs.rank - 1), n_queries)
+def _sum_weights(docs: Places, p: float) -> Floats:
+    return docs.total(docs.weight * np.power(p, docs.rank - 1))
 
 
 @measure("RBP", "linear, monotone", parameters=(PERSISTENCE,))
@@ -21,7 +22,7 @@ def rank_biased_precision(ranking: JudgedRanking, *, p: float) -> Floats:
     Convention: Positives count 1 whatever their grade. A lower bound: RBP_residual says how much unjudged
     docs, and those past the end of the list, could add.
     """
-    return (1 - p) * _sum_weights(ranking.found, p, ranking.n_queries)
+    return (1 - p) * _sum_weights(ranking.found, p)
 
 
 @measure(
@@ -37,4 +38,4 @@ def rank_biased_residual(ranking: JudgedRanking, *, p: float) -> Floats:
     Convention: RBP lies between RBP and RBP + RBP_residual whatever the unjudged docs are; 1 for a query
     missing from the run.
     """
-    return 1 - (1 - p) * _sum_weights(ranking.places(ranking.is_judged), p, ranking.n_queries)
+    return 1 - (1 - p) * _sum_weights(ranking.places(ranking.is_judged), p)

@@ -15,6 +15,7 @@ from fire_toolkit.arrays import (
     starts_of_groups,
     sum_by_query,
 )
+from fire_toolkit.matching.coded import ABSENT
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.cumulated_gain import log_of_next
 from fire_toolkit.measures.definition import measure
@@ -47,17 +48,14 @@ class SampledPool:
 
 def sampled_pool(ranking: JudgedRanking) -> SampledPool:
     """Return the strata of the qrels of a ranking."""
-    strata, stratum = ranking.strata, ranking.stratum
-    if strata is None or strata.stratum is None or stratum is None:
-        n_judged = ranking.n_positives + ranking.n_nonrelevant
-        pairs, of_entry = (ranking.ideal.query, ranking.ideal.grade), np.zeros_like(ranking.query)
-        return SampledPool(1, of_entry, *pairs, share(n_judged + ranking.n_undrawn, n_judged))
-    n_strata = int(strata.stratum.max(initial=0)) + 1
-    pair, relevance, n_all = strata.query * n_strata + strata.stratum, strata.relevance, ranking.n_queries
-    n_pooled, n_judged = (count_by_query(each, n_all * n_strata) for each in (pair, pair[relevance >= 0]))
-    positive = relevance >= 1
-    weight = share(n_pooled, n_judged)
-    return SampledPool(n_strata, stratum, pair[positive], relevance[positive], weight)
+    qrels, relevance = ranking.qrels, ranking.qrels.relevance
+    of_entry = np.zeros_like(ranking.query) if ranking.stratum is None else ranking.stratum
+    of_pair = np.zeros_like(qrels.query) if qrels.stratum is None else qrels.stratum
+    n_strata = int(of_pair.max(initial=0)) + 1
+    pair, n_all = qrels.query * n_strata + of_pair, ranking.n_queries * n_strata
+    n_pooled, n_judged = (count_by_query(pair[of], n_all) for of in (relevance != ABSENT, relevance >= 0))
+    positive, weight = relevance >= 1, share(n_pooled, n_judged)
+    return SampledPool(n_strata, of_entry, pair[positive], relevance[positive], weight)
 
 
 def _estimated_positives(ranking: JudgedRanking) -> Floats:
@@ -126,11 +124,10 @@ def xinfap(ranking: JudgedRanking) -> Floats:
         )
         above += pooled * (positive + EPSILON) / (judged + 3 * EPSILON)
     expected = (1 + above) / found.rank
-    if ranking.strata is None:
-        return share(sum_by_query(found.query, expected, ranking.n_queries), ranking.n_positives)
+    if ranking.stratum is None:
+        return share(found.total(expected), ranking.n_positives)
     weight = pool.weight[found.query * pool.n_strata + pool.of_entry[is_found]]
-    summed = sum_by_query(found.query, weight * expected, ranking.n_queries)
-    return share(summed, _estimated_positives(ranking))
+    return share(found.total(weight * expected), _estimated_positives(ranking))
 
 
 @measure("xinfAP/nist", reads=LONGEST, no_bounds=_NO_BOUNDS)

@@ -3,7 +3,6 @@
 from fire_toolkit.arrays import Floats, share
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
-from fire_toolkit.measures.reading import count_found
 
 
 @measure("Rprec", "linear, over positives", also_called=("R-precision", "RP"))
@@ -13,7 +12,7 @@ def r_precision(ranking: JudgedRanking) -> Floats:
     Source: trec_eval Rprec.
     Convention: Divided by R, also where fewer docs were retrieved; 0 for a query without a positive.
     """
-    return share(count_found(ranking, ranking.n_positives), ranking.n_positives)
+    return share(ranking.found.count(ranking.n_positives), ranking.n_positives)
 
 
 @measure("FT", "linear, over positives", also_called=("first_tier",))
@@ -35,4 +34,4 @@ def second_tier(ranking: JudgedRanking) -> Floats:
     Convention: |G| is the size of the query's class without the query, as for FT. 0 for a query without a
     positive.
     """
-    return share(count_found(ranking, 2 * ranking.n_positives), ranking.n_positives)
+    return share(ranking.found.count(2 * ranking.n_positives), ranking.n_positives)

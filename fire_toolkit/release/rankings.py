@@ -9,7 +9,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.matching.coded import all_pairs, code_together
+from fire_toolkit.matching.coded import code_together
 from fire_toolkit.matching.stored_runs import AnyRun, find_cut, list_stored
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, check_qrels, check_run
@@ -57,13 +57,14 @@ def rankings_of(
     none is in the ranks (`matching.alike`).
     """
     coded = code_together(original, _with_queries_of(original, corrected))
-    union, tops, ranks = all_pairs(coded), [], []
+    tops, ranks = [], []
     for run in list_stored(runs):
-        found = run.rank_pairs(union)
-        cut = find_cut([found.under(each) for each in coded], coded)
+        found = run.rank_pairs(coded[0])
+        cut = find_cut(found.under(coded[0]), found.rank > 0, coded)
         most = cut.depth if cut else int(found.rank.max(initial=0))
         place = np.flatnonzero((found.rank > 0) & (found.rank <= most))
-        ids = {"query_id": union.queries[union.query[place]], "doc_id": union.docs[union.doc[place]]}
+        query, doc = coded[0].query[place], coded[0].doc[place]
+        ids = {"query_id": coded[0].queries[query], "doc_id": coded[0].docs[doc]}
         of_run = pd.DataFrame({"run_id": run.run_id, **ids, "rank": found.rank[place]})
         ranks.append(of_run.sort_values(["query_id", "rank"]))
         for block in run.top_blocks(depth):

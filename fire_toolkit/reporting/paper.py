@@ -225,7 +225,7 @@ def by_length(
     while most is not None and len(np.unique(lengths // width)) > most:
         width *= 2
     bins = lengths // width
-    counts = [joined.label(qrels).ideal.n_positives.astype(np.float64) for qrels in (original, augmented)]
+    counts = [joined.label(qrels).n_positives.astype(np.float64) for qrels in (original, augmented)]
     values = _values_of(joined, original, augmented, measures)
     of_runs = [(run_id, measure, values[run_id, measure]) for run_id in joined.places
                for measure in dict.fromkeys(each for _, each in values)]  # fmt: skip

@@ -112,7 +112,7 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
         None of the positives' queries in the run: a warning.
     """
     coded, lengths = code_qrels(qrels), run["query_id"].value_counts()
-    n_positives = coded.ideal.n_positives
+    n_positives = coded.n_positives
     n_rows = lengths.reindex(coded.queries, fill_value=0).to_numpy()
     is_there = (n_positives > 0) & (n_rows > 0)
     if not is_there.any():

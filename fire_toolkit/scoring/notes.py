@@ -19,7 +19,7 @@ def notes_on_qrels(coded: Mapping[str, CodedQrels], measures: Sequence[Measure])
     """
     yield from (measure.caution for measure in measures if measure.caution)
     for name, which in coded.items():
-        if n := int(np.count_nonzero(which.ideal.n_positives == 0)):
+        if n := int(np.count_nonzero(which.n_positives == 0)):
             yield f"{name} qrels: {_count(n, len(which.queries))} without a positive; they score 0"
     names = [measure.name for measure in measures if measure.definition.key in ESTIMATES]
     for name, which in coded.items() if names else ():

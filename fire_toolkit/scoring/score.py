@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.matching.coded import all_pairs, code_together
+from fire_toolkit.matching.coded import code_together
 from fire_toolkit.matching.stored_runs import AnyRun, join_stored, list_stored
 from fire_toolkit.measures import Measure, parse_measure, parse_measures
 from fire_toolkit.measures.defaults import BY_RANK, PRECISION_AT_RECALL
@@ -101,9 +101,8 @@ def score_runs(
     _check_ties(ties, doc_order, parsed)
     notes, tables, reaches, rises = [*notes_on_qrels(coded, parsed)], [], [], []
     of_ties: Any = {"with_ties": ties is not None, "doc_order": doc_order if ties == "index" else None}
-    union = all_pairs(list(coded.values()))
     for run in stored:
-        joined, cut = join_stored(run, list(coded.values()), union, **of_ties)
+        joined, cut = join_stored(run, list(coded.values()), **of_ties)
         by = dict(zip(coded, joined, strict=True))
         values = {name: values_of(tied, parsed, ties) for name, tied in by.items()}
         for name, tied in by.items() if ties is not None else ():
