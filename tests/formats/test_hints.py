@@ -211,6 +211,7 @@ def test_lists_with_scores_are_one_run_however_they_are_saved(content: Any) -> N
         ({"q": {"a": True}}, "score 'True', expected a number"),
         ({"q": ["a", "a"]}, "given twice"),
         ({"video": [["a", "dog"]]}, "no ranked lists; expected {query: {doc: score}}"),
+        ({"q": [{1: "a", (1, 2): "b"}]}, "no query_id; found 1, (1, 2)"),
     ],
     ids=str,
 )

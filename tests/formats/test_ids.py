@@ -144,6 +144,7 @@ class Runs:
         (pickle.dumps("abc"), "ids: a str, expected a list of ids in the order of the matrix"),
         (pickle.dumps({"a"}), "ids: a set, expected a list of ids in the order of the matrix"),
         (pickle.dumps({"a"}, protocol=0), "ids: a set, expected a list of ids"),
+        (pickle.dumps({1: "a", (1, 2): "b"}), "ids: no query_ids; found 1, (1, 2); expected a list of ids"),
         (b'["a", ' + b"[" * 100_000, "ids: JSON nested too deeply"),
         ("q 0 d 1\nr 0 e 1\n", "ids: lists no query_ids: it is qrels"),
         ("doc_id,media_url\nv,v.mp4\n", "ids: lists no query_ids: it is table"),

@@ -187,7 +187,7 @@ def _of_lists(lists: Sequence[_List], where: str, notes: tuple[str, ...] = ()) -
 
 def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> Listed:
     """Return records of a pair, or of a query and its list; FashionIQ's name a candidate, not a query."""
-    names = list(dict.fromkeys(name for record in records for name in record))
+    names = list(dict.fromkeys(str(name) for record in records for name in record))
     docs = pair_columns(names, "doc_id")
     are_lists = not docs or any(name in names for name in _LISTS)
     if not are_lists and not isinstance(records[0].get(docs[0]), list | dict):
@@ -199,7 +199,7 @@ def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> L
     for number, record in enumerate(records, start=1):
         at = f"{where}: record {number}"
         if column not in record:
-            raise FormatError(f"{at}: no {column}; found {', '.join(record) or 'nothing'}")
+            raise FormatError(f"{at}: no {column}; found {', '.join(map(str, record)) or 'nothing'}")
         query = id_text(record[column], at)
         found = _ranking(next((record[name] for name in (*_LISTS, *docs) if name in record), None))
         if found is None:

@@ -59,7 +59,7 @@ def role_of(name: str) -> str:
 
 def found_as(role: str, leaves: Mapping[str, Any]) -> Any:
     """Return what a file has in a role, by the first of its names that is there; None without one."""
-    last = {name.rpartition("/")[2].lower(): name for name in reversed([*leaves])}
+    last = {str(name).rpartition("/")[2].lower(): name for name in reversed([*leaves])}
     leaf = next((leaves[last[name]] for name in NAMES[role] if name in last), None)
     return leaf() if callable(leaf) else leaf
 
