@@ -7,6 +7,7 @@ their UTF-8 form. The rank that a file gives is never used.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,13 @@ from fire_toolkit.arrays import (
 )
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.tables import Run, check_run
+from fire_toolkit.tables.checks import check_table
 
+_SCORED = replace(  # a run without ranks
+    check_run.spec,
+    columns=tuple(each for each in check_run.spec.columns if each.name != "rank"),
+    order=("run_id", "query_id"),
+)
 _CHUNK_CELLS = 1 << 20
 _SORTED_FROM = 2  # cells a row from which on rows are sorted, which takes the same for any number of them
 LEAST_SHARED = 0.5  # a run with fewer of the queries than this share is a run for something else
@@ -45,7 +52,7 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
         0      m        q      b     1    1.0
         1      m        q      a     2    1.0
     """
-    checked = check_run(scored.assign(rank=1), where=where)
+    checked = check_table(_SCORED, scored, where=where)
     starts = starts_of_groups(checked["run_id"].array.codes, checked["query_id"].array.codes)
     lengths = np.diff(starts, append=len(checked))
     score, doc = checked["score"].to_numpy(), checked["doc_id"].array.codes
@@ -55,16 +62,18 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
         of_row = np.repeat(np.arange(len(starts)), lengths)
         is_first &= ~are_among(of_row[1:][rises], len(starts))[of_row]
     is_first[starts] = True
-    is_out = ~is_first[1:] & (rises | ((score[1:] == score[:-1]) & (doc[1:] > doc[:-1])))
+    is_out = np.append(False, ~is_first[1:] & (rises | ((score[1:] == score[:-1]) & (doc[1:] > doc[:-1]))))
     if is_out.any():
-        part = np.cumsum(is_first) - 1
-        rows = np.flatnonzero(are_among(part[1:][is_out], part[-1] + 1)[part])
-        order = rows[np.lexsort([-doc[rows].astype(np.int64), -score[rows], part[rows]])]
+        rows = np.flatnonzero(~is_first | np.append(~is_first[1:], False))  # of parts of more than one
+        part = np.cumsum(is_first[rows]) - 1
+        is_moved = are_among(part[is_out[rows]], part[-1] + 1)[part]
+        rows, part = rows[is_moved], part[is_moved]
+        order = rows[np.lexsort([-doc[rows].astype(np.int64), -score[rows], part])]
         score, doc = score.copy(), doc.copy()
         score[rows], doc[rows] = score[order], doc[order]
     docs = pd.Categorical.from_codes(doc, checked["doc_id"].cat.categories, validate=False)
     made = {"doc_id": docs, "rank": rows_of_lists(1, lengths), "score": score}
-    return Run(pd.DataFrame({**checked, **made}, copy=False))
+    return Run(pd.DataFrame({**checked[["run_id", "query_id"]], **made}, copy=False))
 
 
 def refuse_unranked(run: Run, *, where: str) -> None:
