@@ -206,7 +206,9 @@ def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[
     found = [read(given.use(path), **{**options, "run_id": name}) for name, path in named]
     say_order(ids.values())
     docs = {  # of a run that was stored they were looked at then
-        path: run["doc_id"].cat.categories if isinstance(run, pd.DataFrame) else getattr(run, "doc_ids", ())
+        path: listed(run["doc_id"].cat.categories)
+        if isinstance(run, pd.DataFrame)
+        else getattr(run, "doc_ids", ())
         for run, (_, path) in zip(found, named, strict=True)
     }
     refuse_mixed(docs, given)
