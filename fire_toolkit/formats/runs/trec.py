@@ -13,6 +13,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -245,19 +246,23 @@ def _score(text: str, where: str) -> float:
 
 def _frame(table: Any) -> pd.DataFrame | None:
     """Return the columns that are read; None where one holds what `_Kind.plain` refuses or rewrites."""
-    columns: dict[str, Any] = {}
-    for name in table.column_names:
-        if name == "score":
-            columns[name] = table[name].to_numpy()
-            if not np.isfinite(columns[name]).all():
-                return None
-        elif name != "rank":
-            whole = table[name].dictionary_encode().combine_chunks()
-            codes, texts = whole.indices.to_numpy(), whole.dictionary.to_pylist()
-            if not (all(map(_GRADE.fullmatch, texts)) if name == "relevance" else are_ids(texts)):
-                return None
-            ids = pd.Index(texts, dtype="str")
-            columns[name] = pd.Categorical.from_codes(codes, ids, validate=False)
-            if name == "relevance":
-                columns[name] = np.array([int(grade) for grade in texts], dtype=np.int64)[codes]
-    return pd.DataFrame({name: each for name, each in columns.items() if name != "0"}, copy=False)
+    names = [name for name in table.column_names if name not in ("0", "rank")]
+    with ThreadPoolExecutor(2) as both:  # half the time is that of the docs, without Python's lock
+        columns = list(both.map(_column, names, (table[name] for name in names)))
+    if any(each is None for each in columns):
+        return None
+    return pd.DataFrame(dict(zip(names, columns, strict=True)), copy=False)
+
+
+def _column(name: str, values: Any) -> Any:
+    """Return a column as a table of ours takes it; None where `_frame` does."""
+    if name == "score":
+        scores = values.to_numpy()
+        return scores if np.isfinite(scores).all() else None
+    whole = values.dictionary_encode().combine_chunks()
+    codes, texts = whole.indices.to_numpy(), whole.dictionary.to_pylist()
+    if name == "relevance":
+        are_grades = all(map(_GRADE.fullmatch, texts))
+        return np.array([int(grade) for grade in texts], dtype=np.int64)[codes] if are_grades else None
+    ids = pd.Index(texts, dtype="str")
+    return pd.Categorical.from_codes(codes, ids, validate=False) if are_ids(texts) else None
