@@ -11,9 +11,10 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from fire_toolkit.campaign.kept import keep_rows
+from fire_toolkit.campaign.kept import columns_of, keep_columns
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, EVENTS, Version
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
+from fire_toolkit.campaign.said import with_said
 from fire_toolkit.campaign.schema import BEST
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.workspace.database import STORE
@@ -71,7 +72,8 @@ def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) ->
     store = Store(root / STORE)
     values = [] if rows is None else [Version(*row) for row in rows[list(COLUMNS)].to_numpy()]
     with store.database.transaction() as db:
-        keep_rows(db, values)
+        if values:
+            keep_columns(db, columns_of(with_said(values)))
     store.close()
     return Store(root / STORE)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Ints
-from fire_toolkit.tables.columns import packed_codes
+from fire_toolkit.tables.columns import Texts, packed_codes
 
 
 class Coded(NamedTuple):
@@ -61,6 +61,17 @@ def coded(values: Iterable[Any]) -> Coded:
     places = {value: place for place, value in enumerate(dict.fromkeys(values))}
     codes = np.fromiter(map(places.__getitem__, values), dtype=np.int64, count=len(values))
     return Coded(codes, list(places))
+
+
+def coded_texts(texts: Texts) -> Coded:
+    """Return an Arrow column of texts, none of them missing."""
+    found = texts.dictionary_encode()
+    return Coded(np.asarray(found.indices).astype(np.int64), found.dictionary.to_pylist())
+
+
+def listed_rows(column: Sequence[Any] | Coded) -> Sequence[Any]:
+    """Return the value of each row of a column, coded or not."""
+    return column.rows().tolist() if isinstance(column, Coded) else column
 
 
 def column_codes(values: pd.Series[Any]) -> Ints:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from fire_toolkit.campaign.coded import Coded, beside, coded, same
-from fire_toolkit.campaign.ledger import STATES, Version
+from fire_toolkit.campaign.coded import Coded, beside, coded, listed_rows, same
+from fire_toolkit.campaign.ledger import ANSWERED, STATES, Version
 from fire_toolkit.campaign.said import versions_of, with_said
 from fire_toolkit.campaign.schema import KEPT, NAMES, OWN, SAME_TIME, SHARED
 from fire_toolkit.errors import TableError
@@ -39,48 +39,63 @@ _NO_SERVERS = ("file:", "page:")
 _key_of, _state_of, _order_of = map(attrgetter, ("annotation", "state", "order"))
 
 
-def add_rows(database: Database, rows: Iterable[Version], as_new: AsNew) -> Counter[str]:
-    """Add those of the rows that are new, all or none; return how many of each state there were.
+class Adding:
+    """Answers on their way into a record, inside one transaction: all of them come in, or none.
 
-    Args:
-        database: the record.
-        rows: each is looked at after the one before it was inserted.
-        as_new: gives the row to add of one that is there in versions, which it may be one of: then None.
+    While nothing was ever answered there, indexes are sorted once, behind all that comes in.
     """
-    rows = iter(rows)
-    counts, seen = Counter[str](), set[str]()
-    chunk = list(islice(rows, AT_ONCE))
-    if not chunk:
-        return counts
-    with database.transaction() as db:
-        was_empty = db.execute(_LAST).fetchone() is None  # then all that is there was seen here
-        shared: Numbers | None = {} if was_empty else None
-        late = _without_indexes(db) if was_empty and len(chunk) == AT_ONCE else []
-        while chunk:
+
+    def __init__(self, database: Database, db: sqlite3.Connection) -> None:
+        self._database, self._db = database, db
+        self._seen = set[str]()  # the answers that came in, where there were none before
+        self._was_empty = db.execute(_LAST).fetchone() is None
+        self._shared: Numbers | None = {} if self._was_empty else None
+        self._late = _without_indexes(db) if self._was_empty else []
+
+    def add_rows(self, rows: Iterable[Version], as_new: AsNew) -> Counter[str]:
+        """Add those of the rows that are new; return how many of each state there were.
+
+        Args:
+            rows: each is looked at after the one before it was inserted.
+            as_new: gives the row to add of one that is there in versions, which it may be one of: then None.
+        """
+        counts, rows = Counter[str](), iter(rows)
+        while chunk := list(islice(rows, AT_ONCE)):
             names = Counter(map(_key_of, chunk))
             known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
-            again = seen.intersection(names) if was_empty else names
-            if again:
-                _with_indexes(db, late)
-            known |= versions_of(database, again) if again else {}
-            seen.update(names if was_empty else ())
-            new = _new(chunk, known, as_new)
+            new = _new(chunk, known | self._versions_of(names), as_new)
             counts.update(map(_state_of, new))
             if unknown := sorted(counts.keys() - set(STATES)):
                 raise TableError(f"ledger: state {', '.join(unknown)}, expected {', '.join(STATES)}")
-            keep_rows(db, new, shared)
-            chunk = list(islice(rows, AT_ONCE))
-        _with_indexes(db, late)
-    return counts
+            if new:
+                self._keep(columns_of(with_said(new)))
+        return counts
 
+    def add_columns(self, columns: Columns, as_new: AsNew) -> Counter[str]:
+        """Add answers, none of them edited, as `add_rows` does: columns with what they say."""
+        names = columns["annotation"]
+        if len(set(names)) < len(names) or self._versions_of(names):
+            return self.add_rows(rows_of(columns), as_new)
+        if len(names):
+            self._keep(columns)
+        return Counter({ANSWERED: len(names)})
 
-def add_first(database: Database, columns: Columns) -> None:
-    """Add answers of which none is there, all or none."""
-    with database.transaction() as db:
-        is_many = db.execute(_LAST).fetchone() is None and len(columns["annotation"]) >= AT_ONCE
-        late = _without_indexes(db) if is_many else []
-        keep_columns(db, columns, {} if is_many else None)
-        _with_indexes(db, late)
+    def finish(self) -> None:
+        """Make the indexes that were put off."""
+        while self._late:
+            self._db.execute(self._late.pop())
+
+    def _versions_of(self, names: Iterable[str]) -> dict[str, list[Version]]:
+        """Return what is there of answers."""
+        again = self._seen.intersection(names) if self._was_empty else names
+        if not again:
+            return {}
+        self.finish()
+        return versions_of(self._database, again)
+
+    def _keep(self, columns: Columns) -> None:
+        self._seen.update(columns["annotation"] if self._was_empty else ())
+        keep_columns(self._db, columns, self._shared)
 
 
 def _new(rows: Iterable[Version], known: Mapping[str, list[Version]], as_new: AsNew) -> list[Version]:
@@ -98,25 +113,15 @@ def _new(rows: Iterable[Version], known: Mapping[str, list[Version]], as_new: As
     return new
 
 
-def keep_rows(db: sqlite3.Connection, rows: Sequence[Version], known: Numbers | None = None) -> None:
-    """Add rows as `keep_columns` does, with what each says, which is read where a row has it not."""
-    if rows:
-        keep_columns(db, columns_of(with_said(rows)), known)
-
-
 def columns_of(rows: Sequence[Value]) -> Columns:
     """Return rows as columns."""
-    columns = zip(KEPT, zip(*rows, strict=True), strict=True)
+    columns = zip(KEPT, zip(*rows, strict=True) if rows else [()] * len(KEPT), strict=True)
     return {name: column if name in OWN else coded(column) for name, column in columns}
 
 
 def rows_of(columns: Columns) -> list[Version]:
     """Return columns as rows."""
-    return list(map(Version._make, zip(*(_listed(columns[name]) for name in KEPT), strict=True)))
-
-
-def _listed(column: Sequence[Any] | Coded) -> Sequence[Any]:
-    return column.rows().tolist() if isinstance(column, Coded) else column
+    return list(map(Version._make, zip(*(listed_rows(columns[name]) for name in KEPT), strict=True)))
 
 
 def keep_columns(db: sqlite3.Connection, columns: Columns, known: Numbers | None = None) -> None:
@@ -128,11 +133,11 @@ def keep_columns(db: sqlite3.Connection, columns: Columns, known: Numbers | None
     own, shared = _apart(columns)
     spelled = _spelled(shared)
     places = [
-        _listed(each._replace(distinct=_numbers(db, table, each.distinct, known, texts.distinct)))
+        listed_rows(each._replace(distinct=_numbers(db, table, each.distinct, known, texts.distinct)))
         for table, each, texts in zip(SHARED, shared, spelled, strict=True)
     ]
     hashes = _hashes([*own.values(), *spelled])
-    values = [*map(_listed, own.values()), *places]
+    values = [*map(listed_rows, own.values()), *places]
     for start in range(0, len(hashes), AT_ONCE):
         part = slice(start, start + AT_ONCE)
         numbers = range(last + 1, last + 1 + len(hashes[part]))
@@ -151,11 +156,6 @@ def _without_indexes(db: sqlite3.Connection) -> list[str]:
     for name, _ in found:
         db.execute(f"drop index {name}")
     return [statement for _, statement in found]
-
-
-def _with_indexes(db: sqlite3.Connection, late: list[str]) -> None:
-    while late:
-        db.execute(late.pop())
 
 
 def _apart(columns: Columns) -> tuple[dict[str, Any], list[Coded]]:
@@ -182,7 +182,7 @@ def _spelled(shared: Sequence[Coded]) -> list[Coded]:
 
 def _hashes(columns: Iterable[Sequence[Any] | Coded]) -> list[bytes]:
     """Return the hash of each row: of the texts of all its values, one behind the other."""
-    texts = (_listed(each.named(str)) if isinstance(each, Coded) else map(str, each) for each in columns)
+    texts = (listed_rows(each.named(str)) if isinstance(each, Coded) else map(str, each) for each in columns)
     return list(map(row_sha256, zip(*texts, strict=True)))
 
 

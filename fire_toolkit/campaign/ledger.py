@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -79,6 +80,7 @@ class Version(NamedTuple):
 
 
 COLUMNS = Version._fields[: Version._fields.index("label")]
+_values = itemgetter(*COLUMNS)
 # What is kept of an annotation: all that says what was answered, by whom, when and how.
 KEPT = (
     "id",
@@ -106,6 +108,11 @@ class Origin:
     queue: str
     seen_at: str
     names: Mapping[str, str]
+
+
+def version_of(row: Mapping[str, str]) -> Version:
+    """Return a row of an answer, which has `COLUMNS`, before it is read what it says."""
+    return Version(*_values(row))
 
 
 def answer_rows(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
+from math import isnan
 from operator import attrgetter
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from fire_toolkit.campaign.answer_columns import ROW, UNDECODED, Fault, Row, answer_columns
 from fire_toolkit.campaign.answers import UNREAD
+from fire_toolkit.campaign.coded import Coded, coded, coded_texts, listed_rows, same
 from fire_toolkit.campaign.keys import ids_of_keys
 from fire_toolkit.campaign.ledger import COLUMNS, EVENTS, Version
+from fire_toolkit.campaign.schema import SAID_NAMES
 from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.judgments import utc_time
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.database import Database
 
 _MEANT = attrgetter("label", "no_vote", "comment")
@@ -77,23 +79,36 @@ def read_said(pairs: Sequence[str], answers: Sequence[str]) -> Iterator[tuple[An
 
 
 def _said(pairs: Sequence[str], rows: Sequence[Row]) -> Iterable[tuple[Any, ...]]:
-    columns: dict[str, list[Any]] = {
-        name: each.tolist() if isinstance(each, np.ndarray) else each.to_pylist()
-        for name, each in answer_columns(rows).items()
+    columns = said_columns(coded(pairs), rows)
+    return zip(*(listed_rows(columns[name]) for name in SAID_NAMES), strict=True)
+
+
+def said_columns(pairs: Coded, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return what answers to pairs say as columns of the record (`SAID_NAMES`).
+
+    Raises:
+        Fault, FormatError: one of them cannot be read, or its pair.
+    """
+    found = answer_columns(rows)
+    texts = ("label", "flags", "comment", "origin", "controls")
+    return {
+        **{name: coded_texts(found[name]) for name in texts},
+        "no_vote": coded_texts(found["reason"]),
+        "page": coded(row.page for row in rows),
+        "page_position": coded(str(row.position) if row.page else "" for row in rows),
+        "page_s": coded(None if row.page_s is None else float(row.page_s) for row in rows),
+        "round_said": coded(row.round or 1 for row in rows),
+        "is_elsewhere": coded(int(row.elsewhere is not None) for row in rows),
+        "fault": same(None, len(rows)),
+        "id": found["number"].tolist(),
+        "created_at": found["created_at"].to_pylist(),
+        "changed_at": found["changed_at"].to_pylist(),
+        "duration_s": [None if isnan(each) else each for each in found["duration_s"].tolist()],
+        **{
+            name: Coded(pairs.codes, ids).unified()
+            for name, ids in zip(PAIR, ids_of_keys(pairs.distinct), strict=True)
+        },
     }
-    columns["duration_s"] = [None if math.isnan(seconds) else seconds for seconds in columns["duration_s"]]
-    return zip(
-        *(columns[name] for name in ("label", "reason", "flags", "comment", "origin", "controls")),
-        [row.page for row in rows],
-        [str(row.position) if row.page else "" for row in rows],
-        [None if row.page_s is None else float(row.page_s) for row in rows],
-        [row.round or 1 for row in rows],
-        [int(row.elsewhere is not None) for row in rows],
-        [None] * len(rows),
-        *(columns[name] for name in ("number", "created_at", "changed_at", "duration_s")),
-        *ids_of_keys(pairs),
-        strict=True,
-    )
 
 
 def _unread(answer: str, fault: str) -> tuple[Any, ...]:

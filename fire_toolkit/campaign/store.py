@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from operator import itemgetter
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from fire_toolkit.campaign.counting import check_counted, count_answers
-from fire_toolkit.campaign.kept import AsNew, Columns, add_first, add_rows, check_rows, rows_of
+from fire_toolkit.campaign.kept import Adding, AsNew, Columns, check_rows
 from fire_toolkit.campaign.ledger import (
     ANSWERED,
     COLUMNS,
@@ -32,6 +33,7 @@ from fire_toolkit.campaign.ledger import (
     STATES,
     Version,
     after,
+    version_of,
 )
 from fire_toolkit.campaign.page_json import BESIDE
 from fire_toolkit.campaign.said import says, versions_of
@@ -52,7 +54,6 @@ _REMEDY = (
     "restore it from a copy; or run `python -m fire_toolkit.campaign.salvage {}`, which puts what can be "
     "read of it in its place, then `fire-toolkit import` or `pull --full`, which reads lost answers again"
 )
-_values = itemgetter(*COLUMNS)
 
 
 def time_now() -> str:
@@ -86,6 +87,7 @@ class Store:
         self._n_earlier = self._n_contradicting = 0
         self._behind: tuple[str, str] | None = None
         self._last_seen: str | None = None
+        self._adding: Adding | None = None
         self.counts = dict.fromkeys(STATES, 0)
 
     def __enter__(self) -> Self:
@@ -262,18 +264,29 @@ class Store:
             )
         return found
 
+    @contextmanager
+    def together(self) -> Iterator[Adding]:
+        """Add inside: all that is added is on disk afterwards, or, where anything is raised, nothing."""
+        if self._adding:
+            yield self._adding
+            return
+        with self.database.transaction() as db:
+            self._adding = Adding(self.database, db)
+            try:
+                yield self._adding
+                self._adding.finish()
+            finally:
+                self._adding = None
+
     def add_answers(self, rows: Iterable[Row | Version]) -> None:
         """Add the versions of answers that are not there, all or none, with their states."""
         self._add(rows, self._as_version)
 
     def add_columns(self, columns: Columns) -> None:
         """Add answers as `add_answers` does, none of them edited: columns with what they say."""
-        names = columns["annotation"]
-        if len(set(names)) < len(names) or (self.has_answers() and self.versions(names)):
-            self.add_answers(rows_of(columns))
-        elif len(names):
-            add_first(self.database, columns)
-            self.counts[ANSWERED] += len(names)
+        if len(columns["annotation"]):
+            with self.together() as to:
+                self._count(to.add_columns(columns, self._as_version))
 
     def add_deleted(self, rows: Iterable[Row], seen_at: str) -> None:
         """Add of each answer that this version is not on its server any more."""
@@ -288,8 +301,12 @@ class Store:
         self._add(rows, self._as_row)
 
     def _add(self, rows: Iterable[Row | Version], as_new: AsNew) -> None:
-        versions = (row if isinstance(row, Version) else Version(*_values(row)) for row in rows)
-        counts = add_rows(self.database, versions, as_new)
+        versions = (row if isinstance(row, Version) else version_of(row) for row in rows)
+        for first in versions:  # else no file is made
+            with self.together() as to:
+                self._count(to.add_rows(chain([first], versions), as_new))
+
+    def _count(self, counts: Counter[str]) -> None:
         self.counts = {state: n + counts[state] for state, n in self.counts.items()}
 
     def _as_version(self, row: Version, versions: Sequence[Version]) -> Version | None:

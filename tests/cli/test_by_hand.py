@@ -699,7 +699,7 @@ def kill_at(place: int, patch: pytest.MonkeyPatch) -> None:
     ("kept", "damaged", "lost", "command"),
     [
         (b"#round-1.A03.csv20", b"#round-1.A03.csv30", "{'versions': 1}", "resolve"),
-        (b'a "dog", 1 years', b'a "d\xffg", 1 years', "{'asked': 1}", "import"),
+        (b'a "dog", 1 years', b'a "d\xffg", 1 years', "{'asked': 1}", "next-round"),
     ],
 )
 def test_a_damaged_record_is_mended_by_what_its_refusal_says(

@@ -19,7 +19,6 @@ from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.progress import measure_progress
 from fire_toolkit.campaign.queues import assign_tasks
 from fire_toolkit.campaign.records import Round, read_rounds, write_round
-from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.views import answered_pairs, record_to_judgments
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FireError, ServerError, UsageError
@@ -201,8 +200,8 @@ def test_an_export_of_it_gives_the_same_judgments(server: FakeServer, site: Site
     assert set(result.dropped["reason"]) == {"draft"}
     path = tmp_path / "export.ann.json"
     path.write_text(json.dumps(export))
-    Folder(tmp_path, exports=[path]).fetch(Carried(None, [ROUND], GUIDELINE, tmp_path / "other"))
-    with record_of([ROUND], read_ledger(tmp_path / "other")) as store:
+    with record_of([ROUND]) as store:
+        Folder(tmp_path, exports=[path]).fetch(Carried(None, [ROUND], GUIDELINE, store.database.path))
         again = record_to_judgments(store, guideline=GUIDELINE).judgments
     shared = [*names, "page", "page_position", "page_s", "annotator_id"]
     pd.testing.assert_frame_equal(again[shared], pulled[shared])
