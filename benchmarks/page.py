@@ -21,8 +21,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ("tests", "tests/live", "tests/pages"))]
 
@@ -31,7 +29,7 @@ from live_server import LiveServer, installed  # noqa: E402
 from page_site import make_workspace, run, serving  # noqa: E402
 
 from fire_toolkit.demo.film import encode_clip, render_clip  # noqa: E402
-from fire_toolkit.demo.scene import make_clips  # noqa: E402
+from fire_toolkit.demo.world import make_world  # noqa: E402
 from fire_toolkit.formats.tables.guideline_files import read_guideline  # noqa: E402
 from fire_toolkit.guidelines.label_config import (  # noqa: E402
     caption_entry,
@@ -204,7 +202,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--tasks", type=int, default=20)
     n_tasks = parser.parse_args().tasks
-    clip = encode_clip(render_clip(make_clips(1, rng=np.random.default_rng(0))[0]))
+    clip = encode_clip(render_clip(make_world(n_clips=1).clips[0]))
     with tempfile.TemporaryDirectory() as folder, label_studio(n_tasks, clip) as (server, projects):
         person = server.annotator("W01")
         with open_browser(Path(folder)) as browser:

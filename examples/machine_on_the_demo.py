@@ -38,9 +38,9 @@ class Demo(NamedTuple):
     machine: pd.DataFrame
 
 
-def make_demo(seed: int = 0) -> Demo:
+def make_demo() -> Demo:
     """Return the demo's world as the models and the judge see it."""
-    world = make_world(seed=seed)
+    world = make_world()
     frames = [render_clip(clip) for clip in world.clips]
     texts, ids = world.queries["text"].tolist(), [clip.doc_id for clip in world.clips]
     own = [ids.index(doc_id) for doc_id in world.original["doc_id"]]

@@ -118,7 +118,7 @@ def beside_truth(labels: Labels, truth: pd.DataFrame) -> dict[str, float]:
 
 def one_world(seed: int, pool: pd.DataFrame) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """Return what each rule made of each design, and each design's alpha."""
-    world = make_world(seed=0)
+    world = make_world()
     truth = pool[PAIR].merge(world.pairs[[*PAIR, "relevance"]], on=PAIR)
     outside = world.pairs.merge(pool[PAIR], on=PAIR, how="left", indicator=True)
     known = outside[outside["_merge"] == "left_only"].groupby("relevance").head(CONTROLS // 2)

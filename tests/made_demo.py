@@ -34,7 +34,7 @@ def printed(made):
 
 @pytest.fixture(scope="module")
 def world():
-    return make_world(seed=0)
+    return make_world()
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,17 @@
-"""The clips, their captions, and the truth of every pair, all from one seed."""
+"""The clips, their captions, and the truth of every pair.
 
-from collections.abc import Sequence
+`docs/build_demo_world.py` drew what things.csv and captions.csv hold.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.demo.scene import DURATION_S, Clip, Condition, make_clips, margin, write_captions
-from fire_toolkit.errors import UsageError
+from fire_toolkit.demo.scene import DURATION_S, Clip, Condition, margin, read_clips
 from fire_toolkit.results import drawn_text
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import (
@@ -23,7 +26,7 @@ from fire_toolkit.tables import (
     check_queries,
 )
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.words import n_of
+from fire_toolkit.words import n_of, text_in
 
 
 @dataclass(frozen=True)
@@ -49,35 +52,39 @@ class World:
 
 
 def make_world(
-    *, seed: int = 0, n_clips: int = 60, n_captions: int = 100, media_suffix: str = ".webm"
+    *,
+    n_clips: int = 60,
+    n_captions: int = 100,
+    media_suffix: str = ".webm",
+    tables: Mapping[str, str] | None = None,
 ) -> World:
-    """Return a world of `n_clips` clips and `n_captions` captions of them.
+    """Return the demo's world, or the beginning of it.
 
     Args:
-        seed: the same seed gives the same world.
-        n_clips: 1 or more.
-        n_captions: 1 or more, with different texts; clips take turns, and so do levels.
+        n_clips: 1 or more, of 60: the first.
+        n_captions: 1 or more: the first of the captions that were written of these clips.
         media_suffix: how the clips' file names end; see `film.media_suffix`.
-
-    Raises:
-        UsageError: a count below 1, or more captions than there are different texts.
+        tables: things.csv and captions.csv of another world.
     """
-    if n_clips < 1 or n_captions < 1:
-        raise UsageError(f"{n_clips} clips, {n_captions} captions: expected 1 or more of each")
-    rng = np.random.default_rng([seed, 1])
-    clips = make_clips(n_clips, rng=rng)
-    captions = sorted(write_captions(clips, n_captions=n_captions, rng=rng), key=lambda each: each.text)
-    digits = max(3, len(str(n_captions)))
-    ids = [f"q{number:0{digits}}" for number in range(1, n_captions + 1)]
-    rows = [(query_id, clip.doc_id, margin(clip, caption.conditions), clip.doc_id == caption.doc_id)
-            for query_id, caption in zip(ids, captions, strict=True) for clip in clips]  # fmt: skip
+    text = tables or {name: text_in("demo", name) for name in ("things.csv", "captions.csv")}
+    clips = read_clips(text["things.csv"].splitlines())[:n_clips]
+    known = {clip.doc_id for clip in clips}
+    written = [row for row in csv.DictReader(text["captions.csv"].splitlines()) if row["doc_id"] in known]
+    captions = sorted(written[:n_captions], key=lambda row: row["text"])
+    ids = [f"q{number:03}" for number in range(1, len(captions) + 1)]
+    conditions = {
+        query_id: tuple((aspect, value) for aspect, value in map(str.split, row["conditions"].split(";")))
+        for query_id, row in zip(ids, captions, strict=True)
+    }
+    rows = [(query_id, clip.doc_id, margin(clip, conditions[query_id]), clip.doc_id == row["doc_id"])
+            for query_id, row in zip(ids, captions, strict=True) for clip in clips]  # fmt: skip
     table = pd.DataFrame(rows, columns=[*PAIR, "margin", "is_own"])
     pairs = table[PAIR].assign(
         relevance=(table["margin"] > 0).astype(np.int64), difficulty=1 - table["margin"].abs()
     )
     source = np.where(table["is_own"], "original", "new")
     truth = pairs[[*PAIR, "relevance"]].assign(source=source)[pairs["relevance"] > 0]
-    texts = {"text": [each.text for each in captions], "level": [each.level for each in captions]}
+    texts = {"text": [row["text"] for row in captions], "level": [int(row["level"]) for row in captions]}
     items = {"media_url": [clip.doc_id + media_suffix for clip in clips], "start_s": 0.0, "end_s": DURATION_S}
     return World(
         clips=clips,
@@ -86,7 +93,7 @@ def make_world(
         original=check_qrels(truth[truth["source"] == "original"]),
         truth=check_qrels(truth),
         pairs=pairs,
-        conditions={query_id: caption.conditions for query_id, caption in zip(ids, captions, strict=True)},
+        conditions=conditions,
     )
 
 

@@ -6,7 +6,7 @@ from fire_toolkit.demo.world import make_world
 
 @pytest.fixture(scope="session")
 def world():
-    return make_world(seed=0)
+    return make_world()
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from build_demo_world import SHAPES
 from PIL import Image
 
 from fire_toolkit.demo.film import encode_clip, media_suffix, render_clip, write_world
-from fire_toolkit.demo.scene import SHAPES, Clip, Thing
+from fire_toolkit.demo.scene import Clip, Thing
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.errors import FireError
 
@@ -106,7 +107,7 @@ def test_clips_are_written_under_the_names_of_their_items(tmp_path, suffix):
 
 def test_an_unwritable_folder_and_no_pyav_are_refused(tmp_path, monkeypatch, frames):
     (tmp_path / "file").write_text("")
-    world = make_world(n_clips=1, n_captions=1, media_suffix=".webp")
+    world = make_world(n_clips=1, media_suffix=".webp")
     with pytest.raises(FireError, match="file"):
         write_world(world, tmp_path / "file")
     monkeypatch.setitem(sys.modules, "av", None)

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from build_demo_world import drawn_tables
 
-from examples import some
 from fire_toolkit.demo.world import make_world
-from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import check_items, check_qrels, check_queries
+from fire_toolkit.words import text_in
 
 # Every word a caption can hold, read on its own as a fact about one shape. Words not listed say nothing.
 SILENT_WORDS = """a an and there is it in of to the front something thing shape object where side from sign
@@ -78,7 +78,7 @@ def reading_of(text):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_truth_is_what_the_words_of_each_caption_say(seed):
-    world = make_world(seed=seed)
+    world = make_world(tables=drawn_tables(seed))
     expected = {
         (query_id, clip.doc_id)
         for query_id, text in zip(world.queries["query_id"], world.queries["text"], strict=True)
@@ -122,17 +122,14 @@ def test_tables_are_valid_ids_tell_nothing_and_pairs_cover_everything_with_their
     assert 0.01 < hard.mean() < 0.1
 
 
-def test_same_seed_same_world_other_seed_another():
-    first, again, other = make_world(seed=5), make_world(seed=5), make_world(seed=6)
-    assert first.clips == again.clips
-    pd.testing.assert_frame_equal(first.queries, again.queries)
-    pd.testing.assert_frame_equal(first.pairs, again.pairs)
-    assert first.clips != other.clips
+def test_the_world_is_what_its_script_draws_and_another_seed_another():
+    for name, text in drawn_tables().items():
+        assert text_in("demo", name) == text, "run: python docs/build_demo_world.py"
+    assert drawn_tables(5) == drawn_tables(5) != drawn_tables(6)
 
 
-@pytest.mark.parametrize(
-    "counts", some([{"n_clips": 0}, {"n_captions": 0}, {"n_clips": 1, "n_captions": 400}], 2)
-)
-def test_counts_that_cannot_be_had_are_refused(counts):
-    with pytest.raises(UsageError, match="clips"):
-        make_world(**counts)
+def test_a_smaller_world_is_the_beginning_of_it(world):
+    small = make_world(n_clips=3, n_captions=2)
+    assert small.clips == world.clips[:3]
+    assert small.original["doc_id"].tolist() == ["clip-001", "clip-002"]
+    assert small.queries["query_id"].tolist() == ["q001", "q002"]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 
 from fire_toolkit.labelstudio.accounts import Accounts, Annotator
 from fire_toolkit.labelstudio.connection import Connection, read_connection
@@ -57,10 +56,9 @@ def put_empty_database(folder: Path, program: Path) -> None:
 def clips(number: int) -> list[bytes]:
     """Return clips of the demo, which browsers play."""
     from fire_toolkit.demo.film import encode_clip, render_clip
-    from fire_toolkit.demo.scene import make_clips
+    from fire_toolkit.demo.world import make_world
 
-    made = make_clips(number, rng=np.random.default_rng(0))
-    return [encode_clip(render_clip(clip)) for clip in made]
+    return [encode_clip(render_clip(clip)) for clip in make_world(n_clips=number).clips]
 
 
 @dataclass(frozen=True)

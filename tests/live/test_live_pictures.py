@@ -20,7 +20,7 @@ def world_here(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
 
     place.mkdir()
     monkeypatch.chdir(place)
-    world = make_world(seed=0, n_captions=12)
+    world = make_world(n_captions=12)
     plain = tuple(replace(clip, blotches=0.0, grain=0.0) for clip in world.clips)
     write_world(replace(world, clips=plain), place, depth=60, overlap=0)
     run("pool")
