@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,8 @@ class RunBlock:
 
     queries: ids, sorted, each once; docs: ids, each once; start: the first row of each query, and at last
     the number of rows; doc: of each row, its place in `docs`; rank: of each row, ascending within a query;
-    score: of each row, float32 or float64.
+    score: of each row, float32 or float64; lengths, last_rank: of each query how many rows it has, and its
+    deepest rank, 0 where it has no row.
     """
 
     queries: pd.Index[str]
@@ -32,10 +33,14 @@ class RunBlock:
     rank: npt.NDArray[Any]
     score: npt.NDArray[Any]
 
-    @cached_property
-    def lengths(self) -> Ints:
-        """Return how many rows each query has."""
-        return np.diff(self.start)
+    lengths: Ints = field(init=False)
+    last_rank: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        lengths = np.diff(self.start)
+        last, has_rows = np.zeros(len(lengths), dtype=np.int64), lengths > 0
+        last[has_rows] = self.rank[self.start[1:][has_rows] - 1]
+        vars(self).update({"lengths": lengths, "last_rank": last})
 
     @property
     def query(self) -> Ints:
@@ -54,14 +59,6 @@ class RunBlock:
         if (self.last_rank == self.lengths).all():
             return self.lengths
         return ranked_lengths(self.rank, self.start[:-1], self.start[1:])
-
-    @cached_property
-    def last_rank(self) -> Ints:
-        """Return the deepest rank of each query, 0 where it has no row."""
-        last = np.zeros(len(self.queries), dtype=np.int64)
-        has_rows = self.lengths > 0
-        last[has_rows] = self.rank[self.start[1:][has_rows] - 1]
-        return last
 
     def to_depth(self, depth: int) -> RunBlock:
         """Return the rows at ranks up to `depth`, above the first gap of their list."""

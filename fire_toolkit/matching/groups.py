@@ -7,7 +7,8 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Ints, rows_of_lists, starts_of_groups
 from fire_toolkit.errors import JoinError
-from fire_toolkit.tables import Run, check_run
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.tables import Run
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 
@@ -17,28 +18,20 @@ def restrict_run(run: Run, is_kept: Bools) -> Run:
     Raises:
         JoinError: the run leaves ranks out, so that the order of what it lacks is not known.
     """
-    gaps = np.flatnonzero(_places(run) != run["rank"].to_numpy())
+    starts, stops = _lists(run)
+    gaps = np.flatnonzero(rows_of_lists(1, stops - starts) != run["rank"].to_numpy())
     if gaps.size:
         raise JoinError(
             f"run {run['run_id'].iloc[gaps[0]]}: ranks are left out (query "
             f"{run['query_id'].iloc[gaps[0]]}); expected whole lists, to rank a part of their docs"
         )
-    return _closed_up(run, is_kept)
+    return rank_run(run[is_kept])
 
 
-def _closed_up(run: Run, is_kept: Bools) -> Run:
-    kept = run[is_kept]
-    return check_run(kept.assign(rank=_places(kept)))
-
-
-def _starts(run: pd.DataFrame) -> Ints:
-    """Return the first row of each list."""
-    return starts_of_groups(run["run_id"].array.codes, run["query_id"].array.codes)
-
-
-def _places(run: pd.DataFrame) -> Ints:
-    """Return 1, 2, ... for the rows of each list."""
-    return rows_of_lists(1, np.diff(_starts(run), append=len(run)))
+def _lists(run: pd.DataFrame) -> tuple[Ints, Ints]:
+    """Return the first row of each list, and one past its last."""
+    starts = starts_of_groups(run["run_id"].array.codes, run["query_id"].array.codes)
+    return starts, np.append(starts[1:], len(run))[: len(starts)]
 
 
 def restrict_to_groups(run: Run, groups: pd.DataFrame, references: Mapping[str, str] | None = None) -> Run:
@@ -79,18 +72,17 @@ def restrict_to_groups(run: Run, groups: pd.DataFrame, references: Mapping[str, 
         )
     members = _members(groups, references)
     is_kept = pair_rows(run[PAIR], members) >= 0
-    starts = _starts(run)
-    lengths, last = np.diff(starts, append=len(run)), np.append(starts[1:], len(run)) - 1
+    starts, stops = _lists(run)
     n_members = np.add.reduceat(is_kept, starts, dtype=np.int64) if starts.size else starts
     wanted = run["query_id"].iloc[starts].astype("str").map(members.groupby("query_id").size()).to_numpy()
-    has_gap = run["rank"].to_numpy()[last] > lengths
+    has_gap = run["rank"].to_numpy()[stops - 1] > stops - starts
     for at in starts[has_gap & (n_members < wanted)][:1]:
         raise JoinError(
             f"run {run['run_id'].iloc[at]}: ranks are left out (query {run['query_id'].iloc[at]}), and a "
             "member of the query's group may stand at one of them; expected whole lists, or a run that "
             "`fire-toolkit add-run` brought in beside the groups"
         )
-    return _closed_up(run, is_kept)
+    return rank_run(run[is_kept])
 
 
 def count_missing_members(run: Run, groups: pd.DataFrame, references: Mapping[str, str] | None = None) -> int:

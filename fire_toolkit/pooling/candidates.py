@@ -6,7 +6,7 @@ Each run is read once, a block at a time, and put together with the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -106,6 +106,9 @@ class Candidates:
             which `known` and `machine_score` have for each pair: the original positives; of whom somebody was
             asked, and answered; with relevance, and n_agree where it is known; with a judge's score.
         seed: of what is drawn at random; depth_asked: the pool's depth, however deep the runs are.
+        starts, query, doc, keys: of each pair its first entry, its codes, and a number that these make.
+        n_runs, best_rank: of each pair, how many runs brought it, and its best rank over them.
+        n_pairs: how many pairs each of `query_ids` has.
     """
 
     query_ids: pd.Index[str]
@@ -123,6 +126,13 @@ class Candidates:
     machine: pd.DataFrame | None = None
     seed: int = 0
     depth_asked: int = 0
+    starts: Ints = field(init=False)
+    query: Codes = field(init=False)
+    doc: Codes = field(init=False)
+    keys: Ints = field(init=False)
+    n_runs: Ints = field(init=False)
+    best_rank: Ints = field(init=False)
+    n_pairs: Ints = field(init=False)
 
     def select(self, is_kept: Bools) -> Candidates:
         """Return those of some entries."""
@@ -131,41 +141,21 @@ class Candidates:
         names = ("entry_query", "entry_doc", "run", "rank", "score")
         return replace(self, **{name: getattr(self, name)[is_kept] for name in names})
 
-    @cached_property
-    def starts(self) -> Ints:
-        """The first entry of each pair."""
-        return starts_of_groups(self.entry_query, self.entry_doc)
-
-    @cached_property
-    def query(self) -> Codes:
-        """The query of each pair."""
-        return self.entry_query[self.starts]
-
-    @cached_property
-    def doc(self) -> Codes:
-        """The doc of each pair."""
-        return self.entry_doc[self.starts]
-
-    @cached_property
-    def n_runs(self) -> Ints:
-        """How many runs brought each pair."""
-        return np.diff(self.starts, append=len(self.rank))
+    def __post_init__(self) -> None:
+        starts = starts_of_groups(self.entry_query, self.entry_doc)
+        query, doc = self.entry_query[starts], self.entry_doc[starts]
+        best = np.minimum.reduceat(self.rank, starts) if len(starts) else self.rank
+        made: dict[str, Any] = {"starts": starts, "query": query, "doc": doc}
+        made["n_runs"] = np.diff(starts, append=len(self.rank))
+        made["best_rank"] = best.astype(np.int64)
+        made["keys"] = query.astype(np.int64) * len(self.doc_ids) + doc
+        made["n_pairs"] = count_by_query(query.astype(np.int64), len(self.query_ids))
+        vars(self).update(made)
 
     @cached_property
     def pair(self) -> Ints:
         """The pair of each entry."""
         return np.repeat(np.arange(len(self.starts)), self.n_runs)
-
-    @cached_property
-    def best_rank(self) -> Ints:
-        """The best rank of each pair over the runs."""
-        best = np.minimum.reduceat(self.rank, self.starts) if len(self.starts) else self.rank
-        return best.astype(np.int64)
-
-    @cached_property
-    def n_pairs(self) -> Ints:
-        """How many pairs each of `query_ids` has."""
-        return self.count(np.arange(len(self.starts)))
 
     def count(self, pairs: Ints | Bools) -> Ints:
         """Return how many of some pairs each of `query_ids` has."""
@@ -177,20 +167,19 @@ class Candidates:
         ids = {"query_id": texts_at(self.query_ids, query), "doc_id": texts_at(self.doc_ids, doc)}
         return pd.DataFrame(ids, copy=False)
 
-    def places_of(self, pairs: pd.DataFrame) -> Ints:
+    def places_of(self, pairs: pd.DataFrame | None) -> Ints:
         """Return for each row (query_id, doc_id) its place among the pairs, −1 where it is none of them."""
-        own = self.query.astype(np.int64) * len(self.doc_ids) + self.doc
-        return CodedQrels(self.query_ids, self.doc_ids, own, own).find_rows(pairs)
+        if pairs is None:
+            return NO_PAIRS
+        return CodedQrels(self.query_ids, self.doc_ids, self.keys, self.keys).find_rows(pairs)
 
     def spread(self, table: pd.DataFrame | None, values: Any, missing: Any) -> npt.NDArray[Any]:
         """Return for each pair the value of its row in a table, `missing` where it has none.
 
         values: one for each row of the table, or one for all.
         """
-        found = np.full(len(self.starts), missing)
-        if table is not None:
-            places = self.places_of(table)
-            found[places[places >= 0]] = np.broadcast_to(values, len(table))[places >= 0]
+        found, places = np.full(len(self.starts), missing), self.places_of(table)
+        found[places[places >= 0]] = np.broadcast_to(values, len(places))[places >= 0]
         return found
 
     @cached_property

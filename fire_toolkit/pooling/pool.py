@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, are_among
+from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import OwnItems, own_items_of, without_own_pairs
 from fire_toolkit.matching.stored_runs import AnyRun
@@ -134,22 +134,21 @@ def pool_runs(
     asked = [table for table in (previous, judged) if table is not None and len(table)]
     known: dict[str, Any] = {"positives": positives, "asked": asked, "judged": judged, "machine": machine}
     known["labels"] = labels if chosen.strategy.reads_labels else None
-    is_near = tops.rank <= reach
-    near = replace(tops.select(is_near), **known, seed=seed, depth_asked=depth)
+    tops = replace(tops, **known, seed=seed, depth_asked=depth)
+    near = tops.select(tops.rank <= reach)
     limits = Budget(*(None if number is None else min(number, _NEVER) for number in (budget, per_query)))
     choice = choose(near, limits, chosen) if depth else Choice(NO_PAIRS)
+    stops, again = _stops(near, choice), near.ids_of(choice.again)
+    undrawn = _sampled(near, choice.undrawn or Choice(NO_PAIRS))
+    sample = choice.population and check_machine_sample(_sampled(near, choice.population).assign(seed=seed))
     design = None
     if deep_queries is not None:
         names, drawn = sorted(universe or listed(tops.query_ids)), {"depth": depth, "deep": deep_depth}
         design = design_queries(names, share=deep_queries, seed=seed, **drawn)
         counts["deep_queries"] = int(design["is_sampled"].sum())
-    stops, again = _stops(near, choice), near.ids_of(choice.again)
-    undrawn = _sampled(near, Choice(NO_PAIRS) if choice.undrawn is None else choice.undrawn)
-    sample = choice.population and check_machine_sample(_sampled(near, choice.population).assign(seed=seed))
-    pairs, sources = _pooled(tops, is_near, near, choice, positives if include_originals else None, design)
-    del tops, near, is_near, choice  # which take as much memory as what is pooled
+    pairs, sources = _pooled(tops, near, choice, design, include_originals)
+    del tops, near, choice  # which take as much memory as what is pooled
     if positives is not None:
-        pairs = _with_originals(pairs, positives, include_originals, design, seed)
         counts |= {"originals": len(positives), "originals_in_pool": int(pairs["is_original"].sum())}
     counts |= _mark_asked(pairs, asked, judged, round_number)
     _refuse_other_seed(pairs, previous)
@@ -171,33 +170,31 @@ def _check_strategy(
 
 
 def _pooled(
-    tops: Candidates,
-    is_near: Bools,
-    near: Candidates,
-    choice: Choice,
-    added: pd.DataFrame | None,
-    design: QueryDesign | None,
+    tops: Candidates, near: Candidates, choice: Choice, design: QueryDesign | None, with_originals: bool
 ) -> tuple[pd.DataFrame, PoolSources]:
-    """Return the pairs pooled, by query and doc, and their sources, both without what is known of pairs.
+    """Return the pairs pooled, by query and doc, without rounds, and their sources.
 
     Args:
-        tops: all that was read; near: the entries of it that the strategy chose from, `is_near`.
-        added: pairs that are pooled beyond the choice, where they are near.
+        tops: all that was read; near: the entries of it that the strategy chose from.
         design: which queries are judged as deep as was read, whole.
+        with_originals: whether original positives are pooled beyond the choice. No draw decides on them, so
+            in a sample they are known whole.
     """
-    place = tops.pair[np.flatnonzero(is_near)[near.starts]]  # of each pair of `near`, among those of `tops`
-    is_taken = are_among(place[choice.pairs], len(tops.starts))
-    if added is not None:
-        found = near.places_of(added)
-        is_taken[place[found[found >= 0]]] = True
-    is_deep = np.zeros(len(tops.query_ids), dtype=bool)
+    whole, place, positives = near, choice.pairs, tops.positives
+    is_deep: Any = False  # of each pair of `whole`
     if design is not None:
-        is_deep = tops.query_ids.isin(design.loc[design["is_sampled"], "query_id"])
-    is_pooled = is_taken | is_deep[tops.query]
-    pooled = tops.select(np.repeat(is_pooled, tops.n_runs) & (is_near | is_deep[tops.entry_query]))
+        of_query = tops.query_ids.isin(design.loc[design["is_sampled"], "query_id"])
+        whole = tops.select((tops.rank <= near.rank.max(initial=0)) | of_query[tops.entry_query])
+        place, is_deep = np.searchsorted(whole.keys, near.keys[choice.pairs]), of_query[whole.query]
+    is_taken, found = are_among(place, len(whole.starts)), whole.places_of(positives)
+    is_original = are_among(found[found >= 0], len(is_taken))
+    if with_originals:
+        is_taken |= is_original & (whole.best_rank <= near.rank.max(initial=0))
+    is_pooled = is_taken | is_deep
+    pooled = whole.select(np.repeat(is_pooled, whole.n_runs))
     pairs = pooled.ids_of(np.arange(len(pooled.starts)))
     pairs = pairs.assign(best_rank=pooled.best_rank, n_runs=pooled.n_runs)
-    rows = np.cumsum(is_pooled)[place[choice.pairs]] - 1
+    rows = np.cumsum(is_pooled)[place] - 1
     for name, values in choice.columns.items():
         pairs[name] = pd.Series(values, index=rows).reindex(pairs.index).array
     if design is not None:
@@ -205,6 +202,16 @@ def _pooled(
         chance = np.where(is_shallow, 1.0, drawn["inclusion_probability"].max())
         pairs["stratum"] = np.where(is_shallow, SHALLOW, DEEP)
         pairs = pairs.assign(inclusion_probability=chance, seed=int(drawn["seed"].max()))
+    if positives is not None:
+        pairs["is_original"] = is_original[is_pooled]
+        missed = positives[(found < 0) & with_originals].assign(best_rank=np.nan, n_runs=0, is_original=True)
+        pairs = pd.concat([pairs, missed], ignore_index=True) if len(missed) else pairs
+    if "stratum" in pairs:
+        name = ORIGINAL if design is None else SHALLOW
+        known = {"stratum": name, "inclusion_probability": 1.0, "seed": near.seed}
+        is_added = pairs["stratum"].isna()
+        for name in known.keys() & {*pairs}:
+            pairs[name] = pairs[name].mask(is_added, known[name])
     sources = {
         "query_id": texts_at(pooled.query_ids, pooled.entry_query),
         "doc_id": texts_at(pooled.doc_ids, pooled.entry_doc),
@@ -212,27 +219,6 @@ def _pooled(
         "rank": pooled.rank.astype(np.int64),
     }
     return pairs, PoolSources(pd.DataFrame(sources, copy=False))
-
-
-def _with_originals(
-    pairs: pd.DataFrame, positives: pd.DataFrame, include: bool, design: QueryDesign | None, seed: int
-) -> pd.DataFrame:
-    """Return the pairs with `is_original`, and where they are included with the positives that no run found.
-
-    Those that were added to a sample are known whole: no draw decided on them.
-    """
-    rows = pair_rows(positives, pairs)
-    pairs["is_original"] = are_among(rows[rows >= 0], len(pairs))
-    if include and (rows < 0).any():
-        missed = positives.loc[rows < 0, PAIR].assign(best_rank=np.nan, n_runs=0, is_original=True)
-        pairs = pd.concat([pairs, missed], ignore_index=True)
-    if "stratum" in pairs:
-        whole = {"stratum": ORIGINAL if design is None else SHALLOW, "inclusion_probability": 1.0}
-        is_added = pairs["stratum"].isna()
-        for name, value in (whole | {"seed": seed}).items():
-            if name in pairs:
-                pairs[name] = pairs[name].mask(is_added, value)
-    return pairs
 
 
 def _mark_asked(
