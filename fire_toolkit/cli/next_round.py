@@ -269,8 +269,12 @@ def _doubted(given: Given, judge: str | None, budget: int | None) -> tuple[pd.Da
     """
     judge = judge or judge_file(None).parent.name
     found = doubted_labels(given.labels, scores_of_judge(given, judge))
-    n = n_of(len(found), "label")
-    say(f"{n} doubted by judge {judge} at {LEAST_DOUBT:g} or more; suggestions, not errors")
+    words = f"{n_of(len(found), 'label')} doubted by judge {judge} at {LEAST_DOUBT:g} or more"
+    if "kind" in given.judgments:
+        is_new = pair_rows(found, given.judgments[given.judgments["kind"] == RECHECK]) < 0
+        words += "" if is_new.all() else f", {int((~is_new).sum()):,} of them asked again before"
+        found = found[is_new]
+    say(f"{words}; suggestions, not errors")
     return found.head(budget or len(found)), {"doubts": judge}
 
 

@@ -47,6 +47,18 @@ def test_next_round_asks_what_the_judge_doubts_as_rechecks(judged: Path) -> None
     assert read_pool("one")[["query_id", "doc_id"]].values.tolist() == [["q", "a"]]
 
 
+def test_a_label_that_was_asked_again_is_not_doubted_again(judged: Path) -> None:
+    path = Path("judgments/judgments.csv")
+    table = pd.read_csv(path).assign(round=1, kind="task")
+    again = table.head(1).assign(annotator_id="B", round=2, kind="recheck")
+    pd.concat([table, again]).to_csv(path, index=False)
+    found = next_round()
+    assert "2 labels doubted by judge vlm at 0.9 or more, 1 of them asked again before" in found.stderr
+    assert read_pool("plan/round-3")["doc_id"].tolist() == ["b"]
+    pd.concat([table, table.assign(annotator_id="B", round=2, kind="recheck")]).to_csv(path, index=False)
+    assert "2 of them asked again before; suggestions" in next_round().stderr
+
+
 def test_scores_that_are_no_probabilities_doubt_nothing(judged: Path) -> None:
     SCORES.fillna(7.0).assign(judge_id="vlm").to_csv("machine/vlm/machine.csv", index=False)
     found = next_round()
