@@ -153,7 +153,7 @@ def derive_judgments(
 def take_earlier_exports(root: Path) -> None:
     """Read into the ledger the exports that the judgments were made from before there was one."""
     judgments = root / "judgments" / "judgments.csv"
-    refuse_lost_record(root)
+    refuse_lost_record(root, by_hand=False)
     with Store(root / STORE) as store:
         if not judgments.is_file() or store.has_answers():
             return

@@ -6,6 +6,7 @@ record); `plan/round-N` is one that has not begun.
 """
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +56,28 @@ def has_campaign(root: Path) -> bool:
     return bool(rows_in(root / STORE, "select 1 from campaign limit 1"))
 
 
-def lost_record(root: Path) -> str:
-    """Return what to do where judgments, or the last push, rest on a record that is gone; else nothing."""
+def lost_record(root: Path, *, by_hand: bool = True) -> str:
+    """Return what to do where judgments or a push rest on a record that is gone; else nothing.
+
+    by_hand: also where files were handed out, which drawing the same queues again makes good.
+    """
     made = STORE in manifest_of(root / "judgments" / "judgments.csv", is_folder=False).inputs
     sent = bool(manifest_of(root / "campaign", is_folder=True))
-    if (root / STORE).exists() or not (made or sent):
+    tasks = manifest_of(tasks_file(root, 1), is_folder=False)
+    is_out = by_hand and any(name.endswith(".csv") for name in tasks.outputs)
+    if (root / STORE).exists() or not (made or sent or is_out):
         return ""
     away = " and ".join(["judgments/"] * made + ["campaign/"] * sent)
     todo = f"restore it from a copy, or import another site's; to begin anew, move {away} away"
+    if not (made or sent):
+        again = shlex.join(["fire-toolkit", *tasks.command.get("words", ["tasks"])])
+        todo = f"restore it from a copy; else `{again}` draws the same queues again"
     return f"{STORE}: is gone, with its answers and who was asked; {todo}"
 
 
-def refuse_lost_record(root: Path) -> None:
-    """Raise `UsageError` where a record is gone."""
-    if words := lost_record(root):
+def refuse_lost_record(root: Path, *, by_hand: bool = True) -> None:
+    """Raise `UsageError` where a record is gone, see `lost_record`."""
+    if words := lost_record(root, by_hand=by_hand):
         raise UsageError(words)
 
 

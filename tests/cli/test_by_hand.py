@@ -210,6 +210,19 @@ def test_a_file_read_again_doubles_nothing(hand: Path) -> None:
     assert len(read_ledger(hand / "campaign.sqlite")) == 20
 
 
+def test_a_record_that_is_gone_before_the_first_answers_is_drawn_again(hand: Path) -> None:
+    """`import` of a sheet spoke of JSON, and `status` named `import`."""
+    fill_in(hand, "A02")
+    (hand / "campaign.sqlite").unlink()
+    sheets = {path: path.read_bytes() for path in (hand / "tasks").glob("*")}
+    again = f"`fire-toolkit {' '.join(map(str, (*ASKED, *ALL)))}` draws the same queues again"
+    assert again in run("import", code=1).stderr
+    assert again in run("status").stderr.splitlines()[-1]
+    run(*ASKED, *ALL)
+    assert sheets == {path: path.read_bytes() for path in sheets}
+    assert bring_in()["new"] == 15
+
+
 def test_late_and_changed_answers_count_by_the_ledgers_rules(hand: Path) -> None:
     fill_in(hand, "A03", n=5)
     bring_in()
