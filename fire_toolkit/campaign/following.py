@@ -22,14 +22,14 @@ class Asking(NamedTuple):
     """How far people are who are asked.
 
     carriers: by round; open: who has tasks to answer, by round; has_unread: whether answers on our own page
-    are not read; is_read: whether there are judgments; is_lacking: whether tasks are gone from a server.
+    are not read; is_read: whether there are judgments; push: how to push what is gone from a server.
     """
 
     carriers: Mapping[int, str]
     open: Mapping[int, Sequence[str]]
     has_unread: bool
     is_read: bool
-    is_lacking: bool = False
+    push: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def _unanswered(asking: Asking) -> Step:
     people = sorted({name for names in asking.open.values() for name in names})
     name = people[0] if len(people) == 1 else "NAME"
     words = f"`annotators retire {name}` where nobody answers any more"
-    if asking.is_lacking:
-        return Step("push", f"{'; '.join(rounds)}, some of them deleted on the server")
+    if asking.push:
+        return Step(asking.push, f"{'; '.join(rounds)}, some of them deleted on the server")
     return Step(command, f"{'; '.join(rounds)} ({words})")
 
 

@@ -40,7 +40,7 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import judged_pairs, read_pool
-from fire_toolkit.labelstudio.places import full_pull_due, lacks_tasks, lost_words, read_places
+from fire_toolkit.labelstudio.places import full_pull_due, lost_words, read_places, to_push_again
 from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.tables import ELSEWHERE
 from fire_toolkit.workspace.config import SETTINGS, Workspace
@@ -221,7 +221,7 @@ def standing_of(
             open=waiting,
             has_unread=has_unread_page(begun.store),
             is_read=(workspace.root / "judgments" / "judgments.csv").is_file(),
-            is_lacking=lacks_tasks(begun.store, waiting),
+            push=to_push_again(begun.store, waiting),
         )
 
     def to_ask() -> Mapping[str, int]:

@@ -188,10 +188,16 @@ def keep_places(store: Store, places: Iterable[Place]) -> None:
             db.executemany(f"insert or replace into places values ({marks})", changed)
 
 
-def lacks_tasks(store: Store, people: Mapping[int, Collection[str]]) -> bool:
-    """Whether tasks are gone from a project of somebody who has some to answer, by round in `people`."""
+def to_push_again(store: Store, people: Mapping[int, Collection[str]]) -> str:
+    """Return how to push where tasks of somebody who has some to answer are gone; else nothing.
+
+    people: by round.
+    """
     queues = {str(QueueName(number, name)) for number, names in people.items() for name in names}
-    return any(place.lost == LACKING and place.queue in queues for place in read_places(store))
+    own = [place for place in read_places(store) if place.queue in queues]
+    there = {place.queue for place in own if place.lost in ("", LACKING)}
+    lost = {place.lost for place in own if place.lost == LACKING or place.queue not in there}
+    return "push --replace" if GONE in lost else "push" if lost & {LACKING, DROPPED} else ""
 
 
 class OnServer:

@@ -124,6 +124,24 @@ def test_status_names_push_until_deleted_tasks_are_there_again(
     assert command.named(pushed) == command.named(run("pull")) == command.named(run("status")) == "pull"
 
 
+@pytest.mark.parametrize(("answered", "loss"), [(False, ()), (True, ()), (True, ("--full", "--accept-loss"))])
+def test_status_names_the_push_that_makes_a_deleted_project_again(
+    server: FakeServer, workspace: Path, *, answered: bool, loss: tuple[str, ...]
+) -> None:
+    """It named `pull` for ever, which brings nothing."""
+    push_all()
+    project = server.project_of("A03")
+    if answered:
+        server.answer(server.tasks_of(project)[0]["id"], 3)
+    run("pull")
+    server.delete_project(project)
+    for words in (("pull", *loss), ("status",)):
+        assert command.named(run(*words)) == ("push" if loss else "push --replace")
+    push_all(*[] if loss else ["--replace"])
+    for words in (("pull",), ("status",)):
+        assert command.named(run(*words)) == "pull"
+
+
 def test_the_whole_way(server: FakeServer, workspace: Path) -> None:
     counts = dict.fromkeys(("there", "updated", "held", "duplicates", "foreign"), 0)
     address = "http://label-studio.test/projects/{}/data?labeling=1"
