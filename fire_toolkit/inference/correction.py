@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -33,7 +32,8 @@ UNCHECKED = (
     "as labelled comes first: {}, and pairs that are hard for everybody would leave the correction off by "
     "several points"
 )
-_FILLED = [*ESTIMATE_COLUMNS, "estimate_n", "estimate_delta_low", "estimate_delta_high"]
+CORRECTED_COLUMNS = ESTIMATE_COLUMNS | {"estimate_n": "int64"}
+CORRECTED_COLUMNS |= dict.fromkeys(("estimate_delta_low", "estimate_delta_high"), "float64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +53,15 @@ class Correction:
     n_answers: int = 0
     notes: Sequence[str] = ()
 
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """run_id and measure as index, estimate and its limits, method, n, and the limits of the gain."""
-        rows = {}
-        for key, one in self.terms.items():
-            own = one.limits(self.clusters, least=0.0)
-            gain = self.gains[key].limits(self.clusters, least=-1.0)
-            rows[key] = (*own[:3], self.method, self.n_answers, gain.low, gain.high)
-        keys = pd.MultiIndex.from_tuples(rows, names=["run_id", "measure"]) if rows else None
-        return pd.DataFrame(list(rows.values()), keys, _FILLED)
+    def cells(self, run_id: str, measure: str) -> dict[str, Any]:
+        """Return `CORRECTED_COLUMNS` of a run: the corrected score, and limits of its gain; none without."""
+        key = run_id, measure
+        if key not in self.terms:
+            return {}
+        own = self.terms[key].limits(self.clusters, least=0.0)
+        gain = self.gains[key].limits(self.clusters, least=-1.0)
+        values = (*own[:3], self.method, self.n_answers, gain.low, gain.high)
+        return dict(zip(CORRECTED_COLUMNS, values, strict=True))
 
 
 def join_with_votes(
@@ -155,23 +154,6 @@ def _notes(
         yield f"{', '.join(drawn)}: estimated by the sample, and corrected"
 
 
-def with_estimates(scores: pd.DataFrame, correction: Correction) -> pd.DataFrame:
-    """Return honest scores with the corrected ones in the columns for estimates.
-
-    Where a measure is corrected, estimate, estimate_low, estimate_high, estimate_method and estimate_n (pairs
-    with a second vote) are filled, and estimate_delta_low and estimate_delta_high, the limits of the gain.
-    """
-    if not correction.terms:
-        return scores
-    known, empty = correction.scores, {"estimate_method": "", "estimate_n": 0}
-    place = known.index.get_indexer(pd.MultiIndex.from_frame(scores[["run_id", "measure"]]))
-    filled = scores.copy()
-    for name in _FILLED:
-        before = scores.get(name, pd.Series(empty.get(name, float("nan")), index=scores.index))
-        filled[name] = before.where(place < 0, known[name].to_numpy()[place])
-    return filled
-
-
 def first_of(scores: pd.DataFrame) -> pd.DataFrame:
     """Return honest rows as they are shown: corrected scores that come first stand in the place of others.
 
@@ -196,13 +178,13 @@ def first_of(scores: pd.DataFrame) -> pd.DataFrame:
 
 def with_corrected_scores(scores: Scores, correction: Correction) -> Scores:
     """Return scores and the corrected ones, whose value and limits are qrels of their own."""
-    if not correction.terms:
-        return scores
-    name = CORRECTED[correction.method]
-    named = dict(zip(ESTIMATE_COLUMNS, (name, f"{name}_low", f"{name}_high"), strict=False))
-    wide = correction.scores[list(named)].rename(columns=named).rename_axis(columns="qrels")
-    rows = pd.Series(wide.stack(), name="value").reset_index()
-    return Scores(pd.concat([scores, rows.assign(query_id="all")]))
+    name, rows = CORRECTED[correction.method], []
+    for (run_id, measure), one in correction.terms.items():
+        found = one.limits(correction.clusters, least=0.0)
+        named = zip((name, f"{name}_low", f"{name}_high"), found[:3], strict=True)
+        rows += [(run_id, "all", qrels, measure, value) for qrels, value in named]
+    columns = ["run_id", "query_id", "qrels", "measure", "value"]
+    return Scores(pd.concat([scores, pd.DataFrame(rows, columns=columns)])) if rows else scores
 
 
 def with_corrected_differences(table: pd.DataFrame, correction: Correction) -> pd.DataFrame:

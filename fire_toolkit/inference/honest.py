@@ -15,7 +15,12 @@ from fire_toolkit.evidence.qrels import augment_qrels, change_counts, originals_
 from fire_toolkit.evidence.qrels import highest_grade as top_grade
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.bounds import describe_bounds, score_bounds, why_unbounded
-from fire_toolkit.inference.correction import Correction, correct_for_errors, join_with_votes, with_estimates
+from fire_toolkit.inference.correction import (
+    CORRECTED_COLUMNS,
+    Correction,
+    correct_for_errors,
+    join_with_votes,
+)
 from fire_toolkit.inference.estimates import ESTIMATE_COLUMNS, MISSING_COLUMNS, estimator
 from fire_toolkit.inference.intervals import (
     change_interval,
@@ -114,7 +119,7 @@ def scores_with_uncertainty(
           never_judged; new: pairs that became positive. Confirmations are not among the new;
         - with a design alone: estimate, estimate_low, estimate_high, estimate_method, estimate_n, and for
           measures that divide by |G| missing, missing_low, missing_high: the share of positives that was
-          never judged; estimates are also corrected scores, see `with_estimates`.
+          never judged; corrected scores stand in these columns too, see `Correction.cells`.
 
     Raises:
         UsageError, JoinError, TableError: see `join_runs`, `augment_qrels`, `code_clusters`.
@@ -128,9 +133,8 @@ def scores_with_uncertainty(
     lifted, _ = originals_beside(original, labels, grade=known.original_grade)
     joined = join_with_votes(runs, lifted, labels, known)
     options: dict[str, Any] = {"sources": sources, "clusters": clusters, "policies": policies}
-    found, notes = _rows(joined, original, labels, parsed, known, **options, tell=tell)
     correction = correct_for_errors(joined, original, labels, measures, known, **options)
-    scores = with_estimates(found, correction)
+    scores, notes = _rows(joined, original, labels, parsed, known, correction, **options, tell=tell)
     usable, counts = None, {"n_queries": len(joined.queries), "n_runs": len(joined.places)}
     first = scores[scores["policy"] == scores["policy"].iloc[0]]
     trusted = describe_missing(first) if "missing" in first else describe_unknown(parsed, **counts)
@@ -141,7 +145,7 @@ def scores_with_uncertainty(
     if (alone := known.usable_join(joined)) is not None:
         of_all = replace(known, design=None)
         before, counted = known.usable(original, labels)
-        usable, _ = _rows(alone, before, counted, parsed, of_all, **options, tell=tell)
+        usable, _ = _rows(alone, before, counted, parsed, of_all, Correction(), **options, tell=tell)
         trusted += ["estimates are of all queries"] if "estimate" in scores else []
     return HonestRows(scores, usable, notes, correction, trusted)
 
@@ -152,33 +156,33 @@ def _rows(
     labels: Labels,
     measures: Sequence[Measure],
     known: Background,
+    correction: Correction,
     *,
     sources: PoolSources | None,
     policies: Sequence[str],
     clusters: pd.Series | None,
     tell: Tell,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of `scores_with_uncertainty` without corrected scores, and notes."""
+    """Return the rows of `scores_with_uncertainty`, and notes."""
     grade, design = known.original_grade, known.design
     lifted, _ = originals_beside(original, labels, grade=grade)
     highest = max(known.highest_grade or 1, seen := max(1, top_grade(lifted), top_grade(labels)))
     n_queries, codes = len(joined.queries), code_clusters(joined.queries, clusters)
     before, pools = joined.label(lifted), None if sources is None else joined.pooled(sources)
     labellings, rows, of_design = [before], list[dict[str, Any]](), dict[str, None]()
-    gains, estimates = list[tuple[Measure, Estimate]](), list[pd.DataFrame]()
+    gains, of_first = list[tuple[Measure, Estimate]](), list[dict[str, Any]]()
     positives = original[original["relevance"] >= 1]
     n_disputed = 0 if known.disputes is None else int((pair_rows(known.disputes, positives) >= 0).sum())
     n_rows, basis = len(set(policies)) * len(joined.places) * len(measures), ""
     for policy in dict.fromkeys(policies):
         augmented, changes = augment_qrels(lifted, labels, policy=policy, original_grade=grade)
-        counts = change_counts(changes)
-        of_policy = counts | {"policy": policy, "n_queries": n_queries, "disputed": n_disputed}
-        of_policy["never_judged"] = counts["original"] - n_disputed
+        of_policy: dict[str, Any] = {"policy": policy, "n_queries": n_queries, **change_counts(changes)}
+        of_policy |= {"disputed": n_disputed, "never_judged": of_policy["original"] - n_disputed}
         labellings.append(after := joined.label(augmented))
         if design is not None:
             by = estimator(joined, before, after, design, clusters=codes)
             found, told = estimates_of_runs(by, measures)
-            estimates.append(found.assign(policy=policy))
+            of_first = of_first or [*found.values()]
             of_design, basis = of_design | dict.fromkeys(told), basis or by.basis
         for run_id in joined.places:
             alone = [] if pools is None else [after.reverted(before, own_pairs(pools, {run_id}))]
@@ -189,18 +193,19 @@ def _rows(
                 only_up = policy == "union" and not measure.condensed
                 row, gain = _row(views, measure, highest=highest, only_up=only_up, clusters=codes)
                 row = of_policy | row | {"run_id": run_id, "pooled": pooled, "measure": measure.name}
-                rows.append(row)
+                row |= {} if design is None else found[run_id, measure.name]
+                rows.append(row | correction.cells(run_id, measure.name))
                 gains.append((measure, gain))
-    table = pd.DataFrame(rows, columns=list(HONEST_COLUMNS)).astype(HONEST_COLUMNS)
-    if design is not None:
-        keys = ["policy", "run_id", "measure"]
-        table = table.merge(pd.concat(estimates)[[*keys, *_OF_DESIGN]], on=keys).astype(_OF_DESIGN)
-    first = table[table["policy"] == table["policy"].iloc[0]]
+    columns = HONEST_COLUMNS | (_OF_DESIGN if of_first else {})
+    columns |= CORRECTED_COLUMNS if correction.terms else {}
+    table = pd.DataFrame(rows, columns=list(columns)).fillna({"estimate_method": "", "estimate_n": 0})
+    table = table.astype(columns)
     notes = [*_on_grades(lifted, original, measures, highest, seen, known.highest_grade)]
     notes += joined.note_depths(labellings, measures)
     notes += [*_on_measures(table, measures), *note_few(gains, n_queries=n_queries, clusters=codes)]
     if design is not None:
         notes += [*note_unverified(labels, design, lifted), *_on_strata(measures), *of_design]
+        first = pd.DataFrame(of_first)
         told_of = first.loc[first["estimate"].notna(), "measure"].unique()
         some = "" if len(told_of) == first["measure"].nunique() else f" of {', '.join(told_of)}"
         notes += [f"est.{some}: {basis}"] if len(told_of) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil
+from typing import Any
 
 import pandas as pd
 
@@ -55,7 +56,7 @@ def describe_labelled(
     rows, _ = estimates_of_runs(by, [*of_top, *divided])
     means = scores[(scores["query_id"] == "all") & (scores["qrels"] == "augmented")]
     labelled = means.rename(columns={"value": "augmented"})[["run_id", "measure", "augmented"]]
-    both = rows.merge(labelled, on=["run_id", "measure"])
+    both = pd.DataFrame([*rows.values()]).merge(labelled, on=["run_id", "measure"])
     known = set(both.loc[both["missing"].notna(), "measure"])
     return [
         *_describe_undrawn(both[both["measure"].isin([each.name for each in of_top])]),
@@ -77,19 +78,22 @@ def _describe_undrawn(scores: pd.DataFrame) -> Iterator[str]:
         yield f"{measure}: docs that the sample left out count as not relevant, which makes it {words}"
 
 
-def estimates_of_runs(by: Estimator, measures: Sequence[Measure]) -> tuple[pd.DataFrame, list[str]]:
+def estimates_of_runs(
+    by: Estimator, measures: Sequence[Measure]
+) -> tuple[dict[tuple[str, str], dict[str, Any]], list[str]]:
     """Return what a design tells of each run and measure, and sentences on it.
 
     Returns:
-        run_id, measure, `ESTIMATE_COLUMNS`, estimate_n (pairs or queries drawn) and `MISSING_COLUMNS`.
+        By run and measure run_id, measure, `ESTIMATE_COLUMNS`, estimate_n (pairs or queries drawn) and
+        `MISSING_COLUMNS`.
     """
     missing = [by.missing(measure) for measure in measures]
-    rows, words, named = [], [], [("the share never judged", each) for each in missing]
+    rows, words, named = {}, list[str](), [("the share never judged", each) for each in missing]
     for run_id in by.joined.places:
         for measure, share in zip(measures, missing, strict=True):
             named.append((measure.name, found := by.estimate(measure, run_id)))
             row = {"run_id": run_id, "measure": measure.name, "estimate_n": by.n} | by.cells(found)
-            rows.append(row | dict(zip(MISSING_COLUMNS, share[:3], strict=True)))
+            rows[run_id, measure.name] = row | dict(zip(MISSING_COLUMNS, share[:3], strict=True))
     for name, totals in ((measure.name, by.totals(measure)) for measure in measures):
         named += [(name, each) for each in totals.values()]
         of_runs = [
@@ -99,7 +103,7 @@ def estimates_of_runs(by: Estimator, measures: Sequence[Measure]) -> tuple[pd.Da
         union = by.basis.partition(";")[0]
         what = f"{name} as a ratio of totals over all queries (micro, no mean), by the positives {union}"
         words += [f"{what}: {', '.join(of_runs)}"] if of_runs else []
-    return pd.DataFrame(rows), [*words, *by.cautions(named)]
+    return rows, [*words, *by.cautions(named)]
 
 
 def note_refused(rows: pd.DataFrame, names: pd.Series) -> Iterator[str]:
