@@ -83,8 +83,7 @@ def influence(
     original, _ = originals_beside(qrels, grade=original_grade)
     join = partial(augment_qrels, policy=policy, original_grade=original_grade)
     augmented = join(original, labels).qrels
-    each_without = labels_without_each(asked, labels, grades=known, rule=rule, adjudicators=adjudicators)
-    without = list(each_without)
+    without = [*labels_without_each(asked, grades=known, rule=rule, adjudicators=adjudicators)]
     changes = {}  # the relevance of each pair whose label changes, nan where the qrels lose the pair
     for each in without:
         part = Qrels(original[are_in(original["query_id"], each.pairs["query_id"])].reset_index(drop=True))

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution.resolve import NO_MAJORITY, resolve
-from fire_toolkit.resolution.votes import Grades
+from fire_toolkit.resolution.registry import RULES
+from fire_toolkit.resolution.resolve import NO_MAJORITY
+from fire_toolkit.resolution.rules import dispute_all
+from fire_toolkit.resolution.votes import Grades, code_votes
 from fire_toolkit.tables import (
     ALONE,
     SUPPORT,
@@ -22,10 +23,7 @@ from fire_toolkit.tables import (
     check_query_labels,
     check_query_validity,
 )
-from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
-
-# Rules by which a pair's label rests on the votes for that pair alone.
-_PAIR_BY_PAIR = ("fire", "majority", "unanimous")
+from fire_toolkit.tables.columns import PAIR
 
 
 def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: str) -> Labels:
@@ -64,8 +62,8 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
 class LabelsWithout(NamedTuple):
     """The labels that change where an annotator is left out.
 
-    labels: of the pairs in `pairs` that still have one; pairs: query_id, doc_id of every pair whose label
-    is another or is gone or is new; n_other, n_lost, n_gained: how many of each; n_votes: the annotator's
+    labels: query_id, doc_id and relevance of those `pairs` that still have one; pairs: those whose label is
+    another or is gone or is new; n_other, n_lost, n_gained: how many of each; n_votes: the annotator's
     judgments.
     """
 
@@ -79,7 +77,7 @@ class LabelsWithout(NamedTuple):
 
 
 def labels_without_each(
-    judgments: Judgments, labels: Labels, *, grades: Grades, rule: str, adjudicators: Collection[str] = ()
+    judgments: Judgments, *, grades: Grades, rule: str, adjudicators: Collection[str] = ()
 ) -> Iterator[LabelsWithout]:
     """Yield for each annotator, by id, what the rule makes of the judgments of all others.
 
@@ -87,7 +85,6 @@ def labels_without_each(
 
     Args:
         judgments: those that count, as `resolve` takes them.
-        labels: what the rule makes of all of them.
         grades, rule, adjudicators: as in `resolve`; so are the errors.
 
     Examples:
@@ -95,30 +92,25 @@ def labels_without_each(
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
         ...     "label": list("1011")}))
-        >>> labels = resolve(judgments).labels
-        >>> found = labels_without_each(judgments, labels, grades={"0": 0, "1": 1}, rule="fire")
+        >>> found = labels_without_each(judgments, grades={"0": 0, "1": 1}, rule="fire")
         >>> [(each.annotator_id, "".join(each.pairs["doc_id"]), each.n_lost) for each in found]
         [('u', 'ab', 2), ('v', '', 0), ('w', 'a', 1)]
     """
-    unit, every = code_pairs(judgments)
-    names = judgments["annotator_id"].to_numpy(dtype=object)
-    for name in sorted({*names} - ({*adjudicators} if len({*adjudicators}) == 1 else set())):
-        is_own = names == name
-        asked = are_among(unit[is_own], len(every)) if rule in _PAIR_BY_PAIR else np.full(len(every), True)
-        others = Judgments(judgments[~is_own & asked[unit]].reset_index(drop=True))
-        left = [each for each in adjudicators if each != name]
-        found = resolve(others, grades=grades, rule=rule, adjudicators=left, count_unassigned=True).labels
-        pairs = every[asked].reset_index(drop=True)
-        before, after = (
-            np.append(each["label"].to_numpy(dtype=object), "")[pair_rows(pairs, each)]
-            for each in (labels, found)
-        )
-        is_lost, is_gained = (before != "") & (after == ""), (before == "") & (after != "")
-        is_other = (before != after) & ~is_lost & ~is_gained
-        changed = pairs[before != after].reset_index(drop=True)
-        kept = Labels(found[pair_rows(found, changed) >= 0].reset_index(drop=True))
-        counts = (int(each.sum()) for each in (is_other, is_lost, is_gained, is_own))
-        yield LabelsWithout(name, kept, changed, *counts)
+    votes = code_votes(judgments, grades=grades, adjudicators=adjudicators)
+    decide = RULES.named(rule) if votes.labels else dispute_all
+    before = decide(votes).label
+    for code, name in enumerate(votes.annotators):
+        if {*adjudicators} == {name}:
+            continue
+        is_own = votes.annotator == code
+        after = decide(votes.select(~is_own)).label
+        had, has, changed = before >= 0, after >= 0, before != after
+        rows = np.flatnonzero(changed & has)
+        relevance = votes.relevance[after[rows]] if len(rows) else after[rows]
+        labels = Labels(votes.pairs.iloc[rows].assign(relevance=relevance).reset_index(drop=True))
+        pairs = votes.pairs[changed].reset_index(drop=True)
+        counts = (int(each.sum()) for each in (changed & had & has, had & ~has, ~had & has, is_own))
+        yield LabelsWithout(name, labels, pairs, *counts)
 
 
 def label_queries(

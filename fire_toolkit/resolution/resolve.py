@@ -14,7 +14,7 @@ from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.guidelines.model import choose_grades
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.resolution.registry import RULES
-from fire_toolkit.resolution.rules import majority
+from fire_toolkit.resolution.rules import dispute_all, majority
 from fire_toolkit.resolution.votes import (
     Grades,
     Model,
@@ -120,7 +120,7 @@ def resolve(
     votes = code_votes(known, grades=grades, controls=controls, adjudicators=adjudicators)
     own = votes if known is judged else code_votes(judged, grades=grades)
     kept = pair_rows(own.pairs, votes.pairs)  # an answer to a control is no judgment of the pair
-    decide, plain = (named, majority) if votes.labels else (_dispute_all, _dispute_all)
+    decide, plain = (named, majority) if votes.labels else (dispute_all, dispute_all)
     verdicts = decide(votes)
     label, model = np.asarray(getattr(verdicts, "label", None)), getattr(verdicts, "model", None)
     codes = np.arange(-1, len(votes.labels))
@@ -153,11 +153,6 @@ def grades_or_usual(judgments: Judgments, grades: Grades | None) -> Grades:
             f"no grade is known for label {judgments['label'].min()!r}; give the grades of its guideline"
         )
     return found
-
-
-def _dispute_all(votes: Votes) -> Verdicts:
-    """Return no label for any pair: no label of the guideline is a vote."""
-    return Verdicts(np.full(len(votes.pairs), -1, dtype=np.int64))
 
 
 def _of_pairs(votes: Votes, rows: Any, heading: str, names: Iterable[str], values: Any) -> pd.DataFrame:

@@ -44,6 +44,11 @@ def adjudicator(votes: Votes) -> Verdicts:
     return _most_voted(counts, 2 * counts.max(axis=1, initial=0) > counts.sum(axis=1))
 
 
+def dispute_all(votes: Votes) -> Verdicts:
+    """Return no label for any pair, as where no label of the guideline is a vote."""
+    return Verdicts(np.full(len(votes.pairs), -1, dtype=np.int64))
+
+
 def are_tied(votes: Ints) -> Bools:
     """Return for each pair whether several labels have the most votes; votes: pairs × labels."""
     n_best = votes.max(axis=1, initial=0)

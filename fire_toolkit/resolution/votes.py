@@ -96,8 +96,9 @@ class Votes:
         return np.bincount(cells, minlength=n_pairs * n_labels).astype(np.int64).reshape(n_pairs, n_labels)
 
     def select(self, rows: Bools) -> Votes:
-        """Return the answers at `rows`, under the same codes, for statistics."""
-        return replace(self, pair=self.pair[rows], label=self.label[rows], annotator=self.annotator[rows])
+        """Return the answers at `rows`, under the same codes."""
+        kept = {name: getattr(self, name)[rows] for name in ("pair", "label", "annotator", "is_adjudicator")}
+        return replace(self, round=None if self.round is None else self.round[rows], **kept)
 
     def on_pairs_of(self, rows: Bools) -> Votes:
         """Return all answers on the pairs on which one of `rows` is a vote."""
