@@ -160,8 +160,8 @@ _LISTED = "id,title,description,label_config,created_at"
 _LISTED += ",task_number,total_annotations_number,skipped_annotations_number"
 
 
-class Api:
-    """A server and how to talk to it; as a context manager it closes its connections at the end.
+class Api(Browser):
+    """A server and how to talk to it, with the token; as a context manager it closes its connections.
 
     Without encryption each call has a connection of its own: Label Studio sends an answer in two parts, and
     on a connection that is kept the second one waits 40 ms for word of the first. No redirect is followed.
@@ -182,22 +182,13 @@ class Api:
         from label_studio_sdk.base_client import LabelStudioBase
 
         self.connection, self._attempts = connection, attempts
-        limits = httpx.Limits(max_keepalive_connections=0 if connection.url.startswith("http:") else 20)
-        self._http = Browser(connection, timeout_s=timeout_s, limits=limits)
+        n_kept = 0 if connection.url.startswith("http:") else 20
+        super().__init__(
+            connection, timeout_s=timeout_s, limits=httpx.Limits(max_keepalive_connections=n_kept)
+        )
         with self._exchange(connection.url):
-            self._sdk = LabelStudioBase(
-                base_url=connection.url + "/",
-                api_key=connection.token,
-                timeout=timeout_s,
-                httpx_client=self._http,
-            )._client_wrapper
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the connections."""
-        self._http.close()
+            sdk = LabelStudioBase(base_url=connection.url + "/", api_key=connection.token, httpx_client=self)
+        self._sdk = sdk._client_wrapper
 
     @contextmanager
     def _exchange(self, call: str) -> Iterator[None]:
@@ -207,9 +198,9 @@ class Api:
         try:
             yield
         except ApiError as error:
-            raise self._http.refusal(call, error.status_code or 0, error.body, {}) from error
+            raise self.refusal(call, error.status_code or 0, error.body, {}) from error
         except ValueError as error:  # no JSON, or none with a token
-            raise self._http.refusal(call, 200, "", {}) from error
+            raise self.refusal(call, 200, "", {}) from error
 
     def pause(self, seconds: float) -> None:
         """Wait."""
@@ -221,15 +212,14 @@ class Api:
         with self._exchange(f"POST {self.connection.url}/api/token/refresh/"):
             return str(self._sdk.get_headers().get("Authorization", ""))
 
-    def send(self, method: str, path: str, **content: Any) -> httpx.Response:
-        """Return what the server answers to one request, whatever its status."""
-        with self._exchange(f"POST {self.connection.url}/api/token/refresh/"):
-            once: Any = {"max_retries": 0}
-            return self._sdk.httpx_client.request(path, method=method, request_options=once, **content)
-
     def write(self, method: str, path: str, **content: Any) -> Json:
-        """Send a request once, and return the JSON that the server answers."""
-        return self._http.content_of(self.send(method, path, **content))
+        """Send a request once, with the token, and return the JSON that the server answers."""
+        return self.content_of(self.asked(method, path, **content))
+
+    def asked(self, method: str, path: str, **content: Any) -> httpx.Response:
+        """Return what the server answers to one request with the token, whatever its status."""
+        headers = {"Authorization": self.authorization} | content.pop("headers", {})
+        return self.request(method, path, headers=headers, **content)
 
     def read(self, path: str, **params: Any) -> Json:
         """Return the JSON at `path`."""

@@ -53,7 +53,7 @@ def _open_item(api: Api, project: int, guideline: Guideline, client: httpx.Clien
     url = str((shown.get("data") or {}).get(guideline.media_key, ""))
     path = url.removeprefix(api.connection.url) if url.startswith(f"{api.connection.url}/") else url
     if path.startswith("/"):
-        answer = api.send("GET", path, headers={"Range": "bytes=0-0", "Accept-Encoding": "identity"})
+        answer = api.asked("GET", path, headers={"Range": "bytes=0-0", "Accept-Encoding": "identity"})
         if not answer.is_redirect:
             fault = answered(answer, "").fault
             return f"{path} {fault}" if fault else ""
