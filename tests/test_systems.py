@@ -12,8 +12,8 @@ import pytest
 
 import fire_toolkit
 from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.labelstudio.connection import prepare_folder, read_secret
 from fire_toolkit.labelstudio.local_server import start_server
-from fire_toolkit.labelstudio.secrets import prepare_folder, read_secret
 from fire_toolkit.workspace.locks import hold_lock
 from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, manifest_path, write_stage
 

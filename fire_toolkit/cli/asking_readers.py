@@ -160,7 +160,7 @@ def without_excluded(given: Given, *, is_said: bool) -> Judgments:
     for name, reason in given.excluded.items():
         if name not in counts.index and is_asked:
             from fire_toolkit.elsewhere.rows import PEOPLE_KEY, SOURCES, pseudonym_of  # heavy
-            from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, key_at
+            from fire_toolkit.labelstudio.connection import SERVER_FOLDER, key_at
 
             people, path = ", ".join(sorted(counts.index)), workspace_path(f"{SERVER_FOLDER}/{PEOPLE_KEY}")
             key = key_at(path, makes=False) if path else b""

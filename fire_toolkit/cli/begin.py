@@ -23,8 +23,8 @@ from fire_toolkit.formats.tables.guideline_files import (
     read_guideline,
 )
 from fire_toolkit.guidelines.label_config import several_config, shows_several
-from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
-from fire_toolkit.machines.prompts import prompt_problems
+from fire_toolkit.labelstudio.connection import MEDIA_KEY, SERVER_FOLDER, key_at
+from fire_toolkit.machines.judge import prompt_problems
 from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_at, manifest_path, verify, write_files

@@ -25,12 +25,12 @@ from fire_toolkit.formats.tables.table_files import COLUMNS, read_design
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
+    SERVER_FOLDER,
     URL_VARIABLE,
     Connection,
     read_connection,
     read_connection_file,
 )
-from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import write_files

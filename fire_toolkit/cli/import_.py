@@ -40,7 +40,7 @@ from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimite
 from fire_toolkit.formats.tables.fire_release import ABOUT, is_fire_release, read_fire_release
 from fire_toolkit.formats.tables.table_files import has_columns
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.secrets import key_at
+from fire_toolkit.labelstudio.connection import key_at
 from fire_toolkit.tables.columns import PAIR, code_pairs
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.rounds import refuse_lost_record

@@ -26,8 +26,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_scores, read_pool
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, checked_endpoint
-from fire_toolkit.machines.judge import file_name, read_judge
-from fire_toolkit.machines.prompts import read_prompt
+from fire_toolkit.machines.judge import file_name, read_judge, read_prompt
 from fire_toolkit.machines.run import Spending, ask_all, asking, open_cache
 from fire_toolkit.machines.table import (
     counts_in_words,

@@ -34,8 +34,7 @@ from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import has_columns, read_items, read_queries
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection
-from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
+from fire_toolkit.labelstudio.connection import MEDIA_KEY, SERVER_FOLDER, URL_VARIABLE, Connection, key_at
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.media.links import TRANSCODE, check_media
 from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, OwnMedia, checked_url, file_at, is_address

@@ -22,7 +22,7 @@ from fire_toolkit.errors import FireError, PluginError, UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.labelstudio.accounts import pseudonyms, read_register
-from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 from fire_toolkit.pages.office import OwnPage
 from fire_toolkit.pages.written import is_answer_file, take_files
 from fire_toolkit.workspace.database import STORE, content_sha256

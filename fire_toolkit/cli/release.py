@@ -45,7 +45,7 @@ from fire_toolkit.formats.tables.guideline_files import (
 from fire_toolkit.formats.tables.table_files import checked_table, read_pool_sources
 from fire_toolkit.formats.tables.table_text import LONG, table_text
 from fire_toolkit.labelstudio.accounts import private_words
-from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, key_at
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER, key_at
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import ANONYMOUS, VERSION, check_answers, draft, version_before
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes

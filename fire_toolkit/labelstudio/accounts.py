@@ -22,8 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fire_toolkit.errors import FormatError, ServerError, UsageError
-from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection
-from fire_toolkit.labelstudio.secrets import prepare_folder, read_secret, write_private
+from fire_toolkit.labelstudio.connection import (
+    CONNECTION_FILE,
+    Connection,
+    prepare_folder,
+    read_secret,
+    write_private,
+)
 from fire_toolkit.workspace.locks import hold_lock
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import answered_pairs
 from fire_toolkit.labelstudio.accounts import Accounts, pseudonyms
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection
 from fire_toolkit.labelstudio.places import OnServer, own_projects
 from fire_toolkit.labelstudio.pull import pull_answers
 from fire_toolkit.labelstudio.push import Plan, Push, make_queues, refuse_second
-from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 
 _STILL_TRUE_S = 5.0  # so long after a look at the server its findings are acted upon
 

@@ -20,8 +20,13 @@ import psutil
 
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.labelstudio.accounts import SUBMIT_KEYS
-from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection, read_connection_file
-from fire_toolkit.labelstudio.secrets import prepare_folder, write_private
+from fire_toolkit.labelstudio.connection import (
+    CONNECTION_FILE,
+    Connection,
+    prepare_folder,
+    read_connection_file,
+    write_private,
+)
 from fire_toolkit.media.serving import is_free_port
 from fire_toolkit.workspace.locks import POLL_S, hold_lock, is_locked, open_lock
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from fire_toolkit.errors import ServerError, UsageError
-from fire_toolkit.machines.judge import Answer
-from fire_toolkit.machines.prompts import Prompt
+from fire_toolkit.machines.judge import Answer, Prompt
 from fire_toolkit.media.places import LOOPBACK_HOSTS, checked_url, has_odd_marks
 
 if TYPE_CHECKING:
@@ -236,81 +235,71 @@ def read_answer(body: Any, prompt: Prompt) -> Answer:
         >>> read_answer(body_of("Yes."), prompt).label, read_answer(body_of("Yes, it does"), prompt).reason
         ('relevant', "answered 'Yes, it does', expected yes or no")
     """
-    usage = _mapping(body, "usage")
-    fingerprint = body.get("system_fingerprint") if isinstance(body, dict) else None
+    usage, fingerprint = _object(body).get("usage"), _object(body).get("system_fingerprint")
     known = Answer(
         is_final=True,
-        n_tokens_in=_count(usage.get("prompt_tokens")),
-        n_tokens_out=_count(usage.get("completion_tokens")),
+        n_tokens_in=_count(_object(usage).get("prompt_tokens")),
+        n_tokens_out=_count(_object(usage).get("completion_tokens")),
         fingerprint=fingerprint[:200] if isinstance(fingerprint, str) else "",
     )
-    choices = body.get("choices") if isinstance(body, dict) else None
+    choices = _object(body).get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         return replace(known, reason="no answer of the chat-completions protocol (choices)", is_final=False)
-    message, finished = _mapping(choices[0], "message"), choices[0].get("finish_reason")
+    message, finished = _object(choices[0].get("message")), choices[0].get("finish_reason")
     content = message.get("content")
     known = replace(known, text=content if isinstance(content, str) else "")
     word = known.text.strip().removesuffix(".").casefold()
-    if message.get("refusal"):
-        reason = f"refused: {_cut(str(message['refusal']))!r}"
-    elif message.get("tool_calls"):
-        reason = "called a tool in the place of an answer"
-    elif not isinstance(content, str):
-        reason = "no text in the answer"
-    elif finished == "length":
-        reason = f"cut off after {_cut(content)!r}: a larger longest_answer may do"
-    elif finished not in ("stop", "eos", None):
-        reason = f"ended by {_cut(str(finished))!r}"
-    elif word not in prompt.answers:
-        reason = f"answered {_cut(content)!r}, expected {' or '.join(prompt.answers)}"
-    else:
-        return replace(known, label=prompt.answers[word], score=_probability(choices[0], word, prompt))
-    return replace(known, reason=reason)
+    reasons = (
+        (message.get("refusal"), f"refused: {_cut(message.get('refusal'))!r}"),
+        (message.get("tool_calls"), "called a tool in the place of an answer"),
+        (not isinstance(content, str), "no text in the answer"),
+        (finished == "length", f"cut off after {_cut(content)!r}: a larger longest_answer may do"),
+        (finished not in ("stop", "eos", None), f"ended by {_cut(finished)!r}"),
+        (word not in prompt.answers, f"answered {_cut(content)!r}, expected {' or '.join(prompt.answers)}"),
+    )
+    for is_so, reason in reasons:
+        if is_so:
+            return replace(known, reason=reason)
+    return replace(known, label=prompt.answers[word], score=_probability(choices[0], word, prompt))
 
 
 def _probability(choice: Mapping[str, Any], word: str, prompt: Prompt) -> float | None:
     """Return P(yes) from the token that answers, None where the server gives none that can be used."""
-    tokens = _mapping(choice, "logprobs").get("content")
-    if not isinstance(tokens, list):
-        return None
-    spoken = [each for each in tokens if isinstance(each, dict) and _word(each) not in ("", ".")]
-    if len(spoken) != 1 or _word(spoken[0]) != word or word not in prompt.graded_words:
+    tokens = _object(choice.get("logprobs")).get("content")
+    spoken = [each for each in _objects(tokens) if _word(each.get("token", "")) not in ("", ".")]
+    if [_word(each.get("token", "")) for each in spoken] != [word] or word not in prompt.graded_words:
         return None  # a word of several tokens has no probability of its own
-    mass = dict.fromkeys(prompt.graded_words, 0.0)
-    top = spoken[0].get("top_logprobs")
-    seen: set[str] = set()
-    for each in [spoken[0], *(top if isinstance(top, list) else [])]:
-        token = each.get("token") if isinstance(each, dict) else None
-        value = each.get("logprob") if isinstance(each, dict) else None
-        if not isinstance(token, str) or token in seen or isinstance(value, bool):
-            continue
-        if not isinstance(value, int | float) or not value <= 1e-3:  # no logarithm of a probability, or nan
-            continue
-        seen.add(token)
-        if _word(each) in mass:
-            mass[_word(each)] += math.exp(value)
+    found: dict[str, float] = {}
+    for each in [spoken[0], *_objects(spoken[0].get("top_logprobs"))]:
+        token, value = each.get("token"), each.get("logprob", math.inf)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if isinstance(token, str) and is_number and value <= 1e-3:  # else no logarithm of a probability
+            found.setdefault(token, math.exp(value))
+    mass = {own: sum(p for token, p in found.items() if _word(token) == own) for own in prompt.graded_words}
     total = sum(mass.values())
-    if not _LEAST_MASS <= total <= 1.001 or len(seen) < 2:
+    if not _LEAST_MASS <= total <= 1.001 or len(found) < 2:
         return None
     return sum(mass[each] for each in prompt.positive_words) / total
 
 
-def _word(token: Mapping[str, Any]) -> str:
+def _word(token: object) -> str:
     """Return a token's text; empty for the marks by which models end."""
-    text = str(token.get("token", "")).strip().casefold()
+    text = str(token).strip().casefold()
     return "" if _END.fullmatch(text) else text
 
 
-def _mapping(found: Any, key: str) -> Mapping[str, Any]:
-    value = found.get(key) if isinstance(found, dict) else None
-    return value if isinstance(value, dict) else {}
+def _object(found: Any) -> Mapping[str, Any]:
+    return found if isinstance(found, dict) else {}
 
 
-def _count(value: object) -> int | None:
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12
-    return value if is_count else None  # type: ignore[return-value]
+def _objects(found: Any) -> list[Mapping[str, Any]]:
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value < 10**12 else None
+
+
+def _cut(text: object) -> str:
+    line = " ".join(str(text).split())
     return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…"

@@ -266,24 +266,15 @@ def _with_limits(draws: Floats) -> tuple[Floats, Floats, Floats]:
 def _calibration(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return the share of relevant pairs by score, in bins of about equally many pairs."""
     columns = ["n_pairs", "score_low", "score_high", "mean_score", "share_positive", "low", "high"]
-    is_known = pairs["score"].notna().to_numpy()
-    if not is_known.any():
-        return pd.DataFrame(columns=columns)
-    score, people, weight, query = pairs[["score", "people", "weight", "query"]].to_numpy().T
-    both = np.stack([people * weight, weight])
-    edges = np.unique(np.quantile(score[is_known], np.linspace(0, 1, N_BINS + 1)[1:-1]))
-    place = np.where(is_known, np.searchsorted(edges, score, side="right"), -1)
-    inside = (np.unique(place[is_known])[:, None] == place).T
-    under = inside * weight[:, None]
-    values = (
-        inside.sum(axis=0),
-        [score[column].min() for column in inside.T],
-        [score[column].max() for column in inside.T],
-        np.nansum(under * score[:, None], axis=0) / under.sum(axis=0),
-        people @ under / under.sum(axis=0),
-        *np.transpose([share_interval(*both[:, own], cluster=query[own].astype(int)) for own in inside.T]),
-    )
-    return pd.DataFrame(dict(zip(columns, values, strict=True)))
+    known = pairs.dropna(subset="score")
+    edges = np.unique(np.quantile(known["score"], np.linspace(0, 1, N_BINS + 1)[1:-1])) if len(known) else []
+    rows = []
+    for _, own in known.groupby(np.searchsorted(edges, known["score"], side="right")):
+        score, people, weight, query = own[["score", "people", "weight", "query"]].to_numpy().T
+        limits = share_interval(people * weight, weight, cluster=query.astype(int))
+        shares = [float(np.average(each, weights=weight)) for each in (score, people)]
+        rows.append((len(own), score.min(), score.max(), *shares, *limits))
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _group_table(pairs: pd.DataFrame, sources: PoolSources | None, draws: Floats) -> pd.DataFrame:

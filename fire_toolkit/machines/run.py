@@ -19,9 +19,8 @@ from typing import Any
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.machines.chat import Chat
-from fire_toolkit.machines.judge import Answer, Judge, Request
+from fire_toolkit.machines.judge import Answer, Judge, Prompt, Request, messages
 from fire_toolkit.machines.pictures import pictures_of
-from fire_toolkit.machines.prompts import Prompt, messages
 from fire_toolkit.workspace.database import Database, row_sha256
 from fire_toolkit.workspace.locks import hold_lock
 

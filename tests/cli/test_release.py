@@ -22,7 +22,7 @@ from examples import cases, load_script
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.labelstudio.accounts import Annotator, write_register
-from fire_toolkit.labelstudio.secrets import prepare_folder
+from fire_toolkit.labelstudio.connection import prepare_folder
 
 DATE = ("--date", "2026-11-22")
 RELEASE = ("release", "--version", "1.0", *DATE)

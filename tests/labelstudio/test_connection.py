@@ -21,10 +21,9 @@ from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection, read_connection
+from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection, read_connection, read_secret
 from fire_toolkit.labelstudio.doctor import Finding, examine
 from fire_toolkit.labelstudio.places import project_mark
-from fire_toolkit.labelstudio.secrets import read_secret
 from fire_toolkit.media.places import checked_url
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"

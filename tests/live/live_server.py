@@ -14,9 +14,8 @@ from typing import Any
 import httpx
 
 from fire_toolkit.labelstudio.accounts import Accounts, Annotator
-from fire_toolkit.labelstudio.connection import Connection, read_connection
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection, prepare_folder, read_connection
 from fire_toolkit.labelstudio.local_server import VERSION, start_server
-from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, prepare_folder
 
 DATABASE = "label_studio.sqlite3"
 BLIND = {"enable_empty_annotation": False, "show_collab_predictions": False}

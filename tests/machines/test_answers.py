@@ -11,7 +11,7 @@ from examples import cases
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import guideline_folder, list_guidelines
 from fire_toolkit.machines.chat import read_answer
-from fire_toolkit.machines.prompts import messages, read_prompt
+from fire_toolkit.machines.judge import messages, read_prompt
 
 PROMPT = read_prompt("caption-relevance-v1")[0]
 

@@ -19,7 +19,7 @@ from examples import cases
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.tables.guideline_files import guideline_folder
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
-from fire_toolkit.machines.prompts import read_prompt
+from fire_toolkit.machines.judge import read_prompt
 
 Ask = Callable[..., Result]
 
