@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING
 from fire_toolkit.errors import FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
+    PRIVATE,
     Connection,
     prepare_folder,
     read_secret,
-    write_private,
 )
 from fire_toolkit.workspace.locks import hold_lock
+from fire_toolkit.workspace.manifests import write_files
 
 if TYPE_CHECKING:
     from fire_toolkit.labelstudio.api import Api  # with the HTTP library, which takes .2 s
@@ -192,7 +193,7 @@ def write_register(folder: Path, register: Iterable[Annotator]) -> None:
     writer = csv.DictWriter(text, [each.name for each in fields(Annotator)], lineterminator="\n")
     writer.writeheader()
     writer.writerows(asdict(row) for row in register)
-    write_private(folder / REGISTER, text.getvalue())
+    write_files({folder / REGISTER: text.getvalue().encode()}, mode=PRIVATE)
 
 
 _HOTKEYS = {"annotation:annotation:submit": {"key": SUBMIT_KEYS, "active": True}}

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from fire_toolkit.errors import FileNote, FireError, FormatError, UsageError
 from fire_toolkit.media.places import LOOPBACK_HOSTS, checked_url, has_odd_marks
+from fire_toolkit.workspace.manifests import write_files
 
 if TYPE_CHECKING:
     import httpx
@@ -140,6 +141,7 @@ def checked_token(token: str) -> str:
 
 SERVER_FOLDER = ".fire/private"
 MEDIA_KEY = "media.key"
+PRIVATE = 0o600  # the rights of its files
 _MAX_BYTES = 100_000
 _KEY_BYTES = 32
 
@@ -194,18 +196,6 @@ def prepare_folder(folder: Path) -> None:
         ignore.write_text("*\n", encoding="utf-8")  # secrets and names of people stay out of repositories
 
 
-def write_private(path: Path, text: str) -> None:
-    """Write a file as one change, readable by the owner only from its first byte on."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    part.unlink(missing_ok=True)
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    part.replace(path)
-
-
 def key_at(
     path: Path,
     loss: str = "the addresses of tasks made with it lead nowhere without it",
@@ -233,5 +223,5 @@ def key_at(
         return b""
     prepare_folder(path.parent)
     key = secrets.token_bytes(_KEY_BYTES)
-    write_private(path, key.hex() + "\n")
+    write_files({path: f"{key.hex()}\n".encode()}, mode=PRIVATE)
     return key

@@ -22,13 +22,14 @@ from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.labelstudio.accounts import SUBMIT_KEYS
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
+    PRIVATE,
     Connection,
     prepare_folder,
     read_connection_file,
-    write_private,
 )
 from fire_toolkit.media.serving import is_free_port
 from fire_toolkit.workspace.locks import POLL_S, hold_lock, is_locked, open_lock
+from fire_toolkit.workspace.manifests import write_files
 
 VERSION, ADMIN, FIRST_PORT = "1.23.2", "admin@localhost", 8080
 LOCK, LOG, DATA = "server.lock", "server.log", "data"
@@ -69,7 +70,7 @@ def _launch(folder: Path, program: Path, public_url: str | None, lock: int) -> N
     public_url = server.public_url if public_url is None else public_url
     server = replace(server, url=f"http://127.0.0.1:{port}", public_url=public_url)
     content = {name: getattr(server, name) for name in ("url", "token", "public_url", "password")}
-    write_private(path, json.dumps(content, indent=1) + "\n")
+    write_files({path: f"{json.dumps(content, indent=1)}\n".encode()}, mode=PRIVATE)
     words = ["start", "--no-browser", "--internal-host", "127.0.0.1", "--log-level", "WARNING"]
     words += ["--port", str(port), "--data-dir", str(folder / DATA)]
     with os.fdopen(of_port):

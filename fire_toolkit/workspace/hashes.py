@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fire_toolkit.errors import FireError
 from fire_toolkit.files import opened, state_of, text_sha256
 from fire_toolkit.workspace.database import STORE, content_sha256
+from fire_toolkit.workspace.manifests import write_files
 
 KEPT = ".fire/hashes"
 
@@ -44,7 +46,9 @@ def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
     yield hash_of
     found = {name: each for name, each in known.items() if each[0] and (root / name).is_file()}
     if found != kept:
-        _write(root / KEPT, found)
+        content = json.dumps(found)
+        with suppress(FireError):
+            write_files({root / KEPT: f"{text_sha256(content)}\n{content}".encode()})
 
 
 def _read(path: Path) -> dict[str, tuple[str, str]]:
@@ -54,15 +58,3 @@ def _read(path: Path) -> dict[str, tuple[str, str]]:
         if seal == text_sha256(content):
             return {name: (state, sha256) for name, (state, sha256) in json.loads(content).items()}
     return {}
-
-
-def _write(path: Path, known: dict[str, tuple[str, str]]) -> None:
-    content = json.dumps(known)
-    new = path.with_name(f"{path.name}-{os.getpid()}")
-    with suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
-        try:
-            new.write_text(f"{text_sha256(content)}\n{content}", encoding="utf-8")
-            new.replace(path)
-        finally:
-            new.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -151,8 +152,10 @@ def write_stage(
         at.with_name(name).unlink(missing_ok=True)
 
 
-def write_files(contents: Mapping[Path, bytes]) -> None:
+def write_files(contents: Mapping[Path, bytes], *, mode: int = 0o666) -> None:
     """Write files of one folder as one change: after a kill all are old or, on the next look, all new.
+
+    mode: the rights of each, from its first byte on.
 
     Raises:
         FireError: the folder cannot be made or written, or the disk is full; the old files stand; or a path
@@ -170,7 +173,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
         finish_interrupted(folder)
         try:
             for path, content in contents.items():
-                _write_through(parts[path], content)
+                _write_through(parts[path], content, mode)
             if len(contents) > 1:  # the renaming of one is the whole change
                 parts[record] = record.with_suffix(".tmp")
                 _write_through(parts[record], json.dumps(renames).encode())
@@ -190,10 +193,8 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
 def _carry_out(record: Path, renames: Mapping[str, str]) -> None:
     """Rename what a commit record asks for, whatever of it was renamed before, and remove the record."""
     for part, name in renames.items():
-        try:
+        with suppress(FileNotFoundError):  # it was, before the interruption, or by another process
             record.with_name(part).replace(record.with_name(name))
-        except FileNotFoundError:  # before the interruption, or by another process
-            continue
     _flush_folder(record.parent)
     record.unlink(missing_ok=True)
 
@@ -203,11 +204,9 @@ def finish_interrupted(folder: Path, *, with_folders: bool = False) -> None:
 
     with_folders: of folders too; one that was moved away gets its name again.
     """
-    try:
-        with os.scandir(folder) as entries:
-            hidden = sorted(entry.name for entry in entries if entry.name.startswith("."))
-    except OSError:  # no folder, or one whose names are not for us
-        hidden = []
+    hidden: list[str] = []
+    with suppress(OSError), os.scandir(folder) as entries:  # no folder, or one whose names are not for us
+        hidden = sorted(entry.name for entry in entries if entry.name.startswith("."))
     for name in hidden:
         if name.startswith(_RECORD) and name.endswith(".json"):
             _carry_out(folder / name, _renames(folder / name))
@@ -347,7 +346,8 @@ def writer_of(path: Path | None) -> Manifest:
     return next((each for each in found if each.outputs[name] == sha256), [*found, NONE][0])
 
 
-def _write_through(path: Path, content: bytes | Path) -> None:
+def _write_through(path: Path, content: bytes | Path, mode: int = 0o666) -> None:
+    path.touch(mode)
     with path.open("wb") as stream:
         if isinstance(content, bytes):
             stream.write(content)
