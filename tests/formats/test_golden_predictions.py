@@ -6,6 +6,7 @@ The golden files are made by make_golden.py: those of torch by torch 2.13.
 import json
 import shutil
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Literal
@@ -300,6 +301,14 @@ def test_what_no_run_has_is_refused(columns: dict[str, list[object]], said: str)
     path = rewritten(stored(make_small({"q1": {"a": 2, "b": 1}, "q2": {"a": 1}})), **{**RIGHT, **columns})
     refused(said, read_run, path)
     refused(said, lambda: list(open_native_run(path).blocks()))
+
+
+def test_what_reads_ahead_ends_with_a_run_that_is_left_half_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_BLOCK_ROWS", 7)
+    before, blocks = threading.active_count(), open_native_run(stored(make_run())).blocks()
+    assert len(next(blocks).queries) and threading.active_count() == before + 1
+    blocks.close()
+    assert threading.active_count() == before
 
 
 def test_runs_read_by_turns_keep_their_own_ids(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import itertools
 import json
 import operator
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -124,7 +125,7 @@ class NativeRunFile(StoredRun, Shown):
             FormatError: damaged: a page's checksum; ids, ranks or scores that no run has.
         """
         left_out = LeftOut()
-        for block in self._blocks():
+        for block in _ahead(self._blocks()):
             if self.own_items is not None:
                 block, more = leave_out_own(block, self.own_items)
                 left_out += more
@@ -140,7 +141,7 @@ class NativeRunFile(StoredRun, Shown):
     def lists(self, depth: int | None = None) -> Listed:
         """Return the docs at ranks up to `depth`, and the first of each query; all without one."""
         blocks = list[RunBlock]()
-        for block in self._blocks():
+        for block in _ahead(self._blocks()):
             if depth is not None:
                 kept = block.rank <= depth
                 kept[block.start[:-1]] = True  # so that no query is lost
@@ -191,6 +192,15 @@ class NativeRunFile(StoredRun, Shown):
                     yield block
         if n_left:
             raise FormatError(f"{self.path}: {n_left:,} queries fewer than its header says; copy it again")
+
+
+def _ahead(blocks: Iterator[RunBlock]) -> Iterator[RunBlock]:
+    """Yield blocks, each read by another thread while the one before it is used."""
+    with ThreadPoolExecutor(1) as other:
+        coming = other.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = other.submit(next, blocks, None)
+            yield block
 
 
 def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
