@@ -17,7 +17,7 @@ from fire_toolkit.formats.columns import find_name, pair_column
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix, described
-from fire_toolkit.formats.runs.parquet_files import is_list, whole_table
+from fire_toolkit.formats.runs.parquet_files import lists_in, whole_table
 from fire_toolkit.formats.runs.reader import recognise
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
@@ -142,22 +142,21 @@ def _from_parquet(path: Path) -> tuple[Array, Array, Ints, tuple[Ids, Ids]]:
     import pyarrow as pa
 
     table = whole_table(path)
-    lists = [field.name for field in table.schema if is_list(field.type)]
-    ids_name, values_name = find_name(lists, (*PLACES, "id")), find_name(lists, VALUES)
+    lists = lists_in(table)
+    ids_name, values_name = find_name([*lists], (*PLACES, "id")), find_name([*lists], VALUES)
     if ids_name is None or values_name is None:
         raise FormatError(
             f"{path}: columns {', '.join(table.column_names[:12])}; expected ids and scores, each a list a "
             "row; a row for each doc found (query_id, doc_id, score) is a run's table: leave --scores out"
         )
-    columns = [table[name].combine_chunks() for name in (ids_name, values_name)]
-    lengths, others = (np.asarray(pa.compute.list_value_length(each).fill_null(0)) for each in columns)
-    (ids, numbers), docs, where = (each.flatten() for each in columns), None, f"{path}: {ids_name}"
-    if not np.array_equal(lengths, others) or not len(ids):
+    (lengths, ids), (others, numbers) = lists[ids_name], lists[values_name]
+    lengths, docs, where = np.maximum(lengths, 0), None, f"{path}: {ids_name}"  # none is an empty one
+    if not np.array_equal(lengths, np.maximum(others, 0)) or not len(ids):
         raise FormatError(
             f"{path}: the lists of {ids_name} and {values_name} differ in length, or are all empty"
         )
     if pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type):
-        codes = ids.dictionary_encode()
+        codes = ids.dictionary_encode().combine_chunks()
         docs, ids = id_texts(codes.dictionary.to_pylist(), where), codes.indices
     if ids.null_count or not pa.types.is_integer(ids.type):
         problem = f"{ids.null_count:,} ids are missing" if ids.null_count else f"holds {ids.type}"
@@ -166,5 +165,5 @@ def _from_parquet(path: Path) -> tuple[Array, Array, Ints, tuple[Ids, Ids]]:
         raise FormatError(f"{path}: {values_name} holds {numbers.type}, expected numbers")
     query = pair_column(table.column_names, "query_id")
     queries = None if query is None else id_texts(table[query].to_pylist(), f"{path}: column {query}")
-    place, value = _whole(ids.to_numpy(zero_copy_only=False), where), numbers.to_numpy(zero_copy_only=False)
+    place, value = _whole(np.asarray(ids), where), numbers.to_numpy()
     return place, value * 1.0, lengths.astype(np.int64), (queries, docs)

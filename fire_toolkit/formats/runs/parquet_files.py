@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.columns import find_name, pair_column
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed, listed_table
@@ -74,11 +74,20 @@ def read_parquet_vectors(path: Path) -> Arrays:
     import pyarrow as pa
 
     table, matrices = whole_table(path), dict[str, Matrix]()
-    for field in table.schema:
-        kind = field.type.value_type if is_list(field.type) else None
-        if kind is not None and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-            values = _vectors(table[field.name], f"{path}: column {field.name}")
-            matrices[field.name] = Matrix(path, field.name, values)
+    for name, (lengths, values) in lists_in(table).items():
+        if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
+            continue
+        where, width = f"{path}: column {name}", lengths[0] if len(lengths) else 0
+        if width < 1:
+            raise FormatError(f"{where}: row 0: no numbers, expected a vector a row")
+        if (is_strange := lengths != width).any():
+            row = int(np.argmax(is_strange))
+            found = "no list" if lengths[row] < 0 else f"a list of {lengths[row]} numbers"
+            raise FormatError(f"{where}: row {row}: {found}, expected {width} numbers")
+        if values.null_count:
+            row = int(np.argmax(np.asarray(values.is_null()))) // width
+            raise FormatError(f"{where}: row {row}: a number is missing in the list")
+        matrices[name] = Matrix(path, name, values.to_numpy().reshape(-1, width))
     if not matrices:
         shown = ", ".join(f"{column.name} ({column.type})" for column in list(table.schema)[:8])
         raise FormatError(
@@ -87,37 +96,19 @@ def read_parquet_vectors(path: Path) -> Arrays:
         )
     names = [name for name in table.column_names if name not in matrices]
     sides = (pair_column(names, role, is_loose=False) for role in ("query_id", "doc_id"))
-    name = next(filter(None, sides), find_name(names, _IDS))
-    ids = None if name is None else id_texts(table[name].to_pylist(), f"{path}: column {name}")
+    named = next(filter(None, sides), find_name(names, _IDS))
+    ids = None if named is None else id_texts(table[named].to_pylist(), f"{path}: column {named}")
     return Arrays(matrices, ids, ids)
 
 
-def is_list(kind: Any) -> bool:
-    """Whether an Arrow type is of lists."""
+def lists_in(table: Any) -> dict[str, tuple[Ints, Any]]:
+    """Return of each column of lists how long they are, -1 where one is missing, and their values."""
     import pyarrow as pa
-
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(is_kind(kind) for is_kind in kinds)
-
-
-def _vectors(column: Any, where: str) -> Array:
-    """Return the lists of a column as rows."""
     from pyarrow import compute
 
-    first = column[0].as_py() if len(column) else None
-    if not first:
-        raise FormatError(f"{where}: row 0: no numbers, expected a vector a row")
-    parts, start, width = list[Array](), 0, len(first)
-    for lists in column.chunks:
-        lengths = np.asarray(compute.list_value_length(lists).fill_null(-1))
-        if (is_strange := lengths != width).any():
-            place = int(np.argmax(is_strange))
-            found = "no list" if lengths[place] < 0 else f"a list of {lengths[place]} numbers"
-            raise FormatError(f"{where}: row {start + place}: {found}, expected {width} numbers")
-        values = lists.flatten()
-        if values.null_count:
-            place = int(np.argmax(np.asarray(values.is_null()))) // width
-            raise FormatError(f"{where}: row {start + place}: a number is missing in the list")
-        parts.append(values.to_numpy(zero_copy_only=False).reshape(-1, width))
-        start += len(lists)
-    return np.concatenate(parts)
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    lists = {each.name: table[each.name] for each in table.schema if any(own(each.type) for own in kinds)}
+    return {
+        name: (np.asarray(compute.list_value_length(own).fill_null(-1)), compute.list_flatten(own))
+        for name, own in lists.items()
+    }

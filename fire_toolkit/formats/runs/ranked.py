@@ -31,6 +31,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.runs.listed import NUMBERED, Listed, coded
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
+from fire_toolkit.matching.blocks import block_of
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
 from fire_toolkit.tables import Run, check_run
 from fire_toolkit.tables.columns import PAIR
@@ -350,14 +351,13 @@ def rank_lists(
         count_missing(score, anomalies, lambda row: (str(queries.iloc[row]), str(docs.iloc[row])))
         listed = replace(listed, scored=scored[is_real])
     run = run_of_lists(replace(listed, notes=()), path, run_id=run_id)  # whose notes are said
-    axes: Any = run["query_id"].cat.categories, run["doc_id"].cat.categories
-    query, doc = (np.asarray(run[name].array.codes, dtype=np.int64) for name in PAIR)
-    rank, score, n_queries = run["rank"].to_numpy(), run["score"].to_numpy() + 0.0, len(axes[0])
-    low, high = np.full(n_queries, np.inf), np.full(n_queries, -np.inf)
-    np.minimum.at(low, query, score)
-    np.maximum.at(high, query, score)
-    n_docs, at_low = (np.bincount(rows, minlength=n_queries) for rows in (query, query[score == low[query]]))
+    block = block_of(run)
+    axes: Any = block.queries, block.docs
+    first, last, score = block.start[:-1], block.start[1:] - 1, block.score + 0.0
+    low, high = score[last], score[first]
+    at_low = np.add.reduceat(score == np.repeat(low, block.lengths), first, dtype=np.int64)
     at_low = np.where((low < high) & may_flood, 0, at_low)
-    is_flooded = _count_shapes(anomalies, low, high, at_low, n_docs, axes[0])
-    ranked = Ranked(anomalies, query, doc, rank, score, is_whole=True)
-    return (_some(ranked, ~is_flooded[query] | (score > low[query])) if is_flooded.any() else ranked), axes
+    is_flooded = _count_shapes(anomalies, low, high, at_low, block.lengths, axes[0])
+    ranked = Ranked(anomalies, block.query, block.doc.astype(np.int64), block.rank, score, is_whole=True)
+    is_kept = np.repeat(~is_flooded, block.lengths) | (score > np.repeat(low, block.lengths))
+    return ranked if is_kept.all() else _some(ranked, is_kept), axes
