@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -172,12 +173,13 @@ def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
         if near := get_close_matches(name, known, n=1):
             raise UsageError(f"judgments: {name!r} is no column of ours; did you mean {near[0]!r}?")
     table = _columns(x, wanted, "judgments")
-    table["label"] = table["label"].astype("str")
+    with suppress(UnicodeEncodeError):  # half a character: told where the table is checked
+        table["label"] = table["label"].astype("str")
     table["annotator_id"] = id_column(table["annotator_id"], "judgments: annotator_id")
     used = {_column_of(there, name, usual) for name, usual in wanted.items()} | set(names.values())
     rest = {name: name for name in there if name not in used and name not in (*table.columns, *names)}
-    named = x.set_axis(there, axis="columns")
-    whole = table.assign(**{name: named[own].array for name, own in {**names, **rest}.items()})
+    named = x.set_axis(there, axis="columns").reset_index(drop=True)
+    whole = table.assign(**{name: named[own] for name, own in {**names, **rest}.items()})
     if not whole.filter(["created_at"]).select_dtypes(["datetime", "datetimetz"]).empty:
         times = pd.to_datetime(whole["created_at"], utc=True)
         whole["created_at"] = times.dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ").fillna("")
@@ -243,7 +245,8 @@ def _columns(x: Any, wanted: Mapping[str, Sequence[str]], where: str) -> pd.Data
     if missing := [name for name, own in found.items() if own is None]:
         expected = "; ".join(f"{name} ({', '.join((wanted[name] or OWN[name])[:5])})" for name in missing)
         raise UsageError(f"{where}: columns {_shown(names)}; expected {expected}")
-    table = pd.DataFrame({name: x[own].to_numpy() for name, own in found.items()})
+    named = x.set_axis(names, axis="columns").reset_index(drop=True)
+    table = pd.DataFrame({name: named[own] for name, own in found.items()})
     return table.assign(**{name: id_column(table[name], f"{where}: {name}") for name in _PAIR})
 
 

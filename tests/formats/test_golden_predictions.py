@@ -306,7 +306,8 @@ def test_what_no_run_has_is_refused(columns: dict[str, list[object]], said: str)
 def test_what_reads_ahead_ends_with_a_run_that_is_left_half_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "_BLOCK_ROWS", 7)
     before, blocks = threading.active_count(), open_native_run(stored(make_run())).blocks()
-    assert len(next(blocks).queries) and threading.active_count() == before + 1
+    assert len(next(blocks).queries)
+    assert threading.active_count() == before + 1
     blocks.close()
     assert threading.active_count() == before
 

@@ -151,6 +151,17 @@ def matrix(sims: Any, queries: str = "12", docs: str = "abc", **more: Any) -> Ca
     return lambda: fire.run(sims, "clip", query_ids=[*queries], doc_ids=[*docs], **more)
 
 
+def half(column: str) -> pd.DataFrame:
+    """Return a judgment with half a character in one of its columns."""
+    row = {"qid": "q", "docno": "a", "worker": "A", "label": "1", "comment": "", "rel": 1, column: "\ud800"}
+    return pd.DataFrame([[*row.values()]], columns=[*row], dtype=object)
+
+
+def test_a_column_called_by_a_number_is_named_by_its_digits() -> None:
+    held = pd.DataFrame({"qid": ["q"], "docno": ["a"], "worker": ["A"], 0: ["yes"]})
+    assert fire.judgments(held, {"label": "0"})["label"].tolist() == ["yes"]
+
+
 TURNED = "shape 3 × 2 with 2 query ids and 3 doc ids fits queries-columns only"
 TWICE = frame("qid", "docno", "score").iloc[:, [0, 1, 2, 2]]
 NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give allow=nan"
@@ -172,6 +183,13 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
         (lambda: fire.run({"q": {"a": "high"}}, "m"), "score 'high', expected a number"),
         (lambda: fire.run({"q": {1.5: 1.0}}, "m"), "1.5, expected an id: text or a whole number"),
         (lambda: fire.run({"q": {" padded": 1.0}}, "m"), " padded"),
+        (
+            lambda: fire.run({pd.NA: ["a"]}, "m"),
+            "query <NA>: a NAType, expected an id: text",
+        ),
+        (lambda: fire.qrels(half("docno")), r"qrels: doc_id: id 1: id '\ud800' contains half a character"),
+        (lambda: fire.judgments(half("label")), "judgments: label is not text in UTF-8 (1 of 1"),
+        (lambda: fire.judgments(half("comment")), "judgments: comment is not text in UTF-8 (1 of 1"),
         (matrix(np.zeros((3, 2))), TURNED),
         (matrix(np.zeros(3)), "no array of numbers with two or three axes: sims (float64 of shape (3,))"),
         (matrix([["x", "y", "z"]] * 2), "no array of numbers with two or three axes: sims (<U1"),

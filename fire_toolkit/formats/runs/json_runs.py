@@ -123,7 +123,7 @@ def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         ):
             yield path, value
     elif isinstance(value, Mapping):
-        inner = {name: item for name, item in value.items() if path or name not in _META}
+        inner = {name: item for name, item in value.items() if path or str(name) not in _META}
         rankings = {query: _ranking(item) for query, item in inner.items()}
         if inner and all(rankings.values()):
             yield path, rankings
