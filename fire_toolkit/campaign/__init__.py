@@ -1,9 +1,9 @@
 """A campaign: what is asked of whom, what was answered, and how far it is, whatever carries the tasks.
 
 Read `tasks` first (a pool becomes blind tasks), then `queues` and `rounds` (who judges what, for the first
-time or again). `schema` has the tables and views of the record, `store` opens it, and `records` writes there
-what was drawn before anything is sent; `moves` are tasks that change hands, and `merging` takes in the record
-of another site. `carrier` is what a carrier must do.
+time or again, and what changes hands). `schema` reads the tables and views of the record, which stand in SQL
+beside it, `store` opens it, and `records` writes there what was drawn before anything is sent; `merging`
+takes in the record of another site. `carrier` is what a carrier must do.
 
 For answers read `answers` (Label Studio's JSON, typed by `answer_columns`), `ledger` (rows that are never
 changed), `votes` (which answers count, and why others do not), `said` (what each answer says, read once) and

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.ledger import Version
-from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.progress import has_unread_page
+from fire_toolkit.campaign.queues import MOVES
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
 from fire_toolkit.campaign.schema import KEPT
 from fire_toolkit.campaign.sealed import asking

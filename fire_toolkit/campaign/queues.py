@@ -41,6 +41,7 @@ ASSIGNMENTS = TableSpec(
     ("annotator_id", "pair_id"),
     order=("annotator_id", "position"),
 )
+MOVES = ("batch", "position", "annotator_id", "to_annotator_id", "pair_id", "kind")  # of tasks, later
 
 
 def check_assignments(table: pd.DataFrame, *, where: str = "") -> Assignments:
@@ -137,7 +138,7 @@ def assign_round(
     annotators: Iterable[str] | Mapping[str, float],
     *,
     seen: pd.DataFrame,
-    kind: str = ADJUDICATION,
+    kinds: Mapping[str, str] | None = None,
     n_captions: int = 1,
     seed: int = 0,
 ) -> Assignments:
@@ -147,7 +148,7 @@ def assign_round(
         tasks: the pairs to ask again; batches do not matter.
         annotators: ids of those who can be asked; or id → relative load.
         seen: columns annotator_id and pair_id: who answered, skipped or was given which pair before.
-        kind: of the assignments.
+        kinds: of the assignments, by pair; of those that it does not name, adjudication.
         n_captions: as in `assign_tasks`: pairs of one item that the same people can judge make new pages.
         seed: as in `assign_tasks`.
 
@@ -162,6 +163,7 @@ def assign_round(
     names = list(weights)
     rng = _generator(seed)
     pairs = sorted(set(tasks["pair_id"]))
+    of_pairs = dict.fromkeys(pairs, ADJUDICATION) | dict(kinds or {})
     known = seen[seen["pair_id"].isin(pairs)].groupby("pair_id")["annotator_id"].agg(set).to_dict()
     able = {pair: [name for name in names if name not in known.get(pair, ())] for pair in pairs}
     stuck = [pair for pair in pairs if not able[pair]]
@@ -170,15 +172,15 @@ def assign_round(
         words = f"{len(stuck)} of {len(pairs)} pairs have been seen by every annotator (first: {first})"
         raise UsageError(f"{words}; name one who has not seen them (--annotator)")
     loads = dict.fromkeys(names, 0)
-    kinds: dict[str, dict[str, str]] = {name: {} for name in names}
+    given: dict[str, dict[str, str]] = {name: {} for name in names}
     items = _items([tasks], n_captions)
     alike = {pair: f"{item} {' '.join(sorted(able[pair]))}" for pair, item in items.items()}
     pages = _shuffled(_pages(pairs, alike, n_captions, rng), rng)
     for page in sorted(pages, key=lambda page: len(able[page[0]])):
         name = min(able[page[0]], key=lambda name: (loads[name] / weights[name], name))
         loads[name] += len(page)
-        kinds[name] |= dict.fromkeys(page, kind)
-    return _queues({name: _random_order(kinds[name], items, rng) for name in names})
+        given[name] |= {pair: of_pairs[pair] for pair in page}
+    return _queues({name: _random_order(given[name], items, rng) for name in names})
 
 
 def _items(tables: Iterable[Tasks | None], n_captions: int) -> dict[str, str]:

@@ -17,8 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.moves import MOVES
-from fire_toolkit.campaign.queues import ASSIGNMENTS, Assignments, check_assignments
+from fire_toolkit.campaign.queues import ASSIGNMENTS, MOVES, Assignments, check_assignments
 from fire_toolkit.campaign.sealed import asking
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import REFERENCE_URL

@@ -1,27 +1,36 @@
-"""Which pairs a round asks, and of whom: for the first time, or again."""
+"""Which pairs a round asks, and of whom: for the first time, again, and where tasks change hands later.
+
+A round's queues are drawn once. What happens to them later are further rows of the record's table `given`:
+who was ever given a pair can so be told, and nobody is given it twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.queues import (
-    ADJUDICATION,
+    CONTROL,
+    MOVES,
+    TRAINING,
+    Assignments,
     assign_round,
     assign_tasks,
     check_assignments,
 )
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.views import left_pairs, seen_by_all, seen_pairs, waiting_pairs
-from fire_toolkit.errors import JoinError
-from fire_toolkit.resolution.plan import FOURTH_VOTE
-from fire_toolkit.tables import FOURTH, Qrels, Tasks, check_qrels
-from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
+from fire_toolkit.campaign.views import left_pairs
+from fire_toolkit.tables import Qrels, Tasks, check_qrels
+
+_NO_VOTES = (TRAINING, CONTROL)
+Key = tuple[str, str]  # an annotator and a pair
 
 
 def first_round(
@@ -63,80 +72,42 @@ def first_round(
         before = more["annotator_id"].map(drawn["annotator_id"].value_counts()).fillna(0).astype("int64")
         drawn = check_assignments(pd.concat([drawn, more.assign(position=more["position"] + before)]))
     contents = pd.concat([table for table in (asked, training, controls) if table is not None])
-    once = contents.drop_duplicates("pair_id").sort_values("pair_id")
-    once = once.assign(batch=1, position=range(1, len(once) + 1), round=number).reset_index(drop=True)
-    known = _no_answers() if answers is None else answers
-    return Round(number, Tasks(once), drawn, known, n_captions=n_captions)
+    return _round(number, contents, drawn, n_captions, answers)
 
 
-def _no_answers() -> Qrels:
-    return check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
-
-
-def assign_next_round(
-    pairs: pd.DataFrame,
-    known: Tasks,
-    store: Store,
+def next_round(
+    number: int,
+    tasks: Tasks,
     annotators: Iterable[str],
     *,
-    number: int,
-    also: Sequence[tuple[str, str]] = (),
-    retired: Collection[str] = (),
-    unanswered: pd.DataFrame | None = None,
-    kind: str = ADJUDICATION,
+    seen: pd.DataFrame,
+    kinds: Mapping[str, str] | None = None,
     n_captions: int = 1,
     seed: int = 0,
-) -> Round | None:
-    """Return the next round: each pair goes to somebody who has not seen it.
+) -> Round:
+    """Return a round of pairs that are asked again, each of somebody who has not seen it.
 
     Args:
-        pairs: query_id and doc_id of what is to be asked again; those that wait are left out. No label counts
-            answers on those of stratum `fourth_vote`.
-        known: what the tasks show, of all these pairs.
-        store: the record: what was given to whom, and answered.
-        annotators: who can be asked; nobody gets a pair that she was given or has answered.
         number: of the round.
-        also: annotator and pair of who has seen more than the record says.
-        retired: who will answer no more: pairs do not wait for them.
-        unanswered: those of `pairs` that nobody could answer: they go to somebody else first, and where
-            everybody has seen them, to anybody again.
-        kind: of its assignments.
-        n_captions: how many captions of one item a page may have.
-        seed: of the queues.
-
-    Returns:
-        The round, or None when no pair is left.
+        tasks: what is asked, each pair once.
+        annotators, seen, kinds, n_captions: as in `assign_round`.
+        seed: of the queues, which are other ones in each round.
 
     Raises:
-        JoinError: a pair that is not among the tasks.
-        UsageError: a pair that every annotator has seen.
+        UsageError: as `assign_round`.
     """
-    tasks = _tasks_of(pairs, known)
-    tasks = tasks[pair_rows(tasks, waiting_pairs(store, retired)) < 0]
-    if not len(tasks):
-        return None
-    numbered = Tasks(tasks.assign(batch=1, position=range(1, len(tasks) + 1), round=number))
-    options: dict[str, Any] = {"kind": kind, "n_captions": n_captions, "seed": seed + number}
-    annotators, seen = list(annotators), seen_pairs(store, also)
-    if unanswered is not None and len(unanswered):
-        by_all = pair_rows(unanswered, seen_by_all(store, annotators, also)) >= 0
-        again = _tasks_of(unanswered[by_all & (pair_rows(unanswered, numbered) >= 0)], numbered)["pair_id"]
-        seen = seen[~seen["pair_id"].isin(again)]
-    assigned = assign_round(numbered, annotators, seen=seen, **options)
-    fourth = pairs[pairs["stratum"] == FOURTH_VOTE] if "stratum" in pairs else pairs[:0]
-    if len(fourth):
-        is_fourth = are_in(assigned["pair_id"], _tasks_of(fourth, known)["pair_id"])
-        assigned = check_assignments(assigned.assign(kind=assigned["kind"].mask(is_fourth, FOURTH)))
-    return Round(number, numbered, assigned, _no_answers(), n_captions=n_captions)
+    options: dict[str, Any] = {"kinds": kinds, "n_captions": n_captions, "seed": seed + number}
+    return _round(number, tasks, assign_round(tasks, annotators, seen=seen, **options), n_captions)
 
 
-def _tasks_of(pairs: pd.DataFrame, known: Tasks) -> Tasks:
-    found = pairs[PAIR].drop_duplicates().merge(known, on=PAIR, how="left")
-    lost = found[found["pair_id"].isna()]
-    if len(lost):
-        examples = ", ".join(" ".join(pair) for pair in lost[PAIR].head(3).itertuples(index=False))
-        raise JoinError(f"{len(lost)} of {len(found)} pairs were never a task of this campaign ({examples})")
-    return Tasks(found.sort_values("pair_id", ignore_index=True))
+def _round(
+    number: int, contents: pd.DataFrame, drawn: Assignments, n_captions: int, answers: Qrels | None = None
+) -> Round:
+    once = contents.drop_duplicates("pair_id").sort_values("pair_id", ignore_index=True)
+    once = once.assign(batch=1, position=range(1, len(once) + 1), round=number)
+    nothing = pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []})
+    known = check_qrels(nothing) if answers is None else answers
+    return Round(number, Tasks(once), drawn, known, n_captions=n_captions)
 
 
 def moved_rounds(
@@ -146,16 +117,15 @@ def moved_rounds(
     targets: Sequence[str],
     *,
     retired: Collection[str],
-    also: Sequence[tuple[str, str]],
+    seen: pd.DataFrame,
     seed: int,
 ) -> list[tuple[Round, pd.DataFrame]]:
     """Return the rounds in which tasks move, each with its new moves.
 
     sources: whose tasks move; none: everybody's, as many as leave all with equally much to do; retired: who
-    then gives nothing; also: as of `assign_next_round`.
+    then gives nothing; seen: as in `assign_round`.
     """
-    left = left_pairs(store)
-    seen = set(seen_pairs(store, also).itertuples(index=False, name=None))
+    left, known = left_pairs(store), set(zip(seen["annotator_id"], seen["pair_id"], strict=True))
     found, number = [], "select max(batch) + 1 from given where round = ?"
     for entry in rounds:
         own = set(entry.assignments["annotator_id"])
@@ -173,7 +143,7 @@ def moved_rounds(
             left.get(entry.number, set()),
             giving,
             targets,
-            seen=seen,
+            seen=known,
             batch=batch,
             page_of=page_of,
             is_share=not sources,
@@ -181,11 +151,134 @@ def moved_rounds(
         )
         if len(moves):
             found.append((entry, moves))
-            seen |= set(zip(moves["to_annotator_id"], moves["pair_id"], strict=True))
+            known |= set(zip(moves["to_annotator_id"], moves["pair_id"], strict=True))
     return found
 
 
-def count_moved(moved: Sequence[tuple[Round, pd.DataFrame]], targets: Sequence[str]) -> dict[str, int]:
-    """Return how many tasks that are judged move to whom."""
-    to = [each for _, moves in moved for each in moves.loc[moves["annotator_id"] != "", "to_annotator_id"]]
-    return {name: to.count(name) for name in targets}
+def move_tasks(
+    assignments: Assignments,
+    left: Collection[Key],
+    sources: Collection[str],
+    targets: Collection[str],
+    *,
+    seen: Collection[Key],
+    batch: int,
+    page_of: Mapping[Key, Hashable] | None = None,
+    is_share: bool = False,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return the moves that give unanswered tasks of `sources` to `targets`.
+
+    Args:
+        assignments: the queues of a round as they are now.
+        left: (annotator, pair) of every task without an answer.
+        sources: whose tasks are moved.
+        targets: who gets them; not in `sources`.
+        seen: (annotator, pair) of everybody who was given a pair, or left anything at it, in any round.
+        batch: the number of this occasion.
+        page_of: (annotator, pair) → its page, where several captions are judged together; pages move whole.
+            None: each task is a page.
+        is_share: move only as many as make what each of `sources` and `targets` has left even; else all.
+        seed: of the order.
+
+    Returns:
+        batch, position, annotator_id (who had the task; empty: it is new to the queue), to_annotator_id
+        (empty: nobody is asked any more), pair_id and kind.
+        Pages go to the one with least left to do among those who have seen none of their pairs, those that
+        few can take first; a page of which each target has seen something stays where it is. Controls of a
+        page that moves are given to nobody. A target that is new to the round gets its
+        training too, and as large a share of controls as the others have. The controls and the training of a
+        source that has nothing else left to do are given to nobody: a queue of nothing but controls would
+        show which they are.
+    """
+    rng, page_of = np.random.default_rng([seed, batch]), page_of or {}
+    columns = (assignments[name] for name in ("annotator_id", "pair_id", "kind"))
+    kinds = {(name, pair): kind for name, pair, kind in zip(*columns, strict=True)}
+    open_tasks = sorted(key for key in left if kinds.get(key, CONTROL) not in _NO_VOTES)
+    pages: dict[tuple[str, Hashable], list[Key]] = {}
+    for key in open_tasks:
+        if key[0] in sources:
+            pages.setdefault((key[0], page_of.get(key, key[1])), []).append(key)
+    listed, loads = list(pages.values()), Counter(name for name, _ in open_tasks)
+    shuffled = [listed[place] for place in rng.permutation(len(listed))]
+    known = set(seen)
+    moved = _handed_over(shuffled, sorted(targets), loads, known, is_share=is_share)
+    rows = _rows_of_targets(moved, assignments, kinds, known, rng)
+    emptied = {page_of[key] for own in moved.values() for page in own for key in page if key in page_of}
+    rows += [
+        (name, "", pair, kinds[name, pair])
+        for name, pair in sorted(left)
+        if name in sources
+        and kinds.get((name, pair)) in _NO_VOTES
+        and (not loads[name] or page_of.get((name, pair)) in emptied)
+    ]
+    table = [(batch, place, *row) for place, row in enumerate(rows, start=1)]
+    return pd.DataFrame(table, columns=list(MOVES))
+
+
+def _handed_over(
+    pages: Sequence[list[Key]], targets: Sequence[str], loads: Counter[str], seen: set[Key], *, is_share: bool
+) -> dict[str, list[list[Key]]]:
+    """Return what each target gets, in the order in which pages go to them.
+
+    loads, seen: how much everybody has left to do, and may not be given; both are brought up to date.
+    """
+    moved: dict[str, list[list[Key]]] = {}
+
+    def least(names: Iterable[str]) -> str:
+        return min(names, key=lambda name: (loads[name], name))
+
+    def able(page: list[Key], names: Iterable[str]) -> list[str]:
+        return [name for name in names if seen.isdisjoint((name, pair) for _, pair in page)]
+
+    def move(page: list[Key], to: str) -> None:
+        loads.update({page[0][0]: -len(page), to: len(page)})
+        seen.update((to, pair) for _, pair in page)
+        moved.setdefault(to, []).append(page)
+
+    if not is_share:  # those that few can take first
+        for page in sorted(pages, key=lambda page: len(able(page, targets))):
+            if names := able(page, targets):
+                move(page, least(names))
+        return moved
+    own: dict[str, list[list[Key]]] = {}
+    for page in pages:
+        own.setdefault(page[0][0], []).append(page)
+    while True:  # from who has most left to who has least, as long as that evens them out
+        to = least(targets)
+        giving = sorted(own, key=lambda name: (-loads[name], name))
+        evening = (page for name in giving for page in own[name] if len(page) < loads[name] - loads[to])
+        found = next((page for page in evening if able(page, [to])), None)
+        if found is None:
+            return moved
+        own[found[0][0]].remove(found)
+        move(found, to)
+
+
+def _rows_of_targets(
+    handed: Mapping[str, list[list[Key]]],
+    assignments: Assignments,
+    kinds: Mapping[Key, str],
+    seen: set[Key],
+    rng: np.random.Generator,
+) -> list[tuple[str, str, str, str]]:
+    """Return the moves to each target, in random order; with training and controls for who is new."""
+    rows = []
+    there = set(assignments["annotator_id"])
+    for to, moved in sorted(handed.items()):
+        mixed = [[(name, to, pair, kinds[name, pair]) for name, pair in page] for page in moved]
+        n_votes = sum(map(len, mixed))
+        if to not in there:
+            in_order = assignments.sort_values(["position", "annotator_id"])
+            of_kinds = (in_order.loc[in_order["kind"] == kind, "pair_id"] for kind in _NO_VOTES)
+            training, controls = (
+                [pair for pair in dict.fromkeys(own) if (to, pair) not in seen] for own in of_kinds
+            )
+            n_all_votes = max((~assignments["kind"].isin(_NO_VOTES)).sum(), 1)
+            per_vote = float((assignments["kind"] == CONTROL).sum() / n_all_votes)
+            n_controls = min(len(controls), math.ceil(n_votes * per_vote))
+            chosen = [controls[place] for place in rng.permutation(len(controls))[:n_controls]]
+            rows += [("", to, pair, TRAINING) for pair in training]
+            mixed += [[("", to, pair, CONTROL)] for pair in chosen]
+        rows += [row for place in rng.permutation(len(mixed)) for row in mixed[place]]
+    return rows

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
 
 import pandas as pd
 from pyarrow import compute
@@ -77,7 +76,7 @@ def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
 
     retired: who will answer no more, so that what they have does not wait.
     """
-    return _pairs(store, f"select distinct pair_id from open_votes where {_IS_ASKED}", [_listed(retired)])
+    return _pairs(store, f"select distinct pair_id from open_votes where {_IS_ASKED}", retired)
 
 
 def unanswered_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
@@ -86,26 +85,12 @@ def unanswered_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFram
     They were skipped or reported, their work was rejected, or who has them is retired.
     """
     query = f"select * from unvoted where pair_id not in (select pair_id from open_votes where {_IS_ASKED})"
-    return _pairs(store, query, [_listed(retired)])
+    return _pairs(store, query, retired)
 
 
-def seen_pairs(store: Store, also: Sequence[tuple[str, str]] = ()) -> pd.DataFrame:
-    """Return annotator_id and pair_id of everybody who was given a pair or left anything at it, and also."""
-    return store.table(f"select distinct annotator_id, pair_id from ({_SEEN})", [json.dumps(also)])
-
-
-def seen_by_all(
-    store: Store, annotators: Collection[str], also: Sequence[tuple[str, str]] = ()
-) -> pd.DataFrame:
-    """Return the pairs (query_id, doc_id) that each of `annotators` has seen, whom nobody can ask again.
-
-    also: annotator and pair of who has seen more than the record says.
-    """
-    query = (
-        f"select pair_id from ({_SEEN}) where pair_id <> '' and annotator_id in "
-        "(select value from json_each(?)) group by pair_id having count(distinct annotator_id) >= ?"
-    )
-    return _pairs(store, query, [json.dumps(also), _listed(annotators), len(set(annotators))])
+def seen_pairs(store: Store) -> pd.DataFrame:
+    """Return annotator_id and pair_id of everybody who was given a pair or left anything at it."""
+    return store.table("select distinct annotator_id, pair_id from seen where pair_id <> ''")
 
 
 def first_asked(store: Store) -> pd.DataFrame:
@@ -116,26 +101,22 @@ def first_asked(store: Store) -> pd.DataFrame:
         round that asks it. Training and controls are no such pairs, nor are those asked again.
     """
     found = store.table("select * from first_asked")
-    ids = dict(zip(PAIR, ids_of_keys(found.pop("pair_id").tolist()), strict=True))
-    return pd.DataFrame(ids, dtype="str").assign(round=found["round"], is_doubled=found["is_doubled"] == 1)
+    pairs = pairs_of_keys(found["pair_id"])
+    return pairs.assign(round=found["round"], is_doubled=found["is_doubled"] == 1)
+
+
+def pairs_of_keys(keys: Iterable[str]) -> pd.DataFrame:
+    """Return query_id and doc_id of keys, in their order."""
+    return pd.DataFrame(dict(zip(PAIR, ids_of_keys(keys), strict=True)), dtype="str")
 
 
 _IS_ASKED = "annotator_id not in (select value from json_each(?))"
-_SEEN = (
-    "select * from seen union all select json_extract(value, '$[0]'), json_extract(value, '$[1]') "
-    "from json_each(?)"
-)
 
 
-def _listed(names: Collection[str]) -> str:
-    return json.dumps(sorted(set(names)))
-
-
-def _pairs(store: Store, query: str, values: Iterable[Any]) -> pd.DataFrame:
+def _pairs(store: Store, query: str, retired: Collection[str]) -> pd.DataFrame:
     """Return query_id and doc_id of the keys that a query finds."""
     store.count()
-    keys = [key for (key,) in store.database.select(query, values)]
-    return pd.DataFrame(dict(zip(PAIR, ids_of_keys(keys), strict=True)), dtype="str")
+    return pairs_of_keys(key for (key,) in store.database.select(query, [json.dumps(sorted(retired))]))
 
 
 def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:

@@ -16,12 +16,13 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.answer_columns import NO_LABEL, SEVERAL_LABELS, SKIPPED
+from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round, tasks_of_pairs
-from fire_toolkit.campaign.rounds import assign_next_round
+from fire_toolkit.campaign.rounds import next_round
 from fire_toolkit.campaign.task_files import waiting_in_files
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_pairs
+from fire_toolkit.campaign.views import pairs_of_keys, seen_pairs, unanswered_pairs, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begun_here, handed_to
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
@@ -43,8 +44,8 @@ from fire_toolkit.folder.sheets import MARK, expert_votes, sheet_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.inference.audit import draw_audit, labels_by_band
-from fire_toolkit.resolution.plan import RoundPlan, plan_round
-from fire_toolkit.tables import Labels, Pool, Tasks, check_pool
+from fire_toolkit.resolution.plan import FOURTH_VOTE, RoundPlan, plan_round
+from fire_toolkit.tables import FOURTH, Labels, Pool, Tasks, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 
@@ -98,7 +99,7 @@ class Again:
         is_own = path is not None and self.given.values.get("judgments") is None
         dropped = read_delimited(path, required=[*PAIR, "reason"]) if path and is_own else None
         if dropped is None:
-            return pd.DataFrame({name: [] for name in PAIR}, dtype="str")
+            return pairs_of_keys([])
         is_back = dropped["reason"].isin([SKIPPED, NO_LABEL, SEVERAL_LABELS])
         return dropped.loc[is_back, PAIR].drop_duplicates(ignore_index=True)
 
@@ -142,26 +143,42 @@ class Again:
         return Pool(left[~is_spent].reset_index(drop=True))
 
     @cached_property
-    def _spent(self) -> pd.DataFrame:
-        """The pairs that everybody has seen, so that nobody can be asked."""
-        if self.campaign is None:
-            return pd.DataFrame({name: [] for name in PAIR}, dtype="str")
-        spent = seen_by_all(self.campaign.store, self._asked(), self.given.judged_twins)
-        return spent[pair_rows(spent, self.unanswered) < 0]
-
-    def _asked(self) -> list[str]:
-        """Return who can be asked: those named, else the campaign's or all active ones whom labels count."""
+    def _names(self) -> list[str]:
+        """Who can be asked: those named, else the campaign's or all active ones whom labels count."""
         assert self.campaign is not None
         known = self.annotators or handed_to(self.campaign) or active_annotators(self.campaign)
         return [name for name in known if name in self.annotators or name not in self.given.excluded]
 
+    @cached_property
+    def _seen(self) -> pd.DataFrame:
+        """Who is not asked about what (annotator_id, pair_id), having seen it, or one like it.
+
+        What nobody could answer, and all have seen, is asked of anybody again.
+        """
+        assert self.campaign is not None
+        found = pd.concat([seen_pairs(self.campaign.store), self.given.judged_twins]).drop_duplicates()
+        unanswered = pair_ids(self.unanswered["query_id"], self.unanswered["doc_id"])
+        is_again = found["pair_id"].isin(self._seen_by_all(found).intersection(unanswered))
+        left: pd.DataFrame = found[~is_again]
+        return left
+
+    def _seen_by_all(self, seen: pd.DataFrame) -> pd.Index[str]:
+        """Return the keys of the pairs that all who can be asked have seen."""
+        times = seen.loc[seen["annotator_id"].isin(self._names), "pair_id"].value_counts()
+        return times.index[times >= len(set(self._names))]
+
+    @cached_property
+    def _spent(self) -> pd.DataFrame:
+        """The pairs of which nobody can be asked any more."""
+        return pairs_of_keys([] if self.campaign is None else self._seen_by_all(self._seen))
+
     def given_out(self, pairs: pd.DataFrame, kind: str = ADJUDICATION) -> Round | None:
-        """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
-        if self.campaign is None:
+        """Return the round of pairs, carried as the latest one is; None without pairs or a campaign."""
+        if self.campaign is None or not len(pairs):
             return None
-        begun, names = self.campaign, self._asked()
+        begun = self.campaign
         if begun.is_by_hand:
-            refuse_file_names(names)
+            refuse_file_names(self._names)
         # What was answered shows what it showed, the rest, perhaps repaired, what the collection has.
         shown = tasks_of_pairs(begun.store, pairs)
         if self.given.path("items", exists=True) is not None:
@@ -171,20 +188,18 @@ class Again:
         if len(others):
             made = shown_tasks(self.given, others, begun.guideline, by_hand=begun.is_by_hand, overlap=0)
             shown = Tasks(pd.concat([shown, made], ignore_index=True)) if len(shown) else made
-        entry = assign_next_round(
-            pairs,
+        strata = pairs["stratum"] if "stratum" in pairs else [""] * len(pairs)
+        kinds = [FOURTH if stratum == FOURTH_VOTE else kind for stratum in strata]
+        entry = next_round(
+            self.number,
             shown,
-            begun.store,
-            names,
-            retired=begun.retired,
-            number=self.number,
-            also=self.given.judged_twins,
-            kind=kind,
-            seed=self.seed,
-            unanswered=self.unanswered,
+            self._names,
+            seen=self._seen,
+            kinds=dict(zip(pair_ids(pairs["query_id"], pairs["doc_id"]), kinds, strict=True)),
             n_captions=[*begun.rounds.captions.values()][-1],
+            seed=self.seed,
         )
-        return replace(entry, carrier=begun.latest_carrier) if entry else None
+        return replace(entry, carrier=begun.latest_carrier)
 
 
 SHEET = "sheet.csv"

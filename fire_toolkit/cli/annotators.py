@@ -7,11 +7,14 @@ pseudonyms appear.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Annotated
 
+import pandas as pd
+
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, add_moves, write_retired
-from fire_toolkit.campaign.rounds import count_moved, moved_rounds
-from fire_toolkit.campaign.views import free_tasks
+from fire_toolkit.campaign.rounds import moved_rounds
+from fire_toolkit.campaign.views import free_tasks, seen_pairs
 from fire_toolkit.cli.campaigns import (
     Begun,
     begun_campaign,
@@ -122,14 +125,14 @@ def reassign(
     if BY_SERVER in campaign.carriers and (others := [name for name in wanted if name not in register]):
         raise UsageError(f"{others[0]} has no active account; fire-toolkit annotators add {others[0]}")
     seed, gone = int(setting_or_default(None, "tasks", "seed")), campaign.retired
-    rounds, also = campaign.rounds, Given().judged_twins
-    moved = moved_rounds(rounds, campaign.store, names, wanted, retired=gone, also=also, seed=seed)
+    seen = pd.concat([seen_pairs(campaign.store), Given().judged_twins])
+    moved = moved_rounds(campaign.rounds, campaign.store, names, wanted, retired=gone, seen=seen, seed=seed)
     free = free_tasks(campaign.store)
     n_free = sum(free.get(name, 0) for name in names)
-    counts = count_moved(moved, wanted)
-    n_moved = sum(counts.values())
-    words = f"{n_of(n_moved, 'task')} moved: {', '.join(f'{name} {n:,}' for name, n in counts.items())}"
-    if names and (n_left := n_free - n_moved):
+    hands = (moves[["annotator_id", "to_annotator_id"]].itertuples(index=False) for _, moves in moved)
+    got = [name for own, name in chain(*hands) if own and name]
+    words = f"{n_of(len(got), 'task')} moved: {', '.join(f'{name} {got.count(name):,}' for name in wanted)}"
+    if names and (n_left := n_free - len(got)):
         words += f"; {n_left:,} stay where they are, as {', '.join(wanted)} saw these pairs"
     if dry_run:
         say(f"{words}\nnothing was written")

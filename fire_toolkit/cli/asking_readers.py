@@ -41,7 +41,7 @@ from fire_toolkit.tables import (
     check_machine_sample,
     check_undrawn,
 )
-from fire_toolkit.tables.columns import PAIR, listed, pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.workspace.config import BY_GUIDELINE
 from fire_toolkit.workspace.database import STORE
@@ -183,13 +183,12 @@ def unheard(given: Given) -> pd.DataFrame:
 
 
 @reads
-def judged_twins(given: Given) -> list[tuple[str, str]]:
+def judged_twins(given: Given) -> pd.DataFrame:
     """Who has judged which pairs under a query of the same text, where the labels share judgments."""
     if given.path("labels", exists=True) is None or "shared_from" not in given.labels:
-        return []
+        return pd.DataFrame({"annotator_id": [], "pair_id": []}, dtype="str")
     shared = share_judgments(given.judgments, given.queries).judgments
-    pairs = listed(pair_ids(shared["query_id"], shared["doc_id"]))
-    return list(zip(shared["annotator_id"], pairs, strict=True))
+    return shared[["annotator_id"]].assign(pair_id=pair_ids(shared["query_id"], shared["doc_id"]))
 
 
 @reads

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from records import copy_of, moved_round, record_of
 
 from examples import examples, seeds
-from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING, Assignments, check_assignments
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds
+from fire_toolkit.campaign.rounds import move_tasks
 from fire_toolkit.errors import FormatError
 
 ENTRY = round_of(

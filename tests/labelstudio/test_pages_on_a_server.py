@@ -14,10 +14,9 @@ from records import moved_round, record_of
 from examples import cases
 from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.keys import split_pair_id
-from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.progress import measure_progress
-from fire_toolkit.campaign.queues import assign_tasks
+from fire_toolkit.campaign.queues import MOVES, assign_tasks
 from fire_toolkit.campaign.records import Round, read_rounds, write_round
 from fire_toolkit.campaign.views import answered_pairs, record_to_judgments
 from fire_toolkit.campaign.votes import judgments_from_export

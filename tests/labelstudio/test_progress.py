@@ -11,9 +11,10 @@ from records import record_of, rows_of
 from fire_toolkit.campaign.ledger import DELETED, Origin, answer_rows
 from fire_toolkit.campaign.progress import measure_progress, with_total
 from fire_toolkit.campaign.records import Round
-from fire_toolkit.campaign.rounds import assign_next_round
-from fire_toolkit.campaign.views import answered_pairs, waiting_pairs
-from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.campaign.rounds import next_round
+from fire_toolkit.campaign.views import answered_pairs, seen_pairs, waiting_pairs
+from fire_toolkit.errors import UsageError
+from fire_toolkit.tables import Tasks
 
 NAMES = {"2": "ann", "3": "bob", "4": "cy"}
 ENTRY = round_of(tasks_of(8), training=tasks_of(1, prefix="t"), controls=tasks_of(2, prefix="c"))
@@ -104,39 +105,26 @@ ANSWERS = [
 ]
 
 
-def next_round(
-    asked: pd.DataFrame, rounds: list[Round], rows: list[pd.DataFrame], *annotators: str, number: int = 2
-) -> Round | None:
-    with record_of(rounds, pd.concat(rows)) as store:
-        pairs = asked[["query_id", "doc_id"]]
-        return assign_next_round(pairs, ENTRY.tasks, store, list(annotators), number=number)
+def asked_again(rows: list[pd.DataFrame], asked: Tasks, *annotators: str) -> Round:
+    """Return the round of tasks that are asked again after that of all; rows: what was answered in it."""
+    with record_of([ENTRY], pd.concat(rows)) as store:
+        return next_round(2, asked, annotators, seen=seen_pairs(store))
 
 
 def test_who_answered_without_being_asked_has_seen_the_pair() -> None:
     asked = tasks_of(1)
     over = answered("1/ann", 4, list(asked["pair_id"]), "relevant")
     with pytest.raises(UsageError, match="1 of 1 pairs have been seen by every annotator"):
-        next_round(asked, [ENTRY], [*ANSWERS, over], "cy")
+        asked_again([*ANSWERS, over], asked, "cy")
 
 
-def test_pairs_that_wait_are_not_asked_twice_and_answered_ones_may_be() -> None:
+def test_pairs_wait_until_they_are_answered() -> None:
     asked = tasks_of(3)
-    second = next_round(asked, [ENTRY], ANSWERS, "cy")
-    assert second is not None
+    second = asked_again(ANSWERS, asked, "cy")
     assert set(second.assignments["kind"]) == {"adjudication"}
-    assert next_round(asked, [ENTRY, second], ANSWERS, "di") is None
-    with record_of([ENTRY, second], pd.concat(ANSWERS)) as store:
-        assert len(waiting_pairs(store)) == 3
-    done = [*ANSWERS, answered("2/cy", 4, list(second.assignments["pair_id"])[:1], "relevant")]
-    third = next_round(asked, [ENTRY, second], done, "cy", "di", number=3)
-    assert third is not None
-    assert third.number == 3
-    with record_of([ENTRY, second], pd.concat(done)) as store:
-        assert len(waiting_pairs(store)) == 2
-    assert third.assignments["annotator_id"].tolist() == ["di"]
-
-
-def test_pairs_that_were_never_a_task_are_refused() -> None:
-    strange = pd.DataFrame({"query_id": ["x"], "doc_id": ["y"]})
-    with pytest.raises(JoinError, match=r"1 of 1 pairs were never a task of this campaign \(x y\)"):
-        next_round(strange, [ENTRY], [rows_of()], "cy")
+    done = answered("2/cy", 4, list(second.assignments["pair_id"])[:1], "relevant")
+    for rows, n_waiting in ((ANSWERS, 3), ([*ANSWERS, done], 2)):
+        with record_of([ENTRY, second], pd.concat(rows)) as store:
+            assert len(waiting_pairs(store)) == n_waiting
+            third = next_round(3, asked, ["cy", "di"], seen=seen_pairs(store))
+        assert (third.number, {*third.assignments["annotator_id"]}) == (3, {"di"})

@@ -23,8 +23,8 @@ from records import latest_answers
 from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.ledger import DELETED
 from fire_toolkit.campaign.merging import merge_record
-from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.records import add_moves, read_rounds, write_campaign, write_round
+from fire_toolkit.campaign.rounds import move_tasks
 from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.views import left_pairs, record_to_judgments, seen_pairs
 from fire_toolkit.errors import FireError
