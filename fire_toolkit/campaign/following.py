@@ -1,7 +1,7 @@
 """What comes next in a workspace: one list of what can be there, read from the top."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fire_toolkit.campaign.records import BY_HAND, BY_PAGE
@@ -18,39 +18,32 @@ class Step(NamedTuple):
     reason: str = ""
 
 
-class Asking(NamedTuple):
-    """How far people are who are asked.
-
-    carriers: by round; open: who has tasks to answer, by round; has_unread: whether answers on our own page
-    are not read; is_read: whether there are judgments; push: how to push what is gone from a server.
-    """
-
-    carriers: Mapping[int, str]
-    open: Mapping[int, Sequence[str]]
-    has_unread: bool
-    is_read: bool
-    push: str = ""
-
-
 @dataclass(frozen=True)
 class Standing:
     """How a workspace stands.
 
-    stages: their states, in their order. command_of: the command of a stage. asking: how far a campaign is,
-    None where none has begun. to_ask: how many pairs `next-round` would ask again, by stratum; n_disputes:
-    how many are left. Both are called where nothing above them holds. is_of_queries: it asks about captions
-    alone. planned: the command that hands out a round that was planned where no campaign has begun; empty:
-    there is none. lost: what brings in again files of the collection that are gone.
+    stages: their states, in their order. command_of: the command of a stage. to_ask: how many pairs
+    `next-round` would ask again, by stratum; n_disputes: how many are left. Both are called where nothing
+    above them holds. is_of_queries: it asks about captions alone. planned: the command that hands out a round
+    that was planned where no campaign has begun; empty: there is none. lost: what brings in again files of
+    the collection that are gone. is_read: whether there are judgments.
+
+    Of a campaign that has begun: carriers, by round; open: who has tasks to answer, by round; has_unread:
+    whether answers on our own page are not read; push: how to push what is gone from a server.
     """
 
     stages: Sequence[StageState]
     command_of: Callable[[StageState], str]
-    asking: Asking | None
     to_ask: Callable[[], Mapping[str, int]]
     n_disputes: Callable[[], int]
     is_of_queries: bool = False
     planned: str = ""
     lost: Step | None = None
+    is_read: bool = False
+    carriers: Mapping[int, str] = field(default_factory=dict)
+    open: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    has_unread: bool = False
+    push: str = ""
 
     def behind(self, names: Sequence[str] | None = None) -> Step | None:
         """Return the first of these stages that is to be run; None: of all."""
@@ -60,24 +53,24 @@ class Standing:
         return None
 
 
-def _unanswered(asking: Asking) -> Step:
+def _unanswered(standing: Standing) -> Step:
     """Name what brings in answers to tasks that somebody has."""
-    command = {BY_HAND: "import", BY_PAGE: "page serve"}.get(asking.carriers[min(asking.open)], "pull")
+    command = {BY_HAND: "import", BY_PAGE: "page serve"}.get(standing.carriers[min(standing.open)], "pull")
     rounds = []
-    for number, names in sorted(asking.open.items()):
+    for number, names in sorted(standing.open.items()):
         who = f"{names[0]} has" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} have"
         rounds.append(f"round {number} is open: {who} tasks to answer")
-    people = sorted({name for names in asking.open.values() for name in names})
+    people = sorted({name for names in standing.open.values() for name in names})
     name = people[0] if len(people) == 1 else "NAME"
     words = f"`annotators retire {name}` where nobody answers any more"
-    if asking.push:
-        return Step(asking.push, f"{'; '.join(rounds)}, some of them deleted on the server")
+    if standing.push:
+        return Step(standing.push, f"{'; '.join(rounds)}, some of them deleted on the server")
     return Step(command, f"{'; '.join(rounds)} ({words})")
 
 
 def _steps(standing: Standing) -> Iterator[Step | None]:
     """Yield what is to be done, in this order, or None where nothing of the kind is."""
-    asking, waiting = standing.asking, [state for state in standing.stages if state.state == "waiting"]
+    waiting = [state for state in standing.stages if state.state == "waiting"]
 
     def or_on() -> str:
         after = standing.behind()
@@ -87,17 +80,17 @@ def _steps(standing: Standing) -> Iterator[Step | None]:
     yield standing.lost
     yield standing.behind(_ASKED)
     # Answers that the judgments do not have.
-    if asking and asking.has_unread:
+    if standing.has_unread:
         yield Step("pull", "answers from the page are not read yet")
     # Our own page has everything and nobody has answered there: there is nothing to pull.
-    if not asking or asking.is_read or {*asking.carriers.values()} != {BY_PAGE}:
+    if standing.is_read or {*standing.carriers.values()} != {BY_PAGE}:
         yield standing.behind(_BROUGHT)
     # Tasks that somebody has and has not answered.
-    if asking and asking.open:
-        yield _unanswered(asking)
+    if standing.open:
+        yield _unanswered(standing)
     late = [state for state in waiting if state.stage.name in _BROUGHT]
     is_asked = any(state.stage.name == "tasks" and state.state == "done" for state in standing.stages)
-    if not asking and late and is_asked:
+    if not standing.carriers and late and is_asked:
         yield Step(late[0].stage.name, late[0].reason if late[0].reason.startswith("no answer yet") else "")
     # A round that `next-round` planned where no campaign has begun.
     if standing.planned:
@@ -105,7 +98,7 @@ def _steps(standing: Standing) -> Iterator[Step | None]:
     # Judgments whose agreement or labels are behind.
     yield standing.behind(_LABELED)
     # Disputes, or pairs left unanswered, that somebody can be asked; nothing waits any more by then.
-    if counts := standing.to_ask() if asking else {}:
+    if counts := standing.to_ask():
         words = ", ".join(f"{stratum} {n:,}" for stratum, n in counts.items())
         yield Step("next-round", f"to ask again: {words}{or_on()}")
     # Labels whose scores are behind.

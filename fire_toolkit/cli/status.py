@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
+from typing import Any
 
 import click
 
 from fire_toolkit.campaign.asking import never_asked
-from fire_toolkit.campaign.following import Asking, Standing, Step, what_follows
+from fire_toolkit.campaign.following import Standing, Step, what_follows
 from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people, progress_in_words
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Rounds
@@ -71,11 +72,11 @@ def status(*, as_json: bool) -> None:
         draw_rows(table, ["stage", "state", "why"], align="left")
         if has_campaign(workspace.root):
             _say_progress()
-    following, asking = what_follows(standing), standing.asking
+    following = what_follows(standing)
     state = next((state for state in states if state.state != "done"), None)
-    if state and state.state == "waiting" and not (asking and asking.open):
+    if state and state.state == "waiting" and not standing.open:
         say(f"waiting: {state.stage.name} {state.reason}")
-        if state.stage.name == "import" and asking is None and handed_out(workspace.root):
+        if state.stage.name == "import" and not standing.carriers and handed_out(workspace.root):
             say(ON_A_SERVER)
         if following.reason == state.reason:
             following = following._replace(reason="")
@@ -206,27 +207,24 @@ def standing_of(
     with suppress(FormatError):  # of tasks or judgments that were changed: their stages say so
         states = _with_unanswered_tasks(states, workspace)
     stages = list(map(told, states))
-    disputes, root = workspace.root / "labels" / "disputes.csv", workspace.root
+    root = workspace.root
+    disputes, judged = root / "labels" / "disputes.csv", root / "judgments" / "judgments.csv"
     named = {key: root / str(text) for key, text in workspace.settings["collection"].items()}
     usual = {key: root / str(text) for key, text in SETTINGS["collection"].items()}
     absent = [(key, path) for key, path in named.items() if not path.exists()]
     lost = [path for key, path in absent if path != usual[key] or path.name in writer_of(path).outputs]
     gone = ", ".join(str(relative_path(path)) for path in lost)
     why = f"gone: {gone}; bring in the benchmark's files, or name yours in fire.toml"
-    begun, asking, words = begun_here(), None, lost_record(root)
+    begun, words = begun_here(), lost_record(root)
+    asking: dict[str, Any] = {}
     if begun is not None:
         waiting = open_people(begun.store, begun.retired)
-        asking = Asking(
-            carriers=begun.rounds.carriers,
-            open=waiting,
-            has_unread=has_unread_page(begun.store),
-            is_read=(workspace.root / "judgments" / "judgments.csv").is_file(),
-            push=to_push_again(begun.store, waiting),
-        )
+        asking = {"carriers": begun.rounds.carriers, "open": waiting}
+        asking |= {"has_unread": has_unread_page(begun.store), "push": to_push_again(begun.store, waiting)}
 
     def to_ask() -> Mapping[str, int]:
         """Return how many pairs `next-round` would ask of somebody, by stratum."""
-        files = (workspace.root / "judgments" / "judgments.csv", workspace.root / "labels" / "labels.csv")
+        files = (judged, root / "labels" / "labels.csv")
         if begun is None or not begun.askable or not all(path.is_file() for path in files):
             return {}
         from fire_toolkit.cli.again import Again  # heavy
@@ -243,12 +241,13 @@ def standing_of(
     return Standing(
         stages,
         lambda state: _command_of(state, workspace),
-        asking,
         to_ask=to_ask,
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
         is_of_queries=is_of_queries,
         lost=Step("", words) if words else Step("add-collection FILE...", why) if gone else None,
         planned="" if begun is not None else _planned(workspace),
+        is_read=judged.is_file(),
+        **asking,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fire_toolkit.campaign.following import Asking, Standing, Step, what_follows
+from fire_toolkit.campaign.following import Standing, Step, what_follows
 from fire_toolkit.workspace.stages import STAGES, StageState
 
 DISPUTED = "still in dispute (`next-round` asks again)"
@@ -15,12 +15,13 @@ UNREAD = "answers from the page are not read yet"
 def standing(states: Mapping[str, str] | None = None, **facts: Any) -> Standing:
     """A workspace in which all is done, but for some stages."""
     stages = [StageState(each, (states or {}).get(each.name, "done"), "") for each in STAGES]
-    usual: dict[str, Any] = {"asking": None, "to_ask": dict, "n_disputes": lambda: 0}
+    usual: dict[str, Any] = {"to_ask": dict, "n_disputes": lambda: 0}
     return Standing(stages, lambda state: state.stage.name, **{**usual, **facts})
 
 
-def asking(open_people: Mapping[int, Sequence[str]], carrier: str = "page", **facts: bool) -> Asking:
-    return Asking({1: carrier, 2: carrier}, open_people, **{"has_unread": False, "is_read": True, **facts})
+def asking(open_people: Mapping[int, Sequence[str]], carrier: str = "page", **facts: bool) -> dict[str, Any]:
+    """A campaign of two rounds that has begun."""
+    return {"carriers": {1: carrier, 2: carrier}, "open": open_people, "is_read": True} | facts
 
 
 @pytest.mark.parametrize(
@@ -30,11 +31,11 @@ def asking(open_people: Mapping[int, Sequence[str]], carrier: str = "page", **fa
         (standing(n_disputes=lambda: 2), Step("", f"all is done; 2 pairs {DISPUTED}")),
         (standing({"score": "stale"}), Step("score")),
         (standing({"score": "waiting"}), Step("")),
-        (standing({"pool": "stale"}, asking=asking({}, has_unread=True)), Step("pool")),
-        (standing(asking=asking({}, has_unread=True)), Step("pull", UNREAD)),
-        (standing({"import": "ready"}, asking=asking({}, is_read=False), to_ask=dict), Step("import")),
+        (standing({"pool": "stale"}, **asking({}, has_unread=True)), Step("pool")),
+        (standing(**asking({}, has_unread=True)), Step("pull", UNREAD)),
+        (standing({"import": "ready"}, **asking({}, is_read=False), to_ask=dict), Step("import")),
         (
-            standing({"score": "stale"}, asking=asking({}), to_ask=lambda: {"dispute": 3}),
+            standing({"score": "stale"}, **asking({}), to_ask=lambda: {"dispute": 3}),
             Step("next-round", "to ask again: dispute 3 (or go on: score)"),
         ),
     ],
@@ -49,9 +50,9 @@ def test_the_first_row_that_holds_is_next(found: Standing, expected: Step) -> No
 def test_everybody_with_an_open_task_is_named(carrier: str, command: str) -> None:
     one, both = {2: ["A01"]}, {1: ["A02", "A03"], 2: ["A01"]}
     words = "round 2 is open: A01 has tasks to answer (`annotators retire A01` where nobody answers any more)"
-    assert what_follows(standing(asking=asking(one, carrier))) == (command, words)
+    assert what_follows(standing(**asking(one, carrier))) == (command, words)
     words = (
         "round 1 is open: A02 and A03 have tasks to answer; round 2 is open: A01 has tasks to answer "
         "(`annotators retire NAME` where nobody answers any more)"
     )
-    assert what_follows(standing(asking=asking(both, carrier))) == (command, words)
+    assert what_follows(standing(**asking(both, carrier))) == (command, words)
