@@ -19,8 +19,7 @@ import fire_toolkit as fire
 from examples import some_rows
 from fire_toolkit.cli import main
 from fire_toolkit.cli.given import _READERS, TABLES
-from fire_toolkit.cli.plain import described
-from fire_toolkit.commands.command import tables_of
+from fire_toolkit.commands.command import about
 from fire_toolkit.commands.types import Asked
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -137,7 +136,7 @@ def invoke(*words: str) -> Any:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_parameters_are_the_options_each_with_a_sentence(name: str) -> None:
     function = function_of(name)
-    tables, parameters = tables_of(function), set(inspect.signature(function).parameters) - {"tell"}
+    tables, parameters = about(function).tables, set(inspect.signature(function).parameters) - {"tell"}
     how_read = {option for table in tables.values() for option in table.also}
     how_read |= {"reasons"} if "exclude" in how_read else set()
     told = {name for name, table in tables.items() if table.is_told}  # by the manifests of files
@@ -145,7 +144,7 @@ def test_the_parameters_are_the_options_each_with_a_sentence(name: str) -> None:
     own = OF_STAGES if place_of(name) else OF_THE_FRAME
     assert options - own - how_read == parameters - told
     assert options >= own
-    _, helps = described(function)
+    helps = {name: each.words for name, each in about(function).parameters.items() if each.words}
     assert set(helps) - {"tell"} == parameters
     assert {words for words in helps.values() if not words[:1].isupper() or words.count(". ") > 1} == set()
     assert name in NO_PYTHON_NAME or getattr(fire, name).__wrapped__ is not None
@@ -156,7 +155,7 @@ def test_python_gives_what_the_command_prints_and_writes_for_rows_in_any_order_a
     sample: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str, values: dict[str, Any]
 ) -> None:
     monkeypatch.chdir(sample)
-    tables_taken = tables_of(function_of(name)).items()
+    tables_taken = about(function_of(name)).tables.items()
     needed = {each: FILES[each] for each, table in tables_taken if each in FILES and not table.is_told}
     if name == "tifa" and words != "--per label":
         del needed["labels"]
@@ -241,5 +240,5 @@ def test_what_a_workspace_may_set_has_the_defaults_of_functions_and_each_table_i
     assert found == SETTINGS["compare"]
     for module in _READERS:
         import_module(f"fire_toolkit.cli.{module}")
-    named = {table.read for name in NAMES for table in tables_of(function_of(name)).values()}
+    named = {table.read for name in NAMES for table in about(function_of(name)).tables.values()}
     assert sorted(named - {""} - TABLES.keys()) == []

@@ -15,7 +15,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from keyword import iskeyword
@@ -37,39 +36,39 @@ NAMES = [name for _, names in GROUPS.values() for name in names.split()]
 
 
 class LazyCommands(Mapping[str, click.Command]):
-    """The commands by name, each made when it is asked for."""
+    """The commands by name, each made once it is asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, click.Command] = {}
 
     def __getitem__(self, name: str) -> click.Command:
-        return _command(name)
+        """Return a command: a function of `commands`, or of a module beside this one, which is imported."""
+        if name in self._made:
+            return self._made[name]
+        if name not in NAMES:
+            raise KeyError(name)
+        if name != "add-run":  # which ranks vectors; on the small matrices of resampling threads wait
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        # Arrow's own allocators give memory back at once, so that its pages are cleared again and again
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+        word = name.replace("-", "_")
+        word += "_" if iskeyword(word) else ""
+        file = next((file for file, names in _FILES.items() if name in names.split()), word)
+        is_of_tables = find_spec(f"fire_toolkit.commands.{file}") is not None
+        module = _imported(f"fire_toolkit.commands.{file}" if is_of_tables else f"{__name__}.{file}")
+        found = getattr(module, word, None)
+        if not isinstance(found, click.Command):
+            plain = _imported(f"{__name__}.plain")
+            make = _imported(f"{__name__}.frame").framed if is_of_tables else plain.plain_command
+            found = plain.group_of(module, make) if hasattr(module, "COMMANDS") else make(found)
+        self._made[name] = found
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMES)
 
     def __len__(self) -> int:
         return len(NAMES)
-
-
-@cache
-def _command(name: str) -> click.Command:
-    """Return a command: a function of `commands`, or of a module beside this one, which is imported."""
-    if name not in NAMES:
-        raise KeyError(name)
-    if name != "add-run":  # which ranks vectors; on the small matrices of resampling threads wait
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Arrow's own allocators give memory back at once, so that its pages are cleared again and again
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    word = name.replace("-", "_")
-    word += "_" if iskeyword(word) else ""
-    file = next((file for file, names in _FILES.items() if name in names.split()), word)
-    is_of_tables = find_spec(f"fire_toolkit.commands.{file}") is not None
-    module = _imported(f"fire_toolkit.commands.{file}" if is_of_tables else f"{__name__}.{file}")
-    function = getattr(module, word, None)
-    if isinstance(function, click.Command):
-        return function
-    plain = _imported(f"{__name__}.plain")
-    make = _imported(f"{__name__}.frame").framed if is_of_tables else plain.plain_command
-    found: click.Command = plain.group_of(module, make) if hasattr(module, "COMMANDS") else make(function)
-    return found
 
 
 def _imported(name: str) -> ModuleType:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from shlex import quote
-from typing import Any, get_type_hints
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -20,7 +20,7 @@ from fire_toolkit.cli.common import DRAWN, format_option, json_option, say, wipe
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.here import current_workspace, named, say_next, workspace_lock, workspace_path
 from fire_toolkit.cli.plain import plain_command
-from fire_toolkit.commands.command import Part, counting, marked, measure_names, rests_on, tables_of
+from fire_toolkit.commands.command import Part, about, counting, measure_names, rests_on
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
@@ -35,7 +35,7 @@ _OUT_OF_STAGE = "Where to write, with a manifest. [default: the workspace's {pla
 def framed(function: Callable[..., Found]) -> click.Command:
     """Return the command of a function of `commands`."""
     own, place = inspect.unwrap(function), getattr(function, "place", None)
-    hints, tables = get_type_hints(own, include_extras=True), tables_of(own)
+    _, parameters, tables = about(own)
 
     def act(values: Mapping[str, Any], called: dict[str, Any]) -> None:
         context = click.get_current_context()
@@ -43,7 +43,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
         if called.get("measures"):
             called["measures"] = measure_names(called["measures"])
         known = {
-            name: _as_set(value, hints[name]) if isinstance(value, tuple) else value
+            name: _as_set(value, parameters[name].option) if isinstance(value, tuple) else value
             for name, value in called.items()
         }
         known |= {"clusters": values["clusters"]} if "clusters" in tables else {}
@@ -52,7 +52,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
             if hasattr(own, "parts"):
                 _refuse_others(own, called, context)
             whole = with_tables(function, given, called)
-            result = own(**whole, **({"tell": given.tell} if "tell" in hints else {}))
+            result = own(**whole, **({"tell": given.tell} if "tell" in parameters else {}))
             if not place and values.get("qrels") and given.kind_of_qrels.startswith("corrected"):
                 result = given.renamed(result)
             known = {key: value for key, value in known.items() if value not in (None, False, [], {})}
@@ -75,9 +75,9 @@ def framed(function: Callable[..., Found]) -> click.Command:
 def _refuse_others(own: Callable[..., Any], called: Mapping[str, Any], context: click.Context) -> None:
     """Raise a usage error for an option that does not count for the part of a command that is made."""
     parts: Mapping[str, Part] = vars(own)["parts"]
-    what = called[next(iter(inspect.signature(own).parameters))]
+    what = called[next(iter(about(own).parameters))]
     count = counting(own, called)
-    also = {option for name, table in tables_of(own).items() if name in count for option in table.also}
+    also = {option for name, table in about(own).tables.items() if name in count for option in table.also}
     also |= {"out"} if parts[what].writes else {"out", "output_format"}
     for each in context.command.params:
         is_given = context.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE
@@ -86,10 +86,10 @@ def _refuse_others(own: Callable[..., Any], called: Mapping[str, Any], context: 
             raise click.UsageError(f"{written} does not go with {what}; leave one of them out")
 
 
-def _as_set(values: tuple[Any, ...], hint: Any) -> Any:
+def _as_set(values: tuple[Any, ...], option: Option) -> Any:
     """Return the values of an option as fire.toml would have them: one alone where its setting is one."""
-    setting = (marked(hint, Option) or Option()).setting
-    is_one = len(values) == 1 and setting and not isinstance(SETTINGS[setting[0]][setting[1]], list)
+    section, key = option.setting or ("", "")
+    is_one = len(values) == 1 and option.setting and not isinstance(SETTINGS[section][key], list)
     return values[0] if is_one else list(values)
 
 

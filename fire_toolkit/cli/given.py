@@ -279,12 +279,13 @@ def reads(read: Callable[[Given], _T]) -> Callable[[Given], _T]:
 
 def with_tables(function: Callable[..., Any], given: Given, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plain values of a command's function, and its tables, as its types say."""
-    from fire_toolkit.commands.command import counting, tables_of  # heavy
+    from fire_toolkit.commands.command import about, counting  # heavy
 
     own, found = inspect.unwrap(function), dict(values)
     given.plain = found
-    for name, table in tables_of(function).items():
-        counts = bool(table.read) and name in counting(own, values)
+    count = counting(own, values)
+    for name, table in about(own).tables.items():
+        counts = bool(table.read) and name in count
         found[name] = getattr(given, table.read) if counts else None
     return found
 

@@ -9,21 +9,19 @@ fields. The number that the function returns is the exit code.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass
 from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import click
 
 from fire_toolkit.cli.common import FireGroup, Range, format_option, json_option
 from fire_toolkit.cli.here import setting_or_default
-from fire_toolkit.commands.command import marked, refuse_apart, tables_of
-from fire_toolkit.commands.types import Option, Table
+from fire_toolkit.commands.command import Parameter, about, refuse_apart
+from fire_toolkit.commands.types import Table
 from fire_toolkit.matching.own_items import RULES
 
 
@@ -37,7 +35,7 @@ def plain_command(
     it calls the function. more: further options.
     """
     own = inspect.unwrap(function)
-    params, arguments = parameters_of(own)
+    params, arguments = options_of(own)
     params = sorted(
         [*params, *more], key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1)
     )
@@ -51,7 +49,7 @@ def plain_command(
 
     run.__module__ = own.__module__
     name = own.__name__.rstrip("_").replace("_", "-")
-    return click.Command(name, params=params, callback=run, help=described(own)[0])
+    return click.Command(name, params=params, callback=run, help=about(own).text)
 
 
 @cache
@@ -78,36 +76,28 @@ def group_of(module: ModuleType, make: Callable[..., click.Command] = plain_comm
 _OF_THE_FRAME = {"as_json": json_option, "output_format": format_option}
 
 
-def parameters_of(
+def options_of(
     own: Callable[..., Any],
 ) -> tuple[list[click.Parameter], Callable[[Mapping[str, Any]], dict[str, Any]]]:
     """Return the options of a function's parameters, first its tables, and what makes its plain arguments."""
-    hints, helps = get_type_hints(own, include_extras=True), described(own)[1]
     options, makers = list[click.Parameter](), dict[str, Callable[[Mapping[str, Any]], Any]]()
-    for name, table in tables_of(own).items():
-        options += _options_of_table(name, table, helps[name])
-    for name, each in inspect.signature(own).parameters.items():
-        if name in tables_of(own) or name == "tell":
-            continue
-        hint = hints[name]
-        if name in _OF_THE_FRAME:
-            options.append(_OF_THE_FRAME[name])
-            makers[name] = itemgetter(name)
-        elif isinstance(hint, type) and is_dataclass(hint):
-            of_fields, fields = parameters_of(hint)
+    plain = [each for each in about(own).parameters.values() if not each.table and each.name != "tell"]
+    for name, table in about(own).tables.items():
+        options += _options_of_table(name, table, about(own).parameters[name].words)
+    for each in plain:
+        if each.name in _OF_THE_FRAME:
+            options.append(_OF_THE_FRAME[each.name])
+            makers[each.name] = itemgetter(each.name)
+        elif hasattr(each.kind, "__dataclass_fields__"):
+            of_fields, fields = options_of(each.kind)
             options += of_fields
-            makers[name] = partial(lambda kind, fields, values: kind(**fields(values)), hint, fields)
+            makers[each.name] = partial(
+                lambda kind, fields, values: kind(**fields(values)), each.kind, fields
+            )
         else:
-            options.append(option_of(each, hint, helps.get(name, "")))
-            makers[name] = partial(value_of, each, marked(hint, Option) or Option())
+            options.append(option_of(each))
+            makers[each.name] = partial(value_of, each)
     return options, lambda values: {name: make(values) for name, make in makers.items()}
-
-
-def described(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Return what a function's docstring says: of itself, and in a sentence of each parameter."""
-    text, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
-    found = re.findall(r"^    (\w+): ((?:.|\n     )+)", rest.partition("\n\n")[0], re.MULTILINE)
-    return text, {name: " ".join(words.split()) for name, words in found}
 
 
 _NO_GUIDELINE = "Without it: the default's labels, or numbers as their own grades."
@@ -152,25 +142,25 @@ def _options_of_table(name: str, table: Table, words: str) -> list[click.Paramet
     return [click.Option(spelled, help=words, **settings), *also]
 
 
-def option_of(parameter: inspect.Parameter, hint: Any, words: str) -> click.Parameter:
+def option_of(parameter: Parameter) -> click.Parameter:
     """Return the option of a plain value, or its argument: a flag, a choice, one value, or several."""
-    kind, more = hint.__origin__ if hasattr(hint, "__metadata__") else hint, marked(hint, Option) or Option()
+    name, default, kind, _, more, _, words = parameter
     others = [each for each in get_args(kind) if each is not type(None)]
     kind = others[0] if type(None) in get_args(kind) and len(others) == 1 else kind
-    is_needed = parameter.default is parameter.empty
+    is_needed = default is inspect.Parameter.empty
     several = any(get_origin(each) in (tuple, Sequence, Mapping) for each in (kind, *get_args(kind)))
     if more.is_argument:
         shape: dict[str, Any] = {"nargs": -1 if several else 1, "metavar": more.metavar}
-        return click.Argument([parameter.name], required=is_needed, type=_type_of(kind, hint), **shape)
-    spelled = [*(more.names or [f"--{parameter.name.replace('_', '-')}"]), parameter.name]
+        return click.Argument([name], required=is_needed, type=_type_of(kind, parameter), **shape)
+    spelled = [*(more.names or [f"--{name.replace('_', '-')}"]), name]
     if kind is bool and more.setting:  # fire.toml may say that it is so
         both = f"{spelled[0]}/--no-{spelled[0].removeprefix('--')}"
-        return click.Option([both, parameter.name], default=None, help=words)
+        return click.Option([both, name], default=None, help=words)
     if kind is bool:
         return click.Option(spelled, is_flag=True, help=words)
-    default = None if is_needed else parameter.default
+    default = None if is_needed else default
     metavar = more.metavar or ("FILE" if kind is Path else None)
-    settings: dict[str, Any] = {"type": _type_of(kind, hint), "metavar": metavar, "help": words}
+    settings: dict[str, Any] = {"type": _type_of(kind, parameter), "metavar": metavar, "help": words}
     settings["required"] = is_needed
     if not several and more.setting is None:
         shows = default is not None and default != ""
@@ -180,28 +170,31 @@ def option_of(parameter: inspect.Parameter, hint: Any, words: str) -> click.Para
     return click.Option(spelled, multiple=several, **settings)
 
 
-def value_of(parameter: inspect.Parameter, more: Option, values: Mapping[str, Any]) -> Any:
+def value_of(parameter: Parameter, values: Mapping[str, Any]) -> Any:
     """Return the value of an option: as given, else of fire.toml, else the default."""
-    value = values[parameter.name]
+    value, more = values[parameter.name], parameter.option
     if more.parse:
         return more.parse(value)
     if more.setting:
         found = setting_or_default(value, *more.setting)
         is_one = isinstance(found, str | int | float) and isinstance(value, tuple)
         return (found,) if is_one else tuple(found) if isinstance(found, list) else found
-    return parameter.default if value == () and parameter.default is not parameter.empty else value
+    has_default = parameter.default is not inspect.Parameter.empty
+    return parameter.default if value == () and has_default else value
 
 
-def _type_of(kind: Any, hint: Any) -> click.ParamType[Any]:
+def _type_of(kind: Any, parameter: Parameter) -> click.ParamType[Any]:
     """Return what click makes of a word: as a mark of the annotation says, else its type."""
-    of = next((each for each in (*get_args(kind), kind) if each in (int, float, Path)), str)
-    if own := marked(hint, click.ParamType):
-        found: click.ParamType[Any] = own
-    elif literal := next((each for each in (kind, *get_args(kind)) if get_origin(each) is Literal), None):
-        found = click.Choice(get_args(literal))
-    elif (bounds := marked(hint, Option)) and (bounds.least, bounds.most) != (None, None):
+    of, bounds = (
+        next((each for each in (*get_args(kind), kind) if each in (int, float, Path)), str),
+        parameter.option,
+    )
+    if isinstance(parameter.more, click.ParamType):
+        return parameter.more
+    if literal := next((each for each in (kind, *get_args(kind)) if get_origin(each) is Literal), None):
+        return click.Choice(get_args(literal))
+    if (bounds.least, bounds.most) != (None, None):
         range_of: Any = click.IntRange if of is int else Range
-        found = range_of(bounds.least, bounds.most, min_open=bounds.is_above)
-    else:
-        found = click.Path(path_type=Path) if of is Path else click.types.convert_type(of)
-    return found
+        found: click.ParamType[Any] = range_of(bounds.least, bounds.most, min_open=bounds.is_above)
+        return found
+    return click.Path(path_type=Path) if of is Path else click.types.convert_type(of)

@@ -90,7 +90,9 @@ def read_runs(given: Given, depth: int | None = None) -> list[Any]:
 @reads
 def stored_runs(given: Given) -> list[Any]:
     """The runs; those that can are read when they are scored, a block at a time, or by a cluster."""
-    found = [given.own.applied(run) for run in _runs(given, given.values.get("runs", ()), open_run)]
+    found = _runs(given, given.values.get("runs", ()), open_run)
+    if given.own.is_dropped:
+        found = [given.own.applied(run) for run in found]
     if (spread := spread_of_environment()) is None:
         return found
     from fire_toolkit.engines.cluster import shared

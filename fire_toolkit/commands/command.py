@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, wraps
@@ -46,7 +47,7 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
             _refuse_mixed_docs(values["runs"], values.get("qrels"))
         own = OwnItemRule.chosen(values.get("own_item"), values.get("queries"))
         if own.of_query:
-            values.update({name: own.ruled(name, values) for name in tables_of(function)})
+            values.update({name: own.ruled(name, values) for name in about(function).tables})
         if "clusters" in values:
             values["clusters"] = column_of(values["queries"], values["clusters"])
         result = function(*given.args, **given.kwargs)
@@ -89,16 +90,19 @@ def refuse_apart(
     function: Callable[..., Any], values: Mapping[str, Any], spelled: Mapping[str, str] | None = None
 ) -> None:
     """Raise `OptionError` for arguments that do not go together, or alone; spelled: as users write them."""
-    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
-    marks = _marks(function)
+    parameters = about(function).parameters
+    marks = {name: each.table or each.option for name, each in parameters.items()}
+    rules = {name: mark for name, mark in marks.items() if mark.needs or mark.apart}
     given = {
         name: (spelled or {}).get(name, name)
-        for name in {other for own, mark in marks.items() if mark for other in (own, mark.needs, *mark.apart)}
+        for name in {other for own, mark in rules.items() for other in (own, mark.needs, *mark.apart)}
         if (value := values.get(name)) is not None
-        and (isinstance(value, pd.DataFrame | pd.Series) or value not in ((), False, defaults[name]))
+        and (
+            isinstance(value, pd.DataFrame | pd.Series) or value not in ((), False, parameters[name].default)
+        )
     }
-    for name, mark in marks.items():
-        if mark is None or name not in given:
+    for name, mark in rules.items():
+        if name not in given:
             continue
         if mark.needs and mark.needs not in given:
             needed = (spelled or {}).get(mark.needs, mark.needs)
@@ -107,11 +111,46 @@ def refuse_apart(
             raise OptionError(f"{given[other]} does not go with {given[name]}; leave one of them out")
 
 
+class Parameter(NamedTuple):
+    """A parameter of a command's function, or a field of a dataclass that stands for several.
+
+    default: `inspect.Parameter.empty` where it must be given. kind: its type. table, option, more: what the
+    type is marked with; no Option is an empty one. words: its sentence in the docstring.
+    """
+
+    name: str
+    default: Any
+    kind: Any
+    table: Table | None
+    option: Option
+    more: Any
+    words: str
+
+
+class About(NamedTuple):
+    """What a command's function says: of itself, of its parameters by name, and which of them are tables."""
+
+    text: str
+    parameters: Mapping[str, Parameter]
+    tables: Mapping[str, Table]
+
+
 @cache
-def _marks(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return what each parameter is marked with: an Option, a Table, or nothing."""
-    hints = get_type_hints(function, include_extras=True)
-    return {name: marked(hint, Option) or marked(hint, Table) for name, hint in hints.items()}
+def about(function: Callable[..., Any]) -> About:
+    """Return what the signature and the docstring of a command's function say."""
+    own = inspect.unwrap(function)
+    text, _, rest = inspect.cleandoc(own.__doc__ or "").partition("\n\nArgs:\n")
+    said = re.findall(r"^    (\w+): ((?:.|\n     )+)", rest.partition("\n\n")[0], re.MULTILINE)
+    words = {name: " ".join(sentence.split()) for name, sentence in said}
+    hints, found = get_type_hints(own, include_extras=True), dict[str, Parameter]()
+    for name, each in inspect.signature(own).parameters.items():
+        kind, marks = hints[name], list(getattr(hints[name], "__metadata__", ()))
+        kind = kind.__origin__ if marks else kind
+        table = next((mark for mark in marks if isinstance(mark, Table)), None)
+        option = next((mark for mark in marks if isinstance(mark, Option)), Option())
+        more = next((mark for mark in marks if not isinstance(mark, Table | Option)), None)
+        found[name] = Parameter(name, each.default, kind, table, option, more, words.get(name, ""))
+    return About(text, found, {name: each.table for name, each in found.items() if each.table})
 
 
 class Part(NamedTuple):
@@ -164,20 +203,9 @@ def of_parts(parts: Mapping[str, Part]) -> Callable[[Callable[_P, Found]], Calla
 
 def counting(function: Callable[..., Any], values: Mapping[str, Any]) -> Collection[str]:
     """Return the parameters that count: all, or those of the part that the first one names."""
-    names = list(inspect.signature(function).parameters)
+    names = list(about(function).parameters)
     parts: Mapping[str, Part] | None = getattr(function, "parts", None)
     return names if parts is None else (names[0], *parts[values[names[0]]].counting)
-
-
-@cache
-def tables_of(function: Callable[..., Any]) -> dict[str, Table]:
-    """Return the tables that a command is given, by parameter."""
-    return {name: mark for name, mark in _marks(function).items() if isinstance(mark, Table)}
-
-
-def marked(hint: Any, kind: type) -> Any:
-    """Return what of this kind an annotation is marked with, or None."""
-    return next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, kind)), None)
 
 
 def column_of(queries: pd.DataFrame | None, name: pd.Series | str | None) -> pd.Series | None:

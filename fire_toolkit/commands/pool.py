@@ -103,8 +103,10 @@ def pool(
     )
     if before.drawn is not None and DRAWN not in result.pool:
         _refuse_to_lose_sample(before.drawn)
-    known: dict[str, Any] = {"judged": judged, "labels": before.labels, "is_whole": takes_all(asked)}
-    changes = changes_in_words(before.sources, result.pool, result.sources, **known)
+    changes: list[str] = []
+    if before.sources is not None:
+        known: dict[str, Any] = {"judged": judged, "labels": before.labels, "is_whole": takes_all(asked)}
+        changes += changes_in_words(before.sources, result.pool, result.sources, **known)
     is_done = result.counts.get("to_ask", len(result.pool)) == 0
     beside = {"query_design.csv": result.design, "machine_sample.csv": result.sample}
     files: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
@@ -118,7 +120,7 @@ def pool(
         parameters=asked | _settled(strategy, result, before.run_hashes),
         counts=result.counts,
         words=f"{words}\nnothing new to ask" if is_done else words,
-        said=list(changes),
+        said=changes,
         next="" if is_done else Next("tasks {given}", "--queries {QUERIES} --out {out}/tasks.json"),
     )
 

@@ -124,7 +124,7 @@ def pool_runs(
     if include_originals and originals is None:
         raise UsageError("original positives can be pooled only when the original qrels are given")
     _check_strategy(chosen, deep_queries, labels, judged)
-    own_items = None if own_items is None else own_items_of(own_items)
+    own_items = own_items_of(own_items) if own_items is not None and len(own_items) else None
     universe = None if originals is None else set(listed(originals["query_id"]))
     reach, deepest = max(depth, 1), depth if deep_queries is None else max(depth, deep_depth)
     tops, counts = read_tops(runs, deepest, universe=universe, own_items=own_items, counted_depth=reach)

@@ -65,7 +65,7 @@ def time_in_words(n_pairs: int, seconds: float | None) -> str:
 
 
 def changes_in_words(
-    before: PoolSources | None,
+    before: PoolSources,
     pool: Pool,
     sources: PoolSources,
     *,
@@ -76,13 +76,13 @@ def changes_in_words(
     """Yield which runs are new, changed or withdrawn since an earlier pool, and what they had brought.
 
     Args:
-        before: the earlier pool's sources; None: there is none.
+        before: the earlier pool's sources.
         pool, sources: the present pool.
         judged: the pairs that have been judged; labels: the labels so far.
         is_whole: whether all that the runs bring is pooled; else the strategy has chosen others.
     """
     names = ["query_id", "doc_id", "run_id"]
-    if before is None or before[names].equals(sources[names]):
+    if before[names].equals(sources[names]):
         return
     is_withdrawn = bool(set(before["run_id"].unique()) - set(sources["run_id"].unique()))
     known: Any = {"judged": judged, "labels": labels} if is_withdrawn else {}

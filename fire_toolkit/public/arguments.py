@@ -13,13 +13,13 @@ from functools import wraps
 from itertools import starmap
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.commands.command import marked
-from fire_toolkit.commands.types import Option, Table
+from fire_toolkit.commands.command import Parameter, about
+from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference.background import Background
@@ -98,21 +98,19 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return with_checks
 
 
-def _taken_by(function: Callable[..., Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return what each parameter of a function takes, in words, and the types of a command's plain ones."""
+def _taken_by(function: Callable[..., Any]) -> tuple[dict[str, str], dict[str, Parameter]]:
+    """Return what each parameter of a function takes, in words, and a command's plain ones."""
     hints = {name: each.annotation for name, each in inspect.signature(function).parameters.items()}
     words = {name: hint if isinstance(hint, str) else _kind_in_words(hint) for name, hint in hints.items()}
-    own, plain = inspect.unwrap(function), dict[str, Any]()
-    is_command = own.__module__.startswith("fire_toolkit.commands.")
-    for name, hint in get_type_hints(own, include_extras=True).items() if is_command else ():
-        table = marked(hint, Table)
-        if table is None and name != "measures":  # which may be measures themselves
-            plain[name] = hint
-        if table is not None:
-            words[name] = table.takes or _kind_in_words(get_args(hint)[0])
-        elif hasattr(hint, "__metadata__"):
-            words[name] = str(get_args(hint)[0]).rpartition(".")[2]
-    return words, plain
+    is_command = inspect.unwrap(function).__module__.startswith("fire_toolkit.commands.")
+    told = about(function).parameters if is_command else {}
+    for name, each in told.items():
+        if each.table:
+            words[name] = each.table.takes or _kind_in_words(each.kind)
+        elif each.option != Option() or each.more:
+            words[name] = str(each.kind).rpartition(".")[2]
+    names = [name for name, each in told.items() if not each.table and name != "measures"]
+    return words, {name: told[name] for name in names}  # measures may be measures themselves
 
 
 def _kind_in_words(kind: Any) -> str:
@@ -223,20 +221,20 @@ _KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
 }
 
 
-def _refuse_unfit(where: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+def _refuse_unfit(where: str, plain_ones: Mapping[str, Parameter], values: Mapping[str, Any]) -> None:
     """Raise `UsageError` for a value that is not what its annotation allows.
 
     An annotation that allows other than plain values and lists of them is passed over.
     """
-    for name, hint in hints.items():
-        bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint
+    for name, each in plain_ones.items():
+        bare = each.kind
         kinds = (bare,) if get_origin(bare) in (Literal, Sequence) else get_args(bare) or (bare,)
         plain = [found for kind in kinds if (found := _plain(kind))]
         if name not in values or len(plain) < len(kinds):
             continue
-        value, own = values[name], marked(hint, Option) or Option()
+        value = values[name]
         is_fit = any(fits(value) for fits, _ in plain)
-        if words := _missed(own, value) if is_fit else " or ".join(words for _, words in plain):
+        if words := _missed(each.option, value) if is_fit else " or ".join(words for _, words in plain):
             raise UsageError(f"{where}: {name} is {repr(value)[:60]}, expected {words}")
 
 

@@ -1,7 +1,7 @@
 """What the spec of a table says, and the specs of all tables, as `tables.toml` has them."""
 
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,8 @@ class Column:
     order of codes is the order of ids. `optional` columns are filled with `default` when absent, by default
     with what is missing; `missing` allows missing values (empty in CSV); `minimum` and `maximum` are
     inclusive; `finite` forbids NaN and infinities in floats. `probability`: a float above 0 and up to 1. A
-    column that is `rare` is optional and stays away when absent.
+    column that is `rare` is optional and stays away when absent. dtype: of the column in a checked table;
+    blank: what stands in every row where it is absent.
     """
 
     name: str
@@ -53,15 +54,13 @@ class Column:
     default: object = None
     rare: bool = False
 
-    @cached_property
-    def dtype(self) -> Any:
-        """The dtype of the column in a checked table."""
-        return "Int64" if self.kind == "int" and self.missing else _KINDS[self.kind][0]
+    dtype: Any = field(init=False)
+    blank: Any = field(init=False)
 
-    @cached_property
-    def blank(self) -> Any:
-        """What stands in every row where the column is absent: its default, or what is missing."""
-        return _KINDS[self.kind][1] if self.default is None else self.default
+    def __post_init__(self) -> None:
+        dtype, missing = _KINDS[self.kind]
+        vars(self)["dtype"] = "Int64" if self.kind == "int" and self.missing else dtype
+        vars(self)["blank"] = missing if self.default is None else self.default
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,8 @@ class TableSpec:
 
     Rows are ordered by `order`, by default the key; `as_given`: they keep the order they come in. further:
     what raises `TableError` for what columns say together, and the columns that it looks at. file: the
-    table's name in its folder. about: what the columns mean.
+    table's name in its folder. about: what the columns mean. names: of all columns; needed: of those without
+    which there is no such table.
     """
 
     name: str
@@ -83,15 +83,13 @@ class TableSpec:
     file: str = ""
     about: str = ""
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of all columns."""
-        return tuple(column.name for column in self.columns)
+    names: tuple[str, ...] = field(init=False)
+    needed: tuple[str, ...] = field(init=False)
 
-    @cached_property
-    def needed(self) -> list[str]:
-        """The names of the columns without which there is no such table."""
-        return [column.name for column in self.columns if not (column.optional or column.rare)]
+    def __post_init__(self) -> None:
+        needed = [column.name for column in self.columns if not (column.optional or column.rare)]
+        vars(self)["names"] = tuple(column.name for column in self.columns)
+        vars(self)["needed"] = tuple(needed)
 
 
 def columns_of(line: str) -> tuple[Column, ...]:
