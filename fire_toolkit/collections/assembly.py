@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
 
 import pandas as pd
 
@@ -13,7 +12,7 @@ from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.columns import PAIR, are_in
-from fire_toolkit.tables.ids import decoded_id, encoded_id, why_encoded, with_blanks
+from fire_toolkit.tables.ids import encoded_id, why_encoded, with_blanks
 from fire_toolkit.tables.specs import Column, TableSpec
 from fire_toolkit.words import n_of
 
@@ -24,12 +23,6 @@ _NO_TEXTS = (
     "the queries are ids alone, without captions: to ask people, name the benchmark's own file with the "
     "captions in their place, beside qrels/test.tsv"
 )
-_IDS = {
-    "queries": ("query_id", "reference"),
-    "items": ("doc_id",),
-    "texts": ("id", "reference"),
-    **dict.fromkeys(("positives", "groups", "targets"), tuple(PAIR)),
-}
 _KEYS = (("queries", ["query_id"], "query"), ("positives", PAIR, "pair"), ("items", ["doc_id"], "item"))
 
 
@@ -113,11 +106,9 @@ def assemble(parts: Sequence[Part]) -> Collection:
         >>> list(made.queries["text"]), list(made.items["doc_id"]), made.notes[0]
         (['a dog'], ['d1'], '1 text changed: tabs, line ends and invalid characters')
     """
-    notes: list[str] = []
-    parts, encoded = _with_encoded_ids(parts, notes)
     positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
     parts = [part if part.texts is None else _as_its_ids(part, part.texts, positives) for part in parts]
-    notes[:0] = [note for part in parts for note in part.notes]
+    notes = [note for part in parts for note in part.notes]
     parts = with_places(parts, notes)
     _refuse_overlaps(parts)
     _refuse_two_readings(parts)
@@ -128,7 +119,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
     queries = _with_plain_text(queries, "text", notes)
     groups = _joined([part.groups for part in parts], PAIR)
     items = _all_items(parts, positives, groups, notes)
-    ids = items["doc_id"].map(decoded_id) if encoded else items["doc_id"]  # where there is no address
+    ids = items["doc_id"]  # where there is no address
     media = items.get("media_url", ids)
     items = _with_plain_text(items.assign(media_url=media.where(media != "", ids)), "item", notes)
     tables = [(part.is_gallery, part.items) for part in parts if part.items is not None]
@@ -147,38 +138,35 @@ def assemble(parts: Sequence[Part]) -> Collection:
     if len(without) and _NO_TEXTS not in notes:
         lack = f"without a text, which annotators need ({some_ids(without)})"
         notes.append(f"{n_of(len(without), 'query')} {lack}")
+    groups = groups[are_in(groups["query_id"], queries["query_id"])]
+    found, encoded = _with_encoded_ids([queries, items, positives, groups, targets], notes)
     return Collection(
-        queries=check_queries(queries, where="queries"),
-        items=check_items(items, where="items"),
-        qrels=check_qrels(positives, where="qrels"),
-        groups=check_table(_GROUPS, groups[are_in(groups["query_id"], queries["query_id"])]),
-        targets=check_qrels(targets, where="targets"),
+        queries=check_queries(found[0], where="queries"),
+        items=check_items(found[1], where="items"),
+        qrels=check_qrels(found[2], where="qrels"),
+        groups=check_table(_GROUPS, found[3]),
+        targets=check_qrels(found[4], where="targets"),
         notes=notes,
         encoded=encoded,
     )
 
 
-def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Part], str]:
-    """Return the parts with all ids percent-encoded where one has a blank within, and why they are."""
+def _with_encoded_ids(tables: list[pd.DataFrame], notes: list[str]) -> tuple[list[pd.DataFrame], str]:
+    """Return tables with all ids percent-encoded where one has a blank within, and why they are."""
+    kinds = [PAIR if "doc_id" in table else ["query_id", "reference"] for table in tables]
+    columns = [table.columns.intersection(own) for table, own in zip(tables, kinds, strict=True)]
     ids = [
-        (part, name, table, [column for column in _IDS[name] if column in table])
-        for part in parts
-        for name in _IDS
-        if (table := getattr(part, name)) is not None
+        str(each) for table, own in zip(tables, columns, strict=True) for name in own for each in table[name]
     ]
-    texts = {str(text) for _, _, table, columns in ids for column in columns for text in table[column]}
-    if not (why := why_encoded(list(texts))):
-        return list(parts), ""
-    strange = sorted(with_blanks(list(texts)))
+    if not (why := why_encoded(ids)):
+        return tables, ""
+    strange = sorted({*with_blanks(ids)})
     notes.append(
         f"{n_of(len(strange), 'id')} with blanks: all ids are percent-encoded, {strange[0]!r} is "
         f"{encoded_id(strange[0])!r}; so are those of files that are read beside them"
     )
-    changed: dict[int, dict[str, Any]] = {}
-    for part, name, table, columns in ids:
-        encoded = {column: table[column].map(encoded_id) for column in columns}
-        changed.setdefault(id(part), {})[name] = table.assign(**encoded)
-    return [replace(part, **changed.get(id(part), {})) for part in parts], why
+    both = zip(tables, columns, strict=True)
+    return [table.assign(**{name: table[name].map(encoded_id) for name in own}) for table, own in both], why
 
 
 def _refuse_overlaps(parts: Sequence[Part]) -> None:
