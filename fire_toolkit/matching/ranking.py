@@ -98,7 +98,7 @@ def top(run: Run, depth: int) -> Run:
     """Return the rows of `run` whose rank is at most `depth` (1 or more), above their list's first gap."""
     rank = run["rank"].to_numpy()
     start = starts_of_groups(run["run_id"].array.codes, run["query_id"].array.codes)
-    stop = np.append(start[1:], len(rank))
+    stop = np.append(start[1:], len(rank))[: len(start)]
     kept = rank <= depth
     if (rank[stop - 1] != stop - start).any():
         kept &= rank <= np.repeat(ranked_lengths(rank, start, stop), stop - start)

@@ -64,6 +64,13 @@ def test_top_keeps_the_first_ranks() -> None:
     assert lists(top(run, 2)) == {"q": ["d", "c"]}
 
 
+def test_the_top_of_an_empty_run_is_empty(tmp_path: Path) -> None:
+    empty = rank_run(scored([]))
+    (path := tmp_path / "m.parquet").write_bytes(run_bytes(empty))
+    for found in (top(empty, 2), NativeRunFile(path, "m").top(2)):
+        assert found.empty
+
+
 def test_a_table_of_several_runs_is_split_in_order_and_a_name_twice_refused() -> None:
     one, two = rank_run(scored([("q", "a", 1.0)], "z")), rank_run(scored([("q", "a", 1.0)], "b"))
     assert list(split_runs([one, two])) == ["z", "b"]
