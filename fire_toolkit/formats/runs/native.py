@@ -24,15 +24,15 @@ from pandas.api.types import union_categoricals
 
 from fire_toolkit.arrays import are_distinct, ranges_of, starts_of_lists
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.listed import coded
 from fire_toolkit.formats.runs.parquet_files import guarded, open_parquet
-from fire_toolkit.formats.runs.ranked import run_of_lists
+from fire_toolkit.formats.runs.ranked import run_name
 from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
 from fire_toolkit.matching.pair_ranks import StoredRun
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
-from fire_toolkit.tables import Run
+from fire_toolkit.tables import Run, check_run
 from fire_toolkit.tables.columns import packed_codes
 from fire_toolkit.tables.ids import are_ids
 
@@ -135,28 +135,29 @@ class NativeRunFile(StoredRun, Shown):
 
     def top(self, depth: int | None) -> Run:
         """Return the docs of each query at ranks up to `depth`, all without one, as a table."""
-        run = run_of_lists(self.lists(depth), self.path, run_id=self.run_id)
-        return top(run, depth) if depth else run
-
-    def lists(self, depth: int | None = None) -> Listed:
-        """Return the docs at ranks up to `depth`, and the first of each query; all without one."""
         blocks = list[RunBlock]()
         for block in _ahead(self._blocks()):
             if depth is not None:
                 kept = block.rank <= depth
                 kept[block.start[:-1]] = True  # so that no query is lost
                 block = block.select(kept)
-            blocks.append(block)
+            blocks.append(block.with_used_docs())
         queries = pd.Index([], dtype="str").append([block.queries for block in blocks])
         lengths = np.concatenate([np.empty(0, dtype=np.int64), *(block.lengths for block in blocks)])
         docs = [pd.Categorical.from_codes(block.doc, block.docs, validate=False) for block in blocks]
-        scored = {
-            "query_id": pd.Categorical.from_codes(np.repeat(np.arange(len(lengths)), lengths), queries),
-            "doc_id": union_categoricals(docs) if docs else pd.Categorical(pd.Index([], dtype="str")),
+        no_doc = pd.Categorical(pd.Index([], dtype="str"))
+        name, of_row = run_name(self.path, self.run_id), np.repeat(np.arange(len(lengths)), lengths)
+        columns = {
+            "run_id": coded(np.zeros(len(of_row), dtype=np.int8), [name]),
+            "query_id": pd.Categorical.from_codes(of_row, queries, validate=False),
+            "doc_id": union_categoricals(docs, sort_categories=True) if docs else no_doc,
             "rank": np.concatenate([np.empty(0, dtype=np.int64), *(block.rank for block in blocks)]),
             "score": np.concatenate([np.empty(0), *(block.score for block in blocks)]),
         }
-        return Listed(pd.DataFrame(scored, copy=False), self.run_id, has_ranks=True)
+        run = pd.DataFrame(columns, copy=False)
+        first = check_run(run[:1], where=str(self.path))  # of the name; the blocks are checked
+        run = Run(run) if len(run) else first
+        return top(run, depth) if depth else run
 
     def parts(self, most: int) -> list[tuple[NativeRunFile, list[str]]]:
         """Return at most so many parts that another process can read, with their queries; none of no run.

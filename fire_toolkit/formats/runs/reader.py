@@ -105,7 +105,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     (
         *("run", "a run of fire-toolkit", "Parquet with fire_toolkit.run in its metadata"),
         begins(PARQUET_MAGIC, lambda _, path: native.KEY in (open_parquet(path).metadata.metadata or {})),
-        lambda path, _: native.open_native_run(path).lists(),
+        lambda path, _: Listed((run := native.open_native_run(path)).top(None), run.run_id, has_ranks=True),
     ),
     ("parquet", "a Parquet table", "begins with PAR1", begins(PARQUET_MAGIC), read_parquet),
     (
