@@ -11,9 +11,6 @@ from fire_toolkit.tables import Labels, Pool, PoolSources
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.words import n_of
 
-_COLUMNS = ["run_id", "n_before", "n_now", "n_gone", "n_new", "n_own_before", "n_own_judged"]
-_COLUMNS += ["n_own_relevant"]
-
 
 def takes_all(parameters: Mapping[str, Any]) -> bool:
     """Return whether all that the runs bring is pooled, so that each run's pairs are its own affair."""
@@ -76,76 +73,48 @@ def changes_in_words(
     """Yield which runs are new, changed or withdrawn since an earlier pool, and what they had brought.
 
     Args:
-        before: the earlier pool's sources.
+        before: the earlier pool's sources, by query and doc.
         pool, sources: the present pool.
         judged: the pairs that have been judged; labels: the labels so far.
         is_whole: whether all that the runs bring is pooled; else the strategy has chosen others.
-    """
-    names = ["query_id", "doc_id", "run_id"]
-    if before[names].equals(sources[names]):
-        return
-    is_withdrawn = bool(set(before["run_id"].unique()) - set(sources["run_id"].unique()))
-    known: Any = {"judged": judged, "labels": labels} if is_withdrawn else {}
-    found = source_changes(before, sources, **known)
-    rows = found[(found["n_gone"] > 0) | (found["n_new"] > 0)].to_dict("records")
-    for row in rows:
-        if is_whole or not (row["n_before"] and row["n_now"]):
-            yield f"{row['run_id']}: {_change_in_words(row)}"
-    if judged is not None and rows and not (is_whole and not any(row["n_gone"] for row in rows)):
-        pairs = before[PAIR].drop_duplicates()
-        is_gone = (pair_rows(pairs, pool) < 0) & (pair_rows(pairs, judged) >= 0)
-        if n_left := int(is_gone.sum()):
-            left = n_of(n_left, "judged pair")
-            yield f"{left} no longer in the pool; their judgments stay in labels and qrels"
-
-
-def _change_in_words(row: Mapping[Any, Any]) -> str:
-    pairs, before = n_of(row["n_now"], "pair"), row["n_before"]
-    if not before:
-        return f"new, {pairs}"
-    if row["n_now"]:
-        return f"changed; {pairs}, {before:,} before; {row['n_new']:,} new, {row['n_gone']:,} gone"
-    counts = {"judged": row["n_own_judged"], "relevant": row["n_own_relevant"]}
-    known = ", ".join(f"{count:,.0f} {word}" for word, count in counts.items() if not pd.isna(count))
-    alone = f"{row['n_own_before']:,} of them alone" + (f" ({known})" if known else "")
-    return f"withdrawn; it had pooled {n_of(before, 'pair')}, {alone}"
-
-
-def source_changes(
-    before: PoolSources, now: PoolSources, *, judged: pd.DataFrame | None = None, labels: Labels | None = None
-) -> pd.DataFrame:
-    """Return what each run pooled before and pools now.
-
-    Args:
-        before, now: the sources of an earlier pool and of the present one, by query and doc.
-        judged: the pairs (query_id, doc_id) that have been judged.
-        labels: the resolved labels.
-
-    Returns:
-        A row for each run of either, by run_id: n_before and n_now (pairs; 0 where the run was or is not
-        pooled), n_gone (pairs that it pooled before and does not pool now), n_new (the other way round),
-        n_own_before (pairs that it alone pooled before), n_own_judged and n_own_relevant (of these,
-        judged, and with a label of relevance 1 or more; NaN without `judged` or `labels`).
 
     Examples:
         >>> names = ["query_id", "doc_id", "run_id", "rank"]
         >>> before = PoolSources(pd.DataFrame([["q", "a", "clip", 1], ["q", "b", "clip", 2]], columns=names))
         >>> now = PoolSources(pd.DataFrame([["q", "b", "late", 1]], columns=names))
-        >>> source_changes(before, now)[["run_id", "n_before", "n_now", "n_own_before"]].values.tolist()
-        [['clip', 2, 0, 2], ['late', 0, 1, 0]]
+        >>> list(changes_in_words(before, Pool(now), now, judged=None, labels=None, is_whole=True))
+        ['clip: withdrawn; it had pooled 2 pairs, 2 of them alone', 'late: new, 1 pair']
     """
+    names = ["query_id", "doc_id", "run_id"]
+    if before[names].equals(sources[names]):
+        return
     starts = starts_of_groups(*(before[name].array for name in PAIR))
-    own = before.iloc[starts[np.diff(starts, append=len(before)) == 1]]
-    known = (judged, None if labels is None else labels[labels["relevance"] >= 1])
-    rows = []
-    for run_id in sorted({*before["run_id"].unique(), *now["run_id"].unique()}):
-        old, new, alone = (table.loc[table["run_id"] == run_id, PAIR] for table in (before, now, own))
-        is_same = old.reset_index(drop=True).equals(new.reset_index(drop=True))  # as most are
-        n_kept = len(old) if is_same else _n_among(old, new)
-        of_own = [np.nan if pairs is None else _n_among(alone, pairs) for pairs in known]
-        counts = len(old), len(new), len(old) - n_kept, len(new) - n_kept, len(alone)
-        rows.append((run_id, *counts, *of_own))
-    return pd.DataFrame(rows, columns=_COLUMNS)
+    by_one = before.iloc[starts[np.diff(starts, append=len(before)) == 1]]
+    of_own = {"judged": judged, "relevant": None if labels is None else labels[labels["relevance"] >= 1]}
+    gone = []  # pairs of each run that brings others now
+    for run_id in sorted({*before["run_id"].unique(), *sources["run_id"].unique()}):
+        old, new = (table.loc[table["run_id"] == run_id, PAIR] for table in (before, sources))
+        if old.reset_index(drop=True).equals(new.reset_index(drop=True)):  # as most are
+            continue
+        n_kept, pairs = _n_among(old, new), n_of(len(new), "pair")
+        gone.append(len(old) - n_kept)
+        if not len(old):
+            yield f"{run_id}: new, {pairs}"
+        elif not len(new):
+            own = by_one.loc[by_one["run_id"] == run_id, PAIR]
+            counts = {word: _n_among(own, each) for word, each in of_own.items() if each is not None}
+            known = ", ".join(f"{count:,} {word}" for word, count in counts.items())
+            alone = f"{len(own):,} of them alone" + (f" ({known})" if known else "")
+            yield f"{run_id}: withdrawn; it had pooled {n_of(len(old), 'pair')}, {alone}"
+        elif is_whole:
+            others = f"{len(new) - n_kept:,} new, {gone[-1]:,} gone"
+            yield f"{run_id}: changed; {pairs}, {len(old):,} before; {others}"
+    if judged is not None and gone and not (is_whole and not any(gone)):
+        earlier = before[PAIR].drop_duplicates()
+        is_gone = (pair_rows(earlier, pool) < 0) & (pair_rows(earlier, judged) >= 0)
+        if n_left := int(is_gone.sum()):
+            left = n_of(n_left, "judged pair")
+            yield f"{left} no longer in the pool; their judgments stay in labels and qrels"
 
 
 def _n_among(pairs: pd.DataFrame, others: pd.DataFrame) -> int:

@@ -6,7 +6,7 @@ import pytest
 from brought import refused
 from hypothesis import given
 from hypothesis import strategies as st
-from small_world import make_qrels, run_in_order
+from small_world import made, make_qrels, run_in_order
 from small_world import qrels_of as qrels
 from small_world import run_in_order as run
 
@@ -16,8 +16,8 @@ from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.candidates import Candidates
 from fire_toolkit.pooling.draws import design_queries, draw_candidates, draw_ids
 from fire_toolkit.pooling.strata import parse_strata
-from fire_toolkit.pooling.words import source_changes
-from fire_toolkit.tables import check_pool
+from fire_toolkit.pooling.words import changes_in_words
+from fire_toolkit.tables import check_labels, check_pool
 
 NAMES = [f"q{n}" for n in range(1332)]
 
@@ -208,25 +208,30 @@ def test_a_pool_without_earlier_judgments_says_nothing_of_them() -> None:
 
 
 def test_changes_of_runs_are_counted() -> None:
-    before = pool_runs([CLIP, SSB], depth=2).sources
-    now = pool_runs([CLIP, run("late", {"1": "ab"})], depth=1).sources
-    judged = before.loc[before["run_id"] == "ssb", ["query_id", "doc_id"]].head(1)
-    found = source_changes(before, now, judged=judged).set_index("run_id")
-
-    def pairs(sources: pd.DataFrame, run_id: str) -> set[tuple[str, str]]:
-        own = sources[sources["run_id"] == run_id]
-        return set(zip(own["query_id"], own["doc_id"], strict=True))
-
-    for run_id in ("clip", "ssb", "late"):
-        old, new = pairs(before, run_id), pairs(now, run_id)
-        others = set().union(*(pairs(before, other) for other in ("clip", "ssb") if other != run_id))
-        row = found.loc[run_id]
-        assert [len(old), len(new), len(old - new), len(new - old), len(old - others)] == [
-            row[name] for name in ("n_before", "n_now", "n_gone", "n_new", "n_own_before")
-        ]
-        own_judged = (old - others) & set(zip(judged["query_id"], judged["doc_id"], strict=True))
-        assert len(own_judged) == row["n_own_judged"]
-    assert found["n_own_relevant"].isna().all(), "without labels nobody knows"
+    before, now = (
+        pool_runs(runs, depth=depth)
+        for runs, depth in (([CLIP, SSB], 2), ([CLIP, run("late", {"1": "ab"})], 1))
+    )
+    judged = before.sources.loc[before.sources["run_id"] == "ssb", ["query_id", "doc_id"]].head(1)
+    tops = {"clip": {"1a", "1b", "2x", "2y"}, "ssb": {"1c", "1d", "2x", "2w", "3k"}}
+    left = tops["clip"] & {"1a", "2x"}
+    n_alone = len(tops["ssb"] - tops["clip"])
+    changed = f"clip: changed; {len(left)} pairs, {len(tops['clip'])} before; 0 new, 2 gone"
+    withdrawn = f"ssb: withdrawn; it had pooled {len(tops['ssb'])} pairs, {n_alone} of them alone (1 judged"
+    told = "late: new, 1 pair"
+    lost = "1 judged pair no longer in the pool; their judgments stay in labels and qrels"
+    given = before.sources, now.pool, now.sources
+    positive = made(
+        check_labels, "query_id doc_id label relevance", ("1", "d", "yes", 1), ("2", "w", "no", 0)
+    )
+    for labels, known in ((None, ")"), (positive, ", 1 relevant)")):
+        found = changes_in_words(*given, judged=judged, labels=labels, is_whole=True)
+        assert list(found) == [changed, told, withdrawn + known, lost]
+    found = changes_in_words(*given, judged=judged, labels=None, is_whole=False)  # others chosen, not brought
+    assert list(found) == [told, withdrawn + ")", lost]
+    assert (
+        list(changes_in_words(before.sources, *before[:2], judged=judged, labels=None, is_whole=True)) == []
+    )
 
 
 def test_runs_of_other_collections_are_refused() -> None:
