@@ -111,7 +111,7 @@ def join_runs(runs: Runs, original: Qrels, *others: pd.DataFrame) -> JudgedPairs
     Raises:
         UsageError: no run.
         JoinError: no query; `others` have queries of their own; a run is for another split or collection,
-            see `check_run_fits`; what was joined has other queries.
+            see `join_stored`; what was joined has other queries.
     """
     if isinstance(runs, JudgedPairs):
         if not runs.queries.equals(pd.Index(original["query_id"].unique()).sort_values()):

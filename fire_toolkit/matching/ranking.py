@@ -21,7 +21,7 @@ from fire_toolkit.arrays import (
     rows_of_lists,
     starts_of_groups,
 )
-from fire_toolkit.errors import JoinError, TableError
+from fire_toolkit.errors import TableError
 from fire_toolkit.tables import Run, check_run
 from fire_toolkit.tables.checks import check_table
 
@@ -158,30 +158,6 @@ def split_runs(runs: Any) -> dict[str, Any]:
             is_whole = not is_table or len(each["run_id"].cat.categories) == 1
             found[run_id] = each if is_whole else each[each["run_id"] == run_id].reset_index(drop=True)
     return found
-
-
-def check_run_fits(
-    run_id: str, queries: pd.Index[str], *, first: tuple[str, str], n_shared: int, has_known_doc: bool
-) -> None:
-    """Raise a JoinError for a run of another split or collection; one rule wherever runs meet qrels.
-
-    Args:
-        run_id: of the run.
-        queries: of the qrels.
-        first: query and doc of its first row.
-        n_shared: how many of the queries the run has; at least half of them are expected.
-        has_known_doc: whether any of its docs is in the qrels, under whatever query.
-    """
-    if n_shared < LEAST_SHARED * len(queries):
-        raise JoinError(
-            f"run {run_id}: has {n_shared:,} of the {len(queries):,} queries of the qrels (its first: "
-            f"{first[0]!r}, theirs: {queries[0]!r}), expected half or more; is it a run for another split?"
-        )
-    if not has_known_doc:
-        raise JoinError(
-            f"run {run_id}: none of its docs ({first[1]!r}, ...) is in the qrels; is it a run for another "
-            "collection?"
-        )
 
 
 def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> Ints:

@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools
+from fire_toolkit.errors import JoinError
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.pair_ranks import StoredRun
-from fire_toolkit.matching.ranking import check_run_fits, run_depth, split_runs
+from fire_toolkit.matching.ranking import LEAST_SHARED, run_depth, split_runs
 from fire_toolkit.tables import Run
 
 AnyRun = Run | StoredRun
@@ -106,16 +107,22 @@ def join_stored(
         qrels: one or more, the original ones first.
 
     Raises:
-        JoinError: the run is for another split or collection, see `check_run_fits`.
+        JoinError: the run is for another split or collection: it has fewer than half of the queries, or none
+            of its docs is in the qrels, under whatever query.
     """
     ranks = run.rank_pairs(qrels[0], with_ties=with_ties, doc_order=doc_order)
-    check_run_fits(
-        run.run_id,
-        qrels[0].queries,
-        first=ranks.first_pair,
-        n_shared=int(np.count_nonzero(ranks.last_rank)),
-        has_known_doc=ranks.has_known_doc,
-    )
+    n_shared, queries = int(np.count_nonzero(ranks.last_rank)), qrels[0].queries
+    if n_shared < LEAST_SHARED * len(queries):
+        raise JoinError(
+            f"run {run.run_id}: has {n_shared:,} of the {len(queries):,} queries of the qrels (its first: "
+            f"{ranks.first_pair[0]!r}, theirs: {queries[0]!r}), expected half or more; is it a run for "
+            "another split?"
+        )
+    if not ranks.has_known_doc:
+        raise JoinError(
+            f"run {run.run_id}: none of its docs ({ranks.first_pair[1]!r}, ...) is in the qrels; is it a run "
+            "for another collection?"
+        )
     rankings = [ranks.under(coded, with_ties=with_ties) for coded in qrels]
     cut = find_cut(rankings[0].in_order, ranks.rank > 0, qrels)
     return JoinedRun([each.to_depth(cut.depth) for each in rankings] if cut else rankings, cut)

@@ -74,7 +74,7 @@ def score_runs(
         UsageError: no run or measure given, an unknown measure, `index` without doc_order.
         TableError: two runs have one id.
         JoinError: the qrels hold no query; a run is for another split or collection, see
-            `check_run_fits`; `augmented` has queries of its own; with `per_query`, a query's id is `all`.
+            `join_stored`; `augmented` has queries of its own; with `per_query`, a query's id is `all`.
 
     Examples:
         >>> from fire_toolkit.matching.ranking import rank_run
