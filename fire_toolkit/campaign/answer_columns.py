@@ -25,13 +25,13 @@ from fire_toolkit.tables.columns import Texts
 
 LEAST, MAX_ID = -(2**63), 2**63
 
-_Number = Annotated[int, msgspec.Meta(ge=LEAST, le=MAX_ID - 1)]
+Number = Annotated[int, msgspec.Meta(ge=LEAST, le=MAX_ID - 1)]
 
 
 class User(msgspec.Struct, gc=False):
     """An account, where an export has more of it than its number."""
 
-    id: _Number | None = None
+    id: Number | None = None
 
 
 class Result(msgspec.Struct, gc=False):
@@ -45,7 +45,7 @@ class Result(msgspec.Struct, gc=False):
 class Entry(msgspec.Struct, gc=False):
     """What annotations and drafts have in common."""
 
-    id: _Number | None = None
+    id: Number | None = None
     result: list[Result] | None = None
     unique_id: str | None = None
     created_at: str | None = None
@@ -56,16 +56,16 @@ class Entry(msgspec.Struct, gc=False):
 class Annotation(Entry, gc=False):
     """What a person submitted or skipped."""
 
-    completed_by: _Number | User | UnsetType | None = UNSET
-    updated_by: _Number | User | None = None
-    project: _Number | UnsetType | None = UNSET
+    completed_by: Number | User | UnsetType | None = UNSET
+    updated_by: Number | User | None = None
+    project: Number | UnsetType | None = UNSET
     was_cancelled: bool | None = None
 
 
 class Row(Annotation, gc=False):
     """An annotation in the ledger, whose row says whose it is; of a page, its place there."""
 
-    completed_by: _Number | User | None = None
+    completed_by: Number | User | None = None
     page: str | None = None  # empty: of one caption
     position: Any = ""
     page_s: int | float | None = None
@@ -76,8 +76,8 @@ class Row(Annotation, gc=False):
 class Draft(Entry, gc=False):
     """What a person left unsent; nothing else that it may say is read."""
 
-    id: _Number | None = 0
-    user: _Number | str | User | None = None
+    id: Number | None = 0
+    user: Number | str | User | None = None
     updated_by: ClassVar[None] = None
     project: ClassVar[None] = None
     was_cancelled: ClassVar[bool] = False
@@ -96,7 +96,7 @@ class Task(msgspec.Struct, gc=False):
 
     data: Data | UnsetType | None = UNSET
     annotations: list[Annotation] | UnsetType | None = UNSET
-    drafts: list[bool | _Number | Draft] | None = None
+    drafts: list[bool | Number | Draft] | None = None
     id: Any = None
     project: Any = None
     meta: Any = None

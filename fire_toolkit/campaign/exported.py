@@ -15,17 +15,15 @@ from fire_toolkit.campaign.answer_columns import (
     ROW,
     UNDECODED,
     Annotation,
-    Data,
     Draft,
     Fault,
-    Task,
+    Number,
     User,
     answer_columns,
 )
 from fire_toolkit.campaign.answers import parse_export
 from fire_toolkit.campaign.coded import beside, coded, same
 from fire_toolkit.campaign.kept import Columns, columns_of
-from fire_toolkit.campaign.keys import read_key
 from fire_toolkit.campaign.ledger import ANSWERED, Origin, answer_rows, pairs_of, version_of
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.said import said_columns, with_said
@@ -35,12 +33,15 @@ from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import BOM, text_of
 from fire_toolkit.guidelines.model import Guideline, choose_grades
 from fire_toolkit.tables import ALONE
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.ids import are_ids
 
 
-class _Kept(Annotation, gc=False, omit_defaults=True):
+class _Kept(Annotation, gc=False, omit_defaults=True, kw_only=True):
     """An annotation as the record keeps it: all that says what was answered, by whom, when and how."""
 
+    id: Number
+    completed_by: Number | User | None
     result: msgspec.Raw | UnsetType = UNSET  # type: ignore[assignment]
     ground_truth: Any = None
     parent_prediction: Any = None
@@ -48,8 +49,18 @@ class _Kept(Annotation, gc=False, omit_defaults=True):
     last_action: Any = None
 
 
-class _Task(Task, gc=False):
-    annotations: list[_Kept] | UnsetType | None = UNSET  # type: ignore[assignment]
+class _Data(msgspec.Struct, gc=False):
+    pair_id: str
+    query_id: UnsetType = UNSET
+
+
+class _Task(msgspec.Struct, gc=False):
+    id: Number
+    data: _Data
+    annotations: list[_Kept]
+    project: Number | None = None
+    drafts: list[bool | Number | Draft] | None = None
+    meta: Any = None
 
 
 _TASKS = msgspec.json.Decoder(list[_Task])
@@ -95,31 +106,20 @@ def columns_of_rows(rows: Sequence[dict[str, str]]) -> Columns:
 
 def _columns(tasks: Sequence[_Task], origin: Origin, guideline: Guideline) -> Columns:
     """Return the answers of tasks that are as nearly all are; any error: they are not."""
-    for task in tasks:
-        data, numbers = task.data, (task.id, task.project)
-        if type(data) is not Data or type(data.pair_id) is not str or data.query_id is not UNSET:
-            raise Fault
-        if type(task.annotations) is not list or not {*map(type, numbers)} <= {int, type(None)}:
-            raise Fault
-        if task.drafts:
-            answer_columns([Draft(id=each) if isinstance(each, int) else each for each in task.drafts])
-    entries: list[_Kept] = list(chain.from_iterable(task.annotations or () for task in tasks))
-    place = np.repeat(np.arange(len(tasks)), [len(task.annotations or ()) for task in tasks])
-    pairs = coded(task.data.pair_id for task in tasks)  # type: ignore[union-attr]
-    ids = list(map(read_key, pairs.distinct))
-    if None in ids or not are_ids(list(chain.from_iterable(filter(None, ids)))):
-        raise Fault
+    for drafts in filter(None, [task.drafts for task in tasks]):
+        answer_columns([Draft(id=each) if isinstance(each, int) else each for each in drafts])
+    entries = list(chain.from_iterable(task.annotations for task in tasks))
+    place = np.repeat(np.arange(len(tasks)), [len(task.annotations) for task in tasks])
     for entry in entries:
         user, entry.project = entry.completed_by, UNSET
         entry.completed_by = user.id if type(user) is User else user
-        if user is UNSET or entry.id is None:
-            raise Fault
     answers = [text.decode() for text in map(msgspec.json.encode, entries)]
-    pairs = pairs.of_rows(place)
+    pairs = coded(task.data.pair_id for task in tasks).of_rows(place)
     said = said_columns(pairs, list(map(ROW.decode, answers)))
     votes = beside(said["label"], said["no_vote"])
     choose_grades([label for label, reason in votes.distinct if not reason], guideline=guideline)
-    if any((doc_id == ALONE) != guideline.is_of_queries for doc_id in said["doc_id"].distinct):
+    query_ids, doc_ids = (said[name].distinct for name in PAIR)
+    if not are_ids([*query_ids, *doc_ids]) or {each == ALONE for each in doc_ids} - {guideline.is_of_queries}:
         raise Fault
     projects = coded(str(task.project or "") for task in tasks).of_rows(place)
     names = [str(task.id) for task in tasks]

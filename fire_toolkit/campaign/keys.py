@@ -101,7 +101,7 @@ def pair_ids(query_ids: Any, doc_ids: Any) -> pd.Index[str]:
     return found
 
 
-@lru_cache(2**16)  # where a file's answers come in, each key is read three times
+@lru_cache(2**12)  # where a page of answers comes in, each key is read three times
 def read_key(token: str) -> tuple[str, str] | None:
     """Return query id and doc id of a key that `pair_id` made; None of any other text."""
     n_over = len(token) % 4

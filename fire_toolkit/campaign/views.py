@@ -141,9 +141,9 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     store.refuse_unread()
     found = _answers(store, "judged")
     is_vote = found["reason"] == ""
-    votes, others = Answers(found if is_vote.all() else found[is_vote]), Answers(found[~is_vote])
-    del found
-    result = judgments_of_votes(votes, others, guideline=guideline)
+    votes, others = [Answers(found if is_vote.all() else found[is_vote])], Answers(found[~is_vote])
+    del found  # as large as all answers, and the votes are let go there as soon as they can be
+    result = judgments_of_votes(votes.pop(), others, guideline=guideline)
     nameless = check_dropped(store.table("select * from of_no_pair"))
     parts = (result.dropped, *_earlier_versions(store), nameless)
     dropped = pd.concat(parts, ignore_index=True)

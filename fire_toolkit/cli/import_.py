@@ -17,7 +17,7 @@ from fire_toolkit.campaign.store import Store, is_record, read_ledger
 from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.campaigns import begun_here, guideline_here, private_folder
-from fire_toolkit.cli.common import n_of, numbers_of, say_notes, without_collection
+from fire_toolkit.cli.common import give_back_memory, n_of, numbers_of, say_notes, without_collection
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import current_workspace, named_files, needed_workspace, say_next, workspace_lock
 from fire_toolkit.cli.pull import (
@@ -183,6 +183,7 @@ def _into_ledger(
     paths = [path if path in records else files.use(path) for path in paths]
     with hinting([path for path in paths if path not in records], _names_of(given.guideline)):
         added = read_files(root, paths, source=source)
+    give_back_memory()
     derive_judgments(root, added, stage="import", exports=files, as_json=given.values["as_json"])
 
 

@@ -87,9 +87,10 @@ def _given(store: Store, pairs: Sequence[str], people: Sequence[str]) -> pd.Data
         [json.dumps(list(pairs))],
     )
     numbers = {name: number for number, name in enumerate(people)}
-    coded_rows = [(place, numbers[name], number) for place, name, number in rows]
-    found = pd.DataFrame(coded_rows, columns=["place", "who", "round"], dtype="int64")
-    found = found.assign(task=found["place"] * len(people) + found["who"])
+    place, names, number = zip(*rows, strict=True) if rows else ((), (), ())
+    columns = {"place": place, "who": [numbers[name] for name in names], "round": number}
+    found = pd.DataFrame({name: np.array(column, dtype=np.int64) for name, column in columns.items()})
+    found["task"] = found["place"] * len(people) + found["who"]
     return found.drop_duplicates().sort_values("round", kind="stable")
 
 
