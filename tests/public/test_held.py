@@ -151,6 +151,11 @@ def matrix(sims: Any, queries: str = "12", docs: str = "abc", **more: Any) -> Ca
     return lambda: fire.run(sims, "clip", query_ids=[*queries], doc_ids=[*docs], **more)
 
 
+def kinds(score: Any) -> pd.DataFrame:
+    """Return a run whose scores are a category."""
+    return pd.DataFrame({"qid": "q", "docno": "a", "score": pd.Categorical([score], [score])})
+
+
 def half(column: str) -> pd.DataFrame:
     """Return a judgment with half a character in one of its columns."""
     row = {"qid": "q", "docno": "a", "worker": "A", "label": "1", "comment": "", "rel": 1, column: "\ud800"}
@@ -183,6 +188,8 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
         (lambda: fire.run({"q": {"a": "high"}}, "m"), "score 'high', expected a number"),
         (lambda: fire.run({"q": {1.5: 1.0}}, "m"), "1.5, expected an id: text or a whole number"),
         (lambda: fire.run({"q": {" padded": 1.0}}, "m"), " padded"),
+        (lambda: fire.run(kinds(10**400), "m"), "run: score is not finite (1 of 1; row 1: inf)"),
+        (lambda: fire.run(kinds(True), "m"), "run: score: row 1: 'True' is not a number"),
         (
             lambda: fire.run({pd.NA: ["a"]}, "m"),
             "query <NA>: a NAType, expected an id: text",
@@ -208,6 +215,8 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
         (lambda: fire.open_run("a.npy", doc_ids=["1"]), "doc_ids is a list, expected a text or path"),  # type: ignore[arg-type]
         (lambda: fire.qrels({"q": "video7"}), "query 'q': 'video7', expected [doc, ...] or {doc: grade}"),
         (lambda: fire.qrels({"q": pd.Series({"a": 1})}), "expected [doc, ...] or {doc: grade}"),
+        (lambda: fire.qrels({"q": np.array(1)}), "query 'q': '1', expected [doc, ...] or {doc: grade}"),
+        (lambda: fire.run({"q": np.array(1)}, "m"), "run: no ranked lists; expected {query: {doc: score}}"),
         (
             lambda: fire.judgments("a.csv", {"label": "fits"}),
             "columns are those of a frame; give pd.read_csv",

@@ -129,7 +129,8 @@ def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
         raise FormatError(f"{where}: a query twice, as text and as a number")
     for query, docs in zip(queries, by_query.values(), strict=True):
         at = f"{where}: query {query!r}"
-        if isinstance(docs, str | bytes | pd.Series) or not isinstance(docs, Collection):
+        is_one = isinstance(docs, str | bytes | pd.Series) or getattr(docs, "shape", None) == ()
+        if is_one or not isinstance(docs, Collection):
             raise FormatError(f"{at}: {str(docs)[:60]!r}, expected [doc, ...] or {{doc: grade}}")
         for doc, grade in docs.items() if isinstance(docs, Mapping) else ((doc, 1) for doc in docs):
             if not _is_whole(grade) or abs(grade) >= _MOST:

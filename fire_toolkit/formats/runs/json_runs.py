@@ -136,7 +136,8 @@ def _ranking(item: Any) -> _Ranking | None:
     """Return `{doc: score}`, `[doc, ...]`, `[[doc, score], ...]` or such records as a ranking, else None."""
     if isinstance(item, Mapping):
         return (list(item), list(item.values())) if all(map(_is_number, item.values())) else None
-    if isinstance(item, str | bytes | set | frozenset) or not isinstance(item, Collection):
+    is_one = isinstance(item, str | bytes) or getattr(item, "shape", None) == ()
+    if is_one or isinstance(item, set | frozenset) or not isinstance(item, Collection):
         return None  # a set has no order
     items = list(item)
     if all(isinstance(doc, str | bytes | int | np.integer) for doc in items):

@@ -143,6 +143,7 @@ def numbers_of(values: Any, where: str) -> Any:
         FormatError: one is no number; its row is named, from 1.
     """
     values = pd.Series(values)
+    values = values.astype(object) if isinstance(values.dtype, pd.CategoricalDtype) else values
     if values.dtype == object:  # as in JSON, where whole numbers have any number of digits, and yes is none
         values = values.map(lambda each: float(str(each)) if type(each) is int else each)
         values = values.map(lambda each: str(each) if isinstance(each, bool) else each)
