@@ -208,9 +208,7 @@ def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[
     found = [read(given.use(path), **{**options, "run_id": name}) for name, path in named]
     say_order(ids.values())
     docs = {  # of a run that was stored they were looked at then
-        path: listed(run["doc_id"].cat.categories)
-        if isinstance(run, pd.DataFrame)
-        else getattr(run, "doc_ids", ())
+        path: run["doc_id"].cat.categories if isinstance(run, pd.DataFrame) else getattr(run, "doc_ids", ())
         for run, (_, path) in zip(found, named, strict=True)
     }
     refuse_mixed(docs, given)
@@ -228,7 +226,8 @@ def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[
 
 def refuse_mixed(of_runs: Mapping[str, Iterable[str]], given: Given) -> None:
     """Raise `JoinError` where a doc of these runs (by file) is spelled otherwise in one, qrels or items."""
-    docs = {path: [each for each in own if "%" in each] for path, own in of_runs.items()}
+    lists = {path: listed(own) if isinstance(own, pd.Index) else own for path, own in of_runs.items()}
+    docs = {path: [each for each in own if "%" in each] for path, own in lists.items()}
     if not any(docs.values()):
         return
     if (qrels := given.path("qrels", exists=True)) is not None:

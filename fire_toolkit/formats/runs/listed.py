@@ -66,9 +66,9 @@ def from_columns(
     return Listed(pd.DataFrame({**ids, "score": pd.Series(scores, dtype="float64")}), run_id, notes)
 
 
-def coded(codes: Any, ids: Sequence[str]) -> pd.Categorical:
-    """Return the ids that codes stand for, as a column."""
-    return pd.Categorical.from_codes(codes, pd.Index(list(ids), dtype="str"), validate=False)
+def coded(codes: Any, ids: Any) -> pd.Categorical:
+    """Return the ids that codes stand for, as a column; ids: a list, or an index of text."""
+    return pd.Categorical.from_codes(codes, pd.Index(ids, dtype="str"), validate=False)
 
 
 def chosen_run(names: Collection[str], key: str | None, where: str, *, hint: str = "") -> str:

@@ -58,7 +58,8 @@ def cells_of(axes: Axes, pairs: Mapping[int, pd.DataFrame]) -> tuple[Cells, int]
 
     pairs: why they are kept → columns query_id, doc_id.
     """
-    indices = [pd.Index(list(ids), dtype="str") for ids in axes]
+    sides: Any = axes  # lists, or indices, whose ids are no objects
+    indices = [pd.Index(ids, dtype="str") for ids in sides]
     found, n_outside = [], 0
     for kind, table in pairs.items():
         query, doc = (
