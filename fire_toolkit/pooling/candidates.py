@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+from pyarrow import compute
 
 from fire_toolkit.arrays import Bools, Codes, Floats, Ints, count_by_query, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
@@ -263,10 +264,11 @@ def read_tops(
 
 def _in_one(lists: Sequence[pd.Index[str]]) -> tuple[pd.Index[str], dict[int, Codes]]:
     """Return the ids of all lists, sorted, and by `id` the code of each id of a list; some are the same."""
-    distinct = {id(ids): ids for ids in lists}
-    names = sorted({name for ids in distinct.values() for name in listed(ids)})  # by code point
-    union: pd.Index[str] = pd.Index(names, dtype="str")
-    return union, {key: union.get_indexer(ids).astype(np.int32) for key, ids in distinct.items()}
+    distinct = {id(ids): arrow_text(ids.array) for ids in lists}
+    names = compute.unique(pa.chunked_array([*distinct.values()]))
+    names = names.take(compute.array_sort_indices(names))  # UTF-8 sorts as code points do
+    union: pd.Index[str] = pd.Index(pd.array(names, dtype="str"))
+    return union, {key: compute.index_in(ids, value_set=names).to_numpy() for key, ids in distinct.items()}
 
 
 def _refuse_other_collections(
