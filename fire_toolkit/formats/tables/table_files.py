@@ -42,6 +42,7 @@ from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import CLASSES, RECHECK, UNTIL_CONFIRMED
 from fire_toolkit.tables.further import FAILED, OK
 from fire_toolkit.tables.ids import are_ids
+from fire_toolkit.words import table_in
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.settled import settled_by
 
@@ -65,82 +66,39 @@ _DOC = """Return {what}.
     """
 
 
-def _reader(
-    check: Check[Table], what: str, *, text: str, shown: str, instead: str = ""
-) -> Callable[[str | Path], Table]:
-    """Return the reader of a table's file, or of the folder that holds it.
+_TOLD = table_in("formats.tables", "readers.toml")
 
-    what: it returns. text: an example; shown: some of its columns and their values. instead: a column that a
-    file may have in the place of the last needed one, which is empty then.
-    """
-    spec, (names, _, rows) = check.spec, shown.partition(": ")
+
+def _reader(check: Check[Table]) -> Callable[[str | Path], Table]:
+    """Return the reader of a table's file, or of the folder that holds it, as readers.toml tells of it."""
+    spec = check.spec
+    told = {"instead": "", **_TOLD[spec.name]}
+    names, _, rows = told["shown"].partition(": ")
 
     def read(path: str | Path) -> Table:
         file = Path(path) / spec.file if spec.file and Path(path).is_dir() else path
-        if not instead:
+        if not told["instead"]:
             return checked_table(check, file, required=spec.needed)
         table = read_delimited(file)
-        if instead in table.columns and set(spec.needed) - set(table.columns) == {spec.needed[-1]}:
+        if told["instead"] in table.columns and set(spec.needed) - set(table.columns) == {spec.needed[-1]}:
             table = table.assign(**{spec.needed[-1]: ""})
         check_header(list(table.columns), spec.needed, file)
         return check(table, where=str(file))
 
     name = spec.name.replace(" ", "_")
     read.__name__ = read.__qualname__ = f"read_{name}"
-    read.__doc__ = _DOC.format(name=name, what=what, text=text, columns=names.split(), rows=rows)
+    read.__doc__ = _DOC.format(name=name, columns=names.split(), rows=rows, **told)
     return read
 
 
-read_queries = _reader(
-    check_queries,
-    "a file with columns query_id and text (media_url of images or videos), and any others, as Queries",
-    text="query_id\ttext\n007\ta dog runs\n",
-    shown="query_id text: [['007', 'a dog runs']]",
-    instead="media_url",
-)
-read_items = _reader(
-    check_items,
-    "a file with columns doc_id, media_url (text of captions), start_s, end_s and any others as Items",
-    text="doc_id,media_url\nv1,v1.mp4\n",
-    shown="doc_id media_url: [['v1', 'v1.mp4']]",
-    instead="text",
-)
-read_pool = _reader(
-    check_pool,
-    "a pool: `pool.csv`, or the folder that holds it; query_id and doc_id are enough",
-    text="query_id,doc_id\nq,d1\n",
-    shown="query_id doc_id round: [['q', 'd1', 1]]",
-)
-read_pool_sources = _reader(
-    check_pool_sources,
-    "`pool_sources.csv` as PoolSources",
-    text="query_id,doc_id,run_id,rank\nq,d1,a,1\n",
-    shown="query_id doc_id run_id rank: [['q', 'd1', 'a', 1]]",
-)
-read_query_design = _reader(
-    check_query_design,
-    "which queries were drawn to be judged deep: `query_design.csv`, or the folder that holds it",
-    text="query_id,depth,is_sampled,inclusion_probability,seed\nq,50,True,1,0\n",
-    shown="query_id depth is_sampled: [['q', 50, True]]",
-)
-read_labels = _reader(
-    check_labels,
-    "labels: `labels.csv`, or the folder that holds it",
-    text="query_id,doc_id,label,relevance\nq,d1,relevant,1\n",
-    shown="query_id doc_id label relevance: [['q', 'd1', 'relevant', 1]]",
-)
-read_query_labels = _reader(
-    check_query_labels,
-    "which queries are usable: `query_labels.csv`, or the folder that holds it",
-    text="query_id,label,is_usable,n_votes,n_agree\nq,unusable,False,2,2\n",
-    shown="query_id label is_usable: [['q', 'unusable', False]]",
-)
-read_machine_judgments = _reader(
-    check_machine_judgments,
-    "what a machine judge said: `machine.csv`, or the folder that holds it",
-    text="judge_id,query_id,doc_id,score\nj,q,d1,.75\n",
-    shown="judge_id query_id doc_id score status: [['j', 'q', 'd1', 0.75, 'ok']]",
-)
+read_queries = _reader(check_queries)
+read_items = _reader(check_items)
+read_pool = _reader(check_pool)
+read_pool_sources = _reader(check_pool_sources)
+read_query_design = _reader(check_query_design)
+read_labels = _reader(check_labels)
+read_query_labels = _reader(check_query_labels)
+read_machine_judgments = _reader(check_machine_judgments)
 
 
 def checked_table(
