@@ -21,8 +21,9 @@ from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.tables import Items, Qrels, Queries, Run
 from fire_toolkit.tables.columns import PAIR, are_in
-from fire_toolkit.words import n_of
+from fire_toolkit.words import n_of, table_in
 
+_WORDS = table_in("collections", "findings.toml")
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 
 
@@ -37,25 +38,17 @@ class Finding:
     table: pd.DataFrame
 
 
-def _found(name: str, table: pd.DataFrame, of: int, meaning: str) -> Finding:
-    return Finding(name, len(table), of, meaning, table)
+def _found(name: str, table: pd.DataFrame, of: int, count: int | None = None, **said: object) -> Finding:
+    """Return a finding, in the words of findings.toml: of as many rows as its table has, or of so many."""
+    return Finding(name, len(table) if count is None else count, of, _WORDS[name].format(**said), table)
 
 
 def of_captions(queries: Queries, *, min_similarity: float) -> Iterator[Finding]:
     """Yield equal and nearly equal captions."""
     n_captions = int(has_text(queries).sum())
-    yield _found(
-        "duplicate_captions",
-        duplicate_captions(queries),
-        n_captions,
-        "captions with the text of an earlier one; judgments of one hold for all (resolve --share-judgments)",
-    )
-    yield _found(
-        "near_duplicate_captions",
-        near_duplicates(queries, min_similarity=min_similarity),
-        n_captions,
-        f"pairs of captions with a character TF-IDF cosine of {min_similarity:g} or more; all pairs compared",
-    )
+    yield _found("duplicate_captions", duplicate_captions(queries), n_captions)
+    near = near_duplicates(queries, min_similarity=min_similarity)
+    yield _found("near_duplicate_captions", near, n_captions, similarity=min_similarity)
 
 
 def of_qrels(
@@ -66,29 +59,19 @@ def of_qrels(
     min_similarity: the cosine from which captions are alike, so that each suggests the other's items.
     """
     free, is_positive = shared_positives(queries, qrels), qrels["relevance"] >= 1
-    yield _found(
-        "missing_positives",
-        free,
-        int(is_positive.sum()),
-        f"pairs that are positive for another query of the same text: {free['query_id'].nunique():,} queries "
-        "have false negatives known for free",
-    )
+    yield _found("missing_positives", free, int(is_positive.sum()), n=free["query_id"].nunique())
     without = queries.loc[~are_in(queries["query_id"], qrels.loc[is_positive, "query_id"]), ["query_id"]]
-    yield _found("queries_without_positive", without, len(queries), "queries that no run can be scored on")
-    for column, what, known in (("query_id", "queries", queries), ("doc_id", "items", items)):
+    yield _found("queries_without_positive", without, len(queries))
+    for column, known in (("query_id", queries), ("doc_id", items)):
         if known is not None:
             dangling = qrels.loc[~are_in(qrels[column], known[column]), [*PAIR, "relevance"]]
-            meaning = f"pairs of the qrels whose {column} is not among the {what}"
-            yield _found(f"dangling_{column}s", dangling.reset_index(drop=True), len(qrels), meaning)
+            yield _found(f"dangling_{column}s", dangling.reset_index(drop=True), len(qrels))
     if items is not None:
         unused = items.loc[~are_in(items["doc_id"], qrels["doc_id"]), ["doc_id"]]
-        yield _found("items_without_query", unused, len(items), "items without a query in the qrels")
+        yield _found("items_without_query", unused, len(items))
     alike = match_by_similarity(queries, qrels, min_similarity=min_similarity)
-    meaning = (
-        f"pairs of {alike['query_id'].nunique():,} queries with an item of another caption, by a cosine of "
-        f"{min_similarity:.6g} or more; suggestions to pool (suggestions.parquet), not judgments"
-    )
-    yield _found("suggestions", alike, len(queries), meaning)
+    n = alike["query_id"].nunique()
+    yield _found("suggestions", alike, len(queries), n=n, similarity=min_similarity)
 
 
 def of_ids(queries: Queries, items: Items | None) -> Finding:
@@ -96,10 +79,7 @@ def of_ids(queries: Queries, items: Items | None) -> Finding:
     ids = {"queries": queries["query_id"]} | ({} if items is None else {"items": items["doc_id"]})
     found = [confusable_ids(values.tolist()).assign(table=name) for name, values in ids.items()]
     table = pd.concat(found, ignore_index=True)[["table", "id", "like"]]
-    meaning = (
-        "ids that differ from another only in case, composed letters or leading zeros; a join mixes them up"
-    )
-    return _found("confusable_ids", table, sum(map(len, ids.values())), meaning)
+    return _found("confusable_ids", table, sum(map(len, ids.values())))
 
 
 def of_files(hashes: pd.DataFrame) -> Finding:
@@ -112,29 +92,28 @@ def of_files(hashes: pd.DataFrame) -> Finding:
     rows, firsts = like_earlier(ordered["sha256"])
     docs = ordered["doc_id"].to_numpy()
     table = pd.DataFrame({"doc_id": docs[rows], "same_as": docs[firsts]})
-    table = table.sort_values(["same_as", "doc_id"]).reset_index(drop=True)
-    meaning = "items whose file is another item's, byte for byte: a positive of one is a positive of both"
-    return _found("duplicate_items", table, len(hashes), meaning)
+    return _found(
+        "duplicate_items", table.sort_values(["same_as", "doc_id"]).reset_index(drop=True), len(hashes)
+    )
 
 
 def of_runs(runs: Run | Sequence[Run], queries: Queries, items: Items | None, qrels: Qrels | None) -> Finding:
     """Return what each run covers of the collection, and what it holds outside of it."""
     rows = []
     for run_id, run in split_runs(runs).items():
-        known_query = run["query_id"].isin(queries["query_id"]).to_numpy()
-        known_doc = (
-            np.ones(len(run), bool) if items is None else run["doc_id"].isin(items["doc_id"]).to_numpy()
-        )
+        docs = run["doc_id"] if items is None else items["doc_id"]
+        queries_in = run["query_id"].isin(queries["query_id"]).to_numpy()
+        docs_in = run["doc_id"].isin(docs).to_numpy()
         depth = run.groupby("query_id", observed=True).size()
-        unknown = run.loc[~known_doc, "doc_id"].astype("str").drop_duplicates()
+        unknown = run.loc[~docs_in, "doc_id"].astype("str").drop_duplicates()
         found: dict[str, object] = {
             "run_id": run_id,
-            "n_queries": int(run.loc[known_query, "query_id"].nunique()),
+            "n_queries": int(run.loc[queries_in, "query_id"].nunique()),
             "queries_missing": int((~are_in(queries["query_id"], run["query_id"].drop_duplicates())).sum()),
-            "queries_outside": int(run.loc[~known_query, "query_id"].nunique()),
+            "queries_outside": int(run.loc[~queries_in, "query_id"].nunique()),
             "items_outside": len(unknown),
-            "items_outside_by_case_or_zeros": 0 if items is None else _n_alike(unknown, items["doc_id"]),
-            "rows_outside": int((~(known_query & known_doc)).sum()),
+            "items_outside_by_case_or_zeros": _n_alike(unknown, docs),
+            "rows_outside": int((~(queries_in & docs_in)).sum()),
             "min_depth": int(depth.min()) if len(depth) else 0,
             "max_depth": int(depth.max()) if len(depth) else 0,
         }
@@ -144,9 +123,7 @@ def of_runs(runs: Run | Sequence[Run], queries: Queries, items: Items | None, qr
             found["positives"] = len(positives)
         rows.append(found)
     table = pd.DataFrame(rows)
-    outside = int((table["rows_outside"] > 0).sum())
-    meaning = "runs with queries or items outside the collection; those rows are not scored"
-    return Finding("runs_coverage", outside, len(table), meaning, table)
+    return _found("runs_coverage", table, len(table), int((table["rows_outside"] > 0).sum()))
 
 
 def of_training(queries: Queries, training: Sequence[str]) -> Finding:
@@ -155,8 +132,7 @@ def of_training(queries: Queries, training: Sequence[str]) -> Finding:
     nearest = {f"mean_of_{n}": np.round(nearest_mean(texts, training, n_nearest=n), 6) for n in (5, 10)}
     is_known = [normal_text(text) in known for text in texts]
     table = pd.DataFrame({"query_id": queries["query_id"], "in_training": is_known, **nearest})
-    meaning = "captions that are in the training file word for word; the table has the similarity of all"
-    return Finding("training_similarity", sum(is_known), len(queries), meaning, table)
+    return _found("training_similarity", table, len(queries), sum(is_known))
 
 
 def id_key(name: str) -> str:
