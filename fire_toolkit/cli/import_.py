@@ -34,7 +34,7 @@ from fire_toolkit.elsewhere.rows import BY_SERVER, BY_TABLE, PEOPLE_KEY, add_new
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, hinting, read_submissions
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
-from fire_toolkit.folder.sheets import LABEL, is_expert_sheet
+from fire_toolkit.folder.sheets import LABEL, is_expert_sheet, is_sheet
 from fire_toolkit.formats.columns import named_columns
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
 from fire_toolkit.formats.tables.fire_release import ABOUT, is_fire_release, read_fire_release
@@ -145,13 +145,14 @@ def import_(
 
 
 def _ledger_here(paths: Sequence[Path]) -> Path | None:
-    """Return the workspace whose ledger takes answers: of a campaign, with answers, or with some to merge."""
+    """Return the workspace whose ledger takes answers: of a campaign, with some, or given sheets."""
     campaign = begun_here()
     workspace = current_workspace()
     if campaign or workspace is None:
         return campaign.root if campaign else None
     with Store(workspace.root / STORE) as store:
-        return workspace.root if store.has_answers() or any(map(is_record, paths)) else None
+        takes = store.has_answers() or any(is_record(path) or is_sheet(path) for path in paths)
+        return workspace.root if takes else None
 
 
 def _into_ledger(

@@ -210,6 +210,8 @@ def how_to_read(path: Path, error: str, labels: Collection[str] = ()) -> str:
     contents = table["data"] if tool.each else table.filter([PAIR_ID]).to_dict("records")
     if (tool.each or "annotation_id" in table) and any(pairs_of(contents)):
         return ""  # of tasks that were made here: why it was refused is all that is to be said
+    if ": not JSON" in error and any(pairs_of(contents)) and "label" in names:
+        return f"{path}: a sheet, which a workspace reads (`fire-toolkit init`), without --out"
     if tool.each:
         names = [name for name in names if name.startswith("data.")]
     asked = (

@@ -146,6 +146,9 @@ class Folder:
         found = columns_of_rows(read_sheet(path, guideline, seen_at=seen_at))
         by_column = {name: name for name in found["annotator_id"].distinct if name}
         found = with_owners(found, kept, people, path, known=by_column)
+        if "" in found["annotator_id"].distinct:
+            name = path.with_name(f"tasks.NAME{path.suffix}")
+            raise UsageError(f"{path}: nobody here was asked its tasks; name it after who answered: {name}")
         known = kept.versions(found["annotation"])
         said = {name: versions[-1].answer for name, versions in known.items()}
         entries = zip(found["annotation"], found["answer"], strict=True)

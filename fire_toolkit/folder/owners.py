@@ -120,7 +120,7 @@ def _owners(
     for code, name in enumerate(account.distinct):
         n = n_asked.get(code, 0)
         if not n or (not named and (name in known or name in people)):
-            owners.append(known.get(name, name))
+            owners.append(known.get(name, name) or stranger)
             continue
         owners.append(_owner(n, fitting.get(code, {}), name, named or stranger, people, path))
         behind.setdefault(owners[-1], []).append(name)

@@ -98,9 +98,14 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
     return rows
 
 
+def is_sheet(path: Path, *further: str) -> bool:
+    """Whether a file is a sheet, with these further columns."""
+    return path.suffix in (".csv", ".tsv") and path.is_file() and has_columns(path, PAIR, LABEL, *further)
+
+
 def is_expert_sheet(path: Path) -> bool:
     """Whether a file is a sheet of an audit."""
-    return path.suffix in (".csv", ".tsv") and path.is_file() and has_columns(path, PAIR, LABEL, MARK)
+    return is_sheet(path, MARK)
 
 
 def expert_votes(paths: Sequence[Path], guideline: Guideline, *, mark: str, drawn: Path) -> pd.DataFrame:

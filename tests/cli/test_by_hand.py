@@ -223,6 +223,29 @@ def test_a_record_that_is_gone_before_the_first_answers_is_drawn_again(hand: Pat
     assert bring_in()["new"] == 15
 
 
+def test_sheets_of_tasks_that_no_campaign_asked_are_read_by_their_names(folder: Path) -> None:
+    """`tasks --annotator A,B --out pilot/tasks.json` writes them; `import` said that they are not JSON."""
+    begin_workspace(folder / "w", 6)
+    with contextlib.chdir(folder / "w"):
+        run("tasks", "pool/pool.csv", "--annotator", "A,B", "--overlap", 1, "--out", "pilot/tasks.json")
+        for person in "AB":
+            sheet = rows(Path(f"pilot/tasks.{person}.csv"))
+            write_table(Path(f"exports/tasks.{person}.csv"), [row | {"label": "relevant"} for row in sheet])
+        assert bring_in()["new"] == 12
+        assert sorted(row["annotator_id"] for row in judgments(Path())) == ["A"] * 6 + ["B"] * 6
+        Path("exports/tasks.A.csv").rename("someones.csv")
+        said = run("import", "someones.csv", code=1).stderr
+        assert (
+            "someones.csv: nobody here was asked its tasks; name it after who answered: tasks.NAME.csv"
+            in said
+        )
+        assert len(judgments(Path())) == 12
+        assert (
+            "a sheet, which a workspace reads"
+            in run("import", "someones.csv", "--out", "j.csv", code=1).stderr
+        )
+
+
 def test_late_and_changed_answers_count_by_the_ledgers_rules(hand: Path) -> None:
     fill_in(hand, "A03", n=5)
     bring_in()
