@@ -13,25 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.arrays import Bools, Floats, Floats32
+from fire_toolkit.words import table_in
 
 Frames: TypeAlias = npt.NDArray[np.uint8]
 Seen: TypeAlias = Mapping[str, float]  # concept → how much of it a clip shows, in a scale of its own
 
-_WORDS = {
-    **{name: name for name in ("red", "orange", "yellow", "green", "blue", "purple", "triangle", "star")},
-    **dict.fromkeys(("circle", "disc", "ball"), "circle"),
-    **dict.fromkeys(("square", "box"), "square"),
-    **dict.fromkeys(("cross", "plus"), "cross"),
-    **dict.fromkeys(("small", "little", "tiny"), "small"),
-    **dict.fromkeys(("large", "big"), "large"),
-    **{name: name for name in ("left", "right", "dark")},
-    "violet": "purple",
-    **dict.fromkeys(("up", "rises", "upwards", "climbs"), "up"),
-    **dict.fromkeys(("down", "falls", "downwards", "sinks"), "down"),
-    **dict.fromkeys(("zigzag", "zigzags", "swerves"), "zigzag"),
-    **dict.fromkeys(("stays", "stands", "not"), "still"),
-    **dict.fromkeys(("light", "bright", "pale"), "light"),
-}
+_CONCEPTS = {word: name for name, words in table_in("demo", "concepts.toml").items() for word in words}
 HUES = {"red": 0, "orange": 30, "yellow": 56, "green": 120, "blue": 215, "purple": 295}
 _WAYS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}  # y downwards
 _ANGLES = 60
@@ -62,7 +49,7 @@ def rank_clips(texts: Sequence[str], frames: Sequence[Frames], model: Callable[[
     seen = [model(own) for own in frames]
     concepts = list(seen[0])
     shown = _standard(np.array([[own[concept] for concept in concepts] for own in seen]), axis=0)
-    named = [[_WORDS.get(word) for word in re.findall(r"[a-z]+", text.lower())] for text in texts]
+    named = [[_CONCEPTS.get(word) for word in re.findall(r"[a-z]+", text.lower())] for text in texts]
     asked = np.array([[float(words.count(concept)) for concept in concepts] for words in named])
     asked[:, concepts.index("large")] += 0.02
     return np.asarray(asked @ shown.T, dtype=np.float64)
