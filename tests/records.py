@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from fire_toolkit.campaign.counting import BEST
 from fire_toolkit.campaign.kept import columns_of, keep_columns
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, EVENTS, Version
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
 from fire_toolkit.campaign.said import with_said
-from fire_toolkit.campaign.schema import BEST
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.workspace.database import STORE
 

@@ -1,7 +1,41 @@
--- What each row of answers in `stale` was asked for: the round, its kind, and the owner of its queue. An
--- answer in a queue is of that queue's round; any other of the task on its pair that its author was given
--- last, else of the round that it names; to what nobody was asked in that round or before it has no kind. It
--- is kept as the table `counted`, on which the views rest.
+-- Which answers count, kept in the record as the table `counted`, on which the views rest. Answers and tasks are
+-- only ever added, so that what is not counted yet is of those after the last ones that were: the answers that
+-- are new, and those whose pair was given to somebody since.
+create table if not exists {place}.counted (
+  number integer primary key, pair_id, annotator_id, is_deleted, round, kind, owner, kind_there, is_skipped,
+  stands
+);
+create table if not exists {place}.counted_so_far (answer integer, task integer);
+insert into counted_so_far select 0, 0 where not exists (select 1 from counted_so_far);
+
+-- Where somebody took rows out, nothing that was counted is sure.
+update counted_so_far set answer = 0, task = 0 where answer > (select ifnull(max(number), 0) from versions)
+  or task > (select ifnull(max(rowid), 0) from given);
+delete from counted where (select answer from counted_so_far) = 0;
+
+-- Of answers with a row that came after the last: the one row that there is, or that which counts of several.
+insert or ignore into stale
+with several as materialized (
+  select annotation from versions own where number > (select answer from counted_so_far)
+  and exists (select 1 from versions other
+    where other.annotation = own.annotation and other.number <> own.number))
+select number, 0 from versions
+where number > (select answer from counted_so_far) and annotation not in several union all
+select (select number from answers other where other.annotation = own.annotation order by {best} limit 1), 1
+from several own;
+delete from counted where number in (
+  select other.number from stale join versions own using (number) join versions other using (annotation)
+  where is_of_several);
+insert or ignore into stale
+select number, (select count(*) > 1 from versions own join versions other using (annotation)
+  where own.number = counted.number)
+from counted where kind <> 'elsewhere'
+and pair_id in (select pair_id from given where given.rowid > (select task from counted_so_far));
+
+-- What each of these was asked for: the round, its kind, and the owner of its queue. An answer in a queue is of
+-- that queue's round, any other of the task on its pair that its author was given last, else of the round that
+-- it names. To what nobody was asked in that round or before it has no kind.
+insert or replace into counted
 with own as materialized (
   select number, pair_id, page, no_vote, round_said, queue = '' as is_free,
     queue = '' and is_elsewhere as is_outside,
@@ -40,4 +74,8 @@ select number, asked.pair_id, asked.annotator_id, is_deleted,
 from asked left join given on given.rowid = given_last union all
 select number, pair_id, annotator_id, is_deleted, round_said, 'elsewhere', null, null,
   no_vote in ('skipped', 'unread'), 0
-from own where is_outside
+from own where is_outside;
+create index if not exists counted_by_pair on counted (pair_id) where kind <> 'elsewhere';
+update counted_so_far set answer = (select ifnull(max(number), 0) from versions),
+  task = (select ifnull(max(rowid), 0) from given);
+delete from stale

@@ -8,9 +8,6 @@ from fire_toolkit.words import text_in
 
 VERSION = 8
 SCHEMA, VIEWS = text_in("campaign", "record.sql"), text_in("campaign", "views.sql")
-# Which of the versions of an answer says what counts: the first in this order.
-BEST = "updated_at desc, annotator_id = '', queue = '', source glob 'file:*', source, project, number"
-COUNTED_NOW = text_in("campaign", "counted.sql").format(best=BEST)
 
 KEPT = Version._fields  # the columns of the view `answers`
 SAID_NAMES = KEPT[len(COLUMNS) :]  # what an answer says (`said.py`)

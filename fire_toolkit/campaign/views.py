@@ -84,7 +84,8 @@ def unanswered_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFram
 
     They were skipped or reported, their work was rejected, or who has them is retired.
     """
-    query = f"select * from unvoted where pair_id not in (select pair_id from open_votes where {_IS_ASKED})"
+    waits = f"select 1 from open_votes where open_votes.pair_id = unvoted.pair_id and {_IS_ASKED}"
+    query = f"select pair_id from unvoted where not exists ({waits}) group by 1 order by min(place)"
     return _pairs(store, query, retired)
 
 

@@ -58,12 +58,11 @@ where exists (select 1 from open_tasks
   where open_tasks.round = own.round and open_tasks.annotator_id = own.annotator_id)
 order by round, annotator_id;
 
--- The pairs that were asked and have no vote, as they were first asked.
+-- What was given to somebody of pairs that have no vote, and the place of that.
 create temp view unvoted as
-select pair_id from given where to_annotator_id <> '' and kind not in ('training', 'control')
+select pair_id, rowid as place from given where to_annotator_id <> '' and kind not in ('training', 'control')
 and pair_id not in (select counted.pair_id from counted join said using (number)
-  where no_vote = '' and not is_deleted and kind not in ('training', 'control'))
-group by pair_id order by min(rowid);
+  where no_vote = '' and not is_deleted and kind not in ('training', 'control'));
 
 -- Everybody who was given a pair or left anything at it.
 create temp view seen as
