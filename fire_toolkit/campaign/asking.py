@@ -51,14 +51,14 @@ def never_asked(pooled: Pool, judged: pd.DataFrame | None, handed: HandedOut) ->
     """
     asked = set().union(*handed.files.values(), handed.given)
     rest = not_judged(pooled, judged)
-    fresh = Pool(rest[[key not in asked for key in _keys(rest)]]) if asked else rest
+    fresh = Pool(rest.loc[[key not in asked for key in _keys(rest)]]) if asked else rest
     if len(fresh):
         number = int(fresh["round"].max())
         number = handed.following if number in handed.begun else number
         return Pool(fresh.assign(round=number).reset_index(drop=True))
     latest = max(handed.files, default=0)
     own = handed.files.get(latest, ())
-    again = pooled[[key in own for key in _keys(pooled)]]
+    again = pooled.loc[[key in own for key in _keys(pooled)]]
     whole = again if len(again) == len(own) else again.iloc[:0]
     return Pool(whole.assign(round=max(latest, 1)).reset_index(drop=True))
 

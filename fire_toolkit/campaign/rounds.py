@@ -126,7 +126,7 @@ def moved_rounds(
     then gives nothing; seen: as in `assign_round`.
     """
     left, known = left_pairs(store), set(zip(seen["annotator_id"], seen["pair_id"], strict=True))
-    found, number = [], "select max(batch) + 1 from given where round = ?"
+    found, number = [], "select ifnull(max(batch), 0) + 1 from given where round = ?"
     for entry in rounds:
         own = set(entry.assignments["annotator_id"])
         giving = sorted(own & {*sources} if sources else own - {*targets} - {*retired})

@@ -107,8 +107,8 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     left_out = f"{n_of(n_left, 'pair')} judged or asked before left out"
     made = _made(given, asked, is_by_hand=bool(people), options=options)
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
-    if not counts["tasks"] and n_left:
-        given.summarise(counts, f"nothing to ask: {left_out}")
+    if not counts["tasks"] and (n_left or workspace):
+        given.summarise(counts, f"nothing to ask: {left_out if n_left else 'the pool has no pairs'}")
         return
     names = {1: file.name, 2: overlap_file(file).name}
     texts = {names[batch]: lines for batch, lines in task_lines(made, rules).items()}

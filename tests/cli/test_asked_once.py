@@ -44,6 +44,19 @@ def asked(root: Path, number: int) -> dict[str, str]:
     return {row["pair_id"]: row["annotator_id"] for row in given(root, number)}
 
 
+def test_of_an_empty_pool_nobody_is_asked_and_no_campaign_begins(root: Path) -> None:
+    Path("pool/pool.csv").write_text("query_id,doc_id\n")
+    for people in ((), ("--annotator", "A02,A03")):
+        assert run("tasks", *people).stderr == "nothing to ask: the pool has no pairs\n"
+    assert not any(Path(name).exists() for name in ("campaign.sqlite", "tasks/tasks.json"))
+
+
+def test_a_round_without_tasks_has_none_to_give_to_others(root: Path) -> None:
+    Path("tasks.json").write_text("[]")
+    run("push", "tasks.json", "--annotator", "A02,A03", "--carrier", "page")
+    assert "0 tasks moved: A04 0\n" in run("annotators", "reassign", "--to", "A04").stderr
+
+
 def dispute_four() -> None:
     with contextlib.chdir(begin_workspace(Path("work"), N_PAIRS)):
         run("tasks", "--overlap", 0)
