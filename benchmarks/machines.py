@@ -52,7 +52,7 @@ def world_of(runs: list, truth: Qrels, depth: int = K) -> World:
     relevance = np.append(truth["relevance"].to_numpy(), 0)[pair_rows(found.pool, truth)]
     ids = np.sort(truth["query_id"].unique())
     ranks = {}
-    for run_id, own in found.sources.groupby("run_id"):
+    for run_id, own in found.pool_sources.groupby("run_id"):
         ranks[run_id] = np.full(len(found.pool), np.inf)
         ranks[run_id][pair_rows(own[PAIR], found.pool)] = own["rank"]
     return World(relevance >= 1.0, np.searchsorted(ids, found.pool["query_id"]), len(ids), ranks)

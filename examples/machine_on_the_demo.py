@@ -85,7 +85,7 @@ def estimates(demo: Demo, n_labels: int, seed: int) -> pd.DataFrame:
     """Return each run's estimate from so many labels, with its interval, and the truth."""
     strategy = f"machine(judge={JUDGE},random={n_labels})"
     given = {"originals": demo.world.original, "machine": demo.machine, "seed": seed}
-    sample = pool_runs(demo.runs, depth=DEPTH, strategy=strategy, **given).sample
+    sample = pool_runs(demo.runs, depth=DEPTH, strategy=strategy, **given).machine_sample
     assert sample is not None
     scores = scores_with_uncertainty(
         demo.runs,

@@ -23,7 +23,7 @@ from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.outcomes import Cost, Outcome, Tops, cost_of, outcomes_of
 from fire_toolkit.planning.relevance import Truths
 from fire_toolkit.pooling import pool_runs
-from fire_toolkit.pooling.pool import PoolingResult
+from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, Qrels, Run, check_labels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
@@ -93,7 +93,7 @@ def test_the_example_runs_on_the_sample_pool(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def pooling(runs: list[Run], original: Qrels) -> PoolingResult:
+def pooling(runs: list[Run], original: Qrels) -> Found:
     """The pool of all runs but tfidf_word_sum."""
     return pool_runs(runs[:-1], depth=10, originals=original)
 
@@ -105,10 +105,10 @@ def labelled(pairs: pd.DataFrame, eccv: Qrels) -> Labels:
 
 
 def test_the_true_score_of_a_run_that_was_not_pooled_lies_within_its_bounds(
-    runs: list[Run], original: Qrels, eccv: Qrels, pooling: PoolingResult
+    runs: list[Run], original: Qrels, eccv: Qrels, pooling: Found
 ) -> None:
     labels, names = labelled(pooling.pool, eccv), ["C@1", "C@5", "C@10"]
-    found = scores_with_uncertainty(runs, original, labels, names, sources=pooling.sources).scores
+    found = scores_with_uncertainty(runs, original, labels, names, sources=pooling.pool_sources).scores
     assert found["pooled"].tolist() == ["yes"] * 12 + ["no"] * 3
     new = found[found["pooled"] == "no"].set_index("measure")
     for measure, truth in zip(names, EXPECTED["tfidf_word_sum", "augmented"], strict=False):
@@ -119,7 +119,7 @@ def test_the_true_score_of_a_run_that_was_not_pooled_lies_within_its_bounds(
 
 
 def test_judging_what_coverage_names_gives_the_true_score(
-    runs: list[Run], original: Qrels, eccv: Qrels, pooling: PoolingResult
+    runs: list[Run], original: Qrels, eccv: Qrels, pooling: Found
 ) -> None:
     first = labelled(pooling.pool, eccv)
     augmented, _ = augment_qrels(original, first)
@@ -137,7 +137,7 @@ def test_leaving_a_run_out_is_pooling_the_others(runs: list[Run], original: Qrel
         whole = pool_runs(pooled, depth=10, originals=original)
         augmented, _ = augment_qrels(original, labelled(whole.pool, eccv))
         measures = ["C@10", "nDCG@10", "bpref"]
-        found = leave_out(runs, original, augmented, measures, sources=whole.sources).scores
+        found = leave_out(runs, original, augmented, measures, sources=whole.pool_sources).scores
         return found.set_index(["measure", "run_id"])
 
     found, again = scores(runs), scores([run for run in runs if run["run_id"].iloc[0] != "lsa300"])

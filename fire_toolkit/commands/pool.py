@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pandas as pd
@@ -10,14 +11,15 @@ import pandas as pd
 from fire_toolkit.commands.command import stage
 from fire_toolkit.commands.types import Before, Option, PooledQueries, Runs, Table
 from fire_toolkit.errors import UsageError
-from fire_toolkit.pooling import PoolingResult, pool_runs
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.pooling.settle import SETTLED
 from fire_toolkit.pooling.words import changes_in_words, counts_in_words, takes_all
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import Labels, Pool, Qrels
+from fire_toolkit.tables import Labels, Pool, PoolSources, Qrels
 
 DRAWN = "inclusion_probability"
+_IF_ANY = ("stops", "undrawn")  # of which there is no table without rows
 _OF_SAMPLE = ("depth", "strategy", "budget", "per_query", "deep_queries", "deep_depth", "seed")
 
 
@@ -106,26 +108,23 @@ def pool(
     changes: list[str] = []
     if before.sources is not None:
         known: dict[str, Any] = {"judged": judged, "labels": before.labels, "is_whole": takes_all(asked)}
-        changes += changes_in_words(before.sources, result.pool, result.sources, **known)
+        now = Pool(result.pool), PoolSources(result.pool_sources)
+        changes += changes_in_words(before.sources, *now, **known)
     is_done = result.counts.get("to_ask", len(result.pool)) == 0
-    beside = {"query_design.csv": result.design, "machine_sample.csv": result.sample}
-    files: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
-    files |= {"stops.csv": result.stops} if len(result.stops) else {}
-    files |= {name: table for name, table in beside.items() if table is not None}
-    files |= {"undrawn.csv": result.undrawn} if len(result.undrawn) else {}
     words = counts_in_words(result.counts, asked, before.seconds)
-    return Found(
-        {name.removesuffix(".csv"): table for name, table in files.items()} | {"again": result.again},
-        files=files,
+    tables = {name: table for name, table in result.tables.items() if len(table) or name not in _IF_ANY}
+    return replace(
+        result,
+        tables=tables | {"again": result.again},
+        files={f"{name}.csv": table for name, table in tables.items() if name != "again"},
         parameters=asked | _settled(strategy, result, before.run_hashes),
-        counts=result.counts,
         words=f"{words}\nnothing new to ask" if is_done else words,
         said=changes,
         next="" if is_done else Next("tasks {given}", "--queries {QUERIES} --out {out}/tasks.json"),
     )
 
 
-def _settled(strategy: str, result: PoolingResult, run_hashes: Mapping[str, str]) -> dict[str, Any]:
+def _settled(strategy: str, result: Found, run_hashes: Mapping[str, str]) -> dict[str, Any]:
     """Return what the manifest says of a pool that is settled for its runs alone."""
     chosen = parse_strategy(strategy)
     if chosen.name != "settle":

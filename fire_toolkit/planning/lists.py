@@ -98,9 +98,8 @@ def lists_of(
     tables = [runs] if isinstance(runs, pd.DataFrame) else runs
     tables = [Run(each[each["query_id"].isin(chosen)]) for each in tables]
     run_ids = tuple(sorted(split_runs(tables)))
-    pairs, sources = pool_runs(
-        tables, depth=depth, originals=known, include_originals=True, own_items=own_items
-    )[:2]
+    pooled = pool_runs(tables, depth=depth, originals=known, include_originals=True, own_items=own_items)
+    pairs, sources = pooled.pool, pooled.pool_sources
     depth = int(sources["rank"].max()) if len(sources) else depth
     ranks = np.full((len(pairs), len(run_ids)), depth + 1, dtype=np.int64)
     run = pd.Index(run_ids).get_indexer(pd.Index(sources["run_id"]))

@@ -6,6 +6,5 @@ gives each pair and query its number for samples, and `words` says what was foun
 an earlier pool.
 """
 
-from fire_toolkit.pooling.pool import PoolingResult as PoolingResult
 from fire_toolkit.pooling.pool import pairs_to_ask as pairs_to_ask
 from fire_toolkit.pooling.pool import pool_runs as pool_runs

@@ -1,8 +1,8 @@
 """Pooling: the pairs that a strategy chooses among the tops of the runs, and where each came from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, read_tops, texts_at
 from fire_toolkit.pooling.draws import DEPTH, design_queries
 from fire_toolkit.pooling.registry import Chosen, choose, parse_strategy
-from fire_toolkit.results import Result
+from fire_toolkit.results import Found
 from fire_toolkit.tables import (
     Labels,
     Pool,
@@ -32,32 +32,6 @@ from fire_toolkit.tables.specs import Column, TableSpec
 
 _ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
 _NEVER = np.iinfo(np.int64).max
-
-
-class _PoolingResult(NamedTuple):
-    pool: Pool
-    sources: PoolSources
-    counts: dict[str, int]
-    stops: pd.DataFrame
-    again: pd.DataFrame
-    undrawn: pd.DataFrame
-    sample: pd.DataFrame | None
-    design: QueryDesign | None
-
-
-class PoolingResult(_PoolingResult, Result):
-    """A pool, where each pair came from, what was counted on the way, and why no more was pooled.
-
-    counts: name → number. stops: for each query that any run has, query_id, n_pairs (pooled by the strategy)
-    and reason: `all_docs` (no doc of the tops is left), `per_query` or `budget` (it is used up), or what
-    else the strategy calls it; without rows where the strategy does not say, as `depth` without a budget.
-    again: judged pairs (query_id, doc_id) that need one more vote before the strategy can go on. undrawn: the
-    pairs of sampled strata that were not drawn (query_id, doc_id, best_rank, stratum, inclusion_probability).
-    design: which queries were drawn to be judged deep; None where none were. sample: the pairs that a machine
-    judge's sample could draw (see `check_machine_sample`); None where none was drawn.
-    """
-
-    __slots__ = ()
 
 
 def pool_runs(
@@ -78,7 +52,7 @@ def pool_runs(
     previous: Pool | None = None,
     round_number: int | None = None,
     own_items: Queries | OwnItems | None = None,
-) -> PoolingResult:
+) -> Found:
     """Return what a strategy pools of the top `depth` docs of every query over `runs`, each pair once.
 
     A pair's round is the one in which it was first asked, by `previous` (a pool that was asked before) and
@@ -96,7 +70,16 @@ def pool_runs(
             → doc id. It is left out of every list before that is cut.
 
     Returns:
-        The pool and its sources, each ordered by query_id and doc_id; see `PoolingResult`.
+        pool and pool_sources, each by query_id and doc_id, and what was counted on the way; and
+        - stops: for each query that any run has, query_id, n_pairs (pooled by the strategy) and reason:
+          `all_docs` (no doc of the tops is left), `per_query` or `budget` (it is used up), or what else the
+          strategy calls it; without rows where the strategy does not say, as `depth` without a budget;
+        - query_design: which queries were drawn to be judged deep, where any were;
+        - machine_sample: the pairs that a machine judge's sample could draw (see `check_machine_sample`),
+          where one was drawn;
+        - undrawn: the pairs of sampled strata that were not drawn (query_id, doc_id, best_rank, stratum,
+          inclusion_probability);
+        - again: judged pairs (query_id, doc_id) that need one more vote before the strategy can go on.
 
     Raises:
         UsageError: depth or a budget below 1, no run, no such strategy, a strategy that cannot do with the
@@ -118,12 +101,9 @@ def pool_runs(
     """
     chosen = parse_strategy(strategy)
     numbers = {"depth": depth + (deep_queries is not None), "budget": budget, "per_query": per_query}
-    for name, number in numbers.items():
-        if number is not None and number < 1:
-            raise UsageError(f"{name} {number}, expected 1 or more")
+    _refuse(numbers, chosen, deep_queries, labels, judged)
     if include_originals and originals is None:
         raise UsageError("original positives can be pooled only when the original qrels are given")
-    _check_strategy(chosen, deep_queries, labels, judged)
     own_items = own_items_of(own_items) if own_items is not None and len(own_items) else None
     universe = None if originals is None else set(listed(originals["query_id"]))
     reach, deepest = max(depth, 1), depth if deep_queries is None else max(depth, deep_depth)
@@ -143,8 +123,8 @@ def pool_runs(
     sample = choice.population and check_machine_sample(_sampled(near, choice.population).assign(seed=seed))
     design = None
     if deep_queries is not None:
-        names, drawn = sorted(universe or listed(tops.query_ids)), {"depth": depth, "deep": deep_depth}
-        design = design_queries(names, share=deep_queries, seed=seed, **drawn)
+        names, depths = sorted(universe or listed(tops.query_ids)), {"depth": depth, "deep": deep_depth}
+        design = design_queries(names, share=deep_queries, seed=seed, **depths)
         counts["deep_queries"] = int(design["is_sampled"].sum())
     pairs, sources = _pooled(tops, near, choice, design, include_originals)
     del tops, near, choice  # which take as much memory as what is pooled
@@ -154,12 +134,22 @@ def pool_runs(
     _refuse_other_seed(pairs, previous)
     counts |= {f"stopped_{why}": n for why, n in sorted(stops["reason"].value_counts().items())}
     counts |= {"again": len(again)} if len(again) else {}
-    return PoolingResult(check_pool(pairs), sources, counts, stops, again, undrawn, sample, design)
+    drawn = {"query_design": design, "machine_sample": sample, "undrawn": undrawn, "again": again}
+    tables = {"pool": check_pool(pairs), "pool_sources": sources, "stops": stops, **drawn}
+    return Found({name: table for name, table in tables.items() if table is not None}, counts=counts)
 
 
-def _check_strategy(
-    chosen: Chosen, deep_queries: float | None, labels: Labels | None, judged: pd.DataFrame | None
+def _refuse(
+    numbers: Mapping[str, int | None],
+    chosen: Chosen,
+    deep_queries: float | None,
+    labels: Labels | None,
+    judged: pd.DataFrame | None,
 ) -> None:
+    """Raise UsageError for numbers below 1, and for what does not go with a strategy."""
+    for name, number in numbers.items():
+        if number is not None and number < 1:
+            raise UsageError(f"{name} {number}, expected 1 or more")
     if deep_queries is not None and chosen.strategy.has_design:
         raise UsageError(f"strategy {chosen.name} has a design of its own; leave out the deep queries")
     if chosen.strategy.reads_labels and labels is None and judged is not None and len(judged):

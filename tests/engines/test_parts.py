@@ -126,7 +126,7 @@ def test_pools_of_runs_in_parts_are_those_of_the_whole(
     asked = asked | {"originals": qrels, "own_items": own}
     expected, found = (pool_runs(each, **asked) for each in (runs, [in_parts(run) for run in runs]))
     pd.testing.assert_frame_equal(found.pool, expected.pool)
-    pd.testing.assert_frame_equal(found.sources, expected.sources)
+    pd.testing.assert_frame_equal(found.pool_sources, expected.pool_sources)
     assert found.counts == expected.counts
     assert done == [N_PARTS] * 2
 

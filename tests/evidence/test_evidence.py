@@ -24,7 +24,7 @@ from fire_toolkit.formats.tables.table_files import evidence_beside, read_eviden
 from fire_toolkit.formats.tables.table_text import parquet_bytes
 from fire_toolkit.inference.background import Background, known_of
 from fire_toolkit.pooling import pool_runs
-from fire_toolkit.pooling.pool import PoolingResult
+from fire_toolkit.results import Found
 from fire_toolkit.tables import (
     Disputes,
     Labels,
@@ -46,7 +46,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def pooled(world: World, kind: str, rng: np.random.Generator) -> PoolingResult:
+def pooled(world: World, kind: str, rng: np.random.Generator) -> Found:
     machine = world.runs[PAIR].astype("str").drop_duplicates()
     machine = machine.assign(score=rng.random(len(machine)))
     given = {"machine": machine} if kind == "machine" else {}
@@ -89,7 +89,7 @@ def test_measures_read_of_evidence_what_it_was_made_of(
     labels, disputes = judged(pool.pool, rng, grade)
     validity = query_labels(world.original, rng)
     unusable = set(validity.loc[~validity["is_usable"].astype(bool), "query_id"])
-    is_sample = "stratum" in pool.pool and pool.sample is None
+    is_sample = "stratum" in pool.pool and "machine_sample" not in pool.tables
 
     def counted(table: Any) -> Any:
         return table[~table["query_id"].isin(unusable)].reset_index(drop=True) if takes_out else table
@@ -98,8 +98,13 @@ def test_measures_read_of_evidence_what_it_was_made_of(
     augmented: Any = augment_qrels(counted(lifted), counted(labels), policy=policy, original_grade=grade)[0]
     if is_sample:
         augmented = marked(augmented, pool)
-    parts = {"disputes": disputes, "pool": pool.pool, "query_design": pool.design, "validity": validity}
-    parts |= {"undrawn": pool.undrawn, "machine_sample": pool.sample}
+    parts = {
+        "disputes": disputes,
+        "pool": pool.pool,
+        "query_design": pool.tables.get("query_design"),
+        "validity": validity,
+    }
+    parts |= {"undrawn": pool.undrawn, "machine_sample": pool.tables.get("machine_sample")}
     pairs = make_evidence(lifted, labels, policy=policy, **parts, takes_out=takes_out)
     known = known_of(Evidence(pairs, Facts(unusable="drop" if takes_out else "flag")))
     same(known.original, counted(lifted), [*PAIR, "relevance"])
@@ -113,13 +118,17 @@ def test_measures_read_of_evidence_what_it_was_made_of(
     own = unusable & set(world.original["query_id"])
     assert known.unusable is not None
     assert set(known.unusable.queries["query_id"]) == own
-    best = counted(pool.pool[pool.pool["best_rank"].notna()] if pool.sample is None else pool.sample)
+    best = counted(
+        pool.pool[pool.pool["best_rank"].notna()]
+        if "machine_sample" not in pool.tables
+        else pool.machine_sample
+    )
     same(pairs.iloc[pair_rows(best, pairs)].reset_index(drop=True), best, [*PAIR, "best_rank"])
     the_same_design(known, pool, augmented)
     assert set(pairs.loc[pairs["relevance"].isna(), "source"]) <= {"unjudged", "unusable", "rejected"}
 
 
-def marked(augmented: Qrels, pool: PoolingResult) -> pd.DataFrame:
+def marked(augmented: Qrels, pool: Found) -> pd.DataFrame:
     """Augmented qrels with the strata of a sample, and relevance -1 where a pair of one has no label."""
     known = pd.concat([pool.pool, pool.undrawn])[[*PAIR, *SAMPLE]]
     sampled = known.loc[~known["stratum"].isin([SHALLOW, DEEP, ORIGINAL]), PAIR]
@@ -127,21 +136,21 @@ def marked(augmented: Qrels, pool: PoolingResult) -> pd.DataFrame:
     return every.merge(known, how="left", on=PAIR).fillna({"stratum": ""})
 
 
-def the_same_design(known: Background, pool: PoolingResult, augmented: pd.DataFrame) -> None:
+def the_same_design(known: Background, pool: Found, augmented: pd.DataFrame) -> None:
     """The strata, deep queries and machine sample of a pool."""
-    if pool.sample is not None:
+    if "machine_sample" in pool.tables:
         assert known.design is not None
         assert known.design.sample is not None
         names = [*PAIR, "best_rank", "judge_id", "score", *SAMPLE, "is_drawn"]
-        same(known.design.sample, pool.sample, names)
+        same(known.design.sample, pool.machine_sample, names)
         return
     if "stratum" not in pool.pool:
         assert known.design is None
         return
     assert known.design is not None
     same(known.design.pairs, augmented, [*PAIR, *SAMPLE])
-    if pool.design is not None:
-        in_order = pool.design.sort_values("query_id")
+    if "query_design" in pool.tables:
+        in_order = pool.query_design.sort_values("query_id")
         names = ["query_id", "depth", "is_sampled", "inclusion_probability"]
         assert known.design.queries is not None
         same(known.design.queries, in_order, names)

@@ -24,7 +24,7 @@ ORIGINAL = check_qrels(PAIRS[PAIRS["doc_id"] == "d0"].assign(relevance=1))
 def sample() -> pd.DataFrame:
     machine = PAIRS.assign(score=SCORE)
     strategy = "machine(judge=j, random=200)"
-    found = pool_runs(RUNS, depth=5, strategy=strategy, originals=ORIGINAL, machine=machine).sample
+    found = pool_runs(RUNS, depth=5, strategy=strategy, originals=ORIGINAL, machine=machine).machine_sample
     assert found is not None
     return found
 

@@ -86,7 +86,7 @@ def test_bounds_open_the_docs_of_the_top_alone(world: World, measure: str, name:
 
 def test_pooling_and_comparing_read_the_top(world: World) -> None:
     _, cut, kept, _ = world
-    pd.testing.assert_frame_equal(pool_runs(kept, depth=9).sources, pool_runs(cut, depth=9).sources)
+    pd.testing.assert_frame_equal(pool_runs(kept, depth=9).pool_sources, pool_runs(cut, depth=9).pool_sources)
     other = check_run(cut.assign(run_id=pd.Categorical(["o"] * len(cut))))
     tables = [compare_runs([run, other], depth=9).comparisons for run in (kept, cut)]
     pd.testing.assert_frame_equal(*tables)

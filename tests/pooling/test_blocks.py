@@ -82,10 +82,10 @@ def test_blocks_of_stored_runs_give_the_pool_of_all(
 ) -> None:
     whole = pool_runs(RUNS, depth=DEPTH, own_items=own, **given)
     queries = set(QRELS["query_id"]) if given else None
-    assert list(whole.sources.itertuples(index=False, name=None)) == slow_sources(RUNS, own, queries)
+    assert list(whole.pool_sources.itertuples(index=False, name=None)) == slow_sources(RUNS, own, queries)
     found = pool_runs(stored, depth=DEPTH, own_items=own, **given)
     assert found.counts == whole.counts
-    pd.testing.assert_frame_equal(found.sources, whole.sources)
+    pd.testing.assert_frame_equal(found.pool_sources, whole.pool_sources)
     pd.testing.assert_frame_equal(found.pool, whole.pool)
 
 

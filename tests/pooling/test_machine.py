@@ -9,8 +9,9 @@ import pytest
 from examples import cases
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.pooling import PoolingResult, pool_runs
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.machine import allocate, stratify_scores
+from fire_toolkit.results import Found
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 N_QUERIES, N_DOCS = 12, 30
@@ -29,11 +30,9 @@ def world() -> tuple[list[Run], Qrels, pd.DataFrame]:
     return runs, original, judge[judge["doc_id"] != "d11"]  # which the judge has failed on
 
 
-def pooled(strategy: str, **options: object) -> PoolingResult:
+def pooled(strategy: str, **options: object) -> Found:
     runs, original, judge = world()
-    found: PoolingResult = pool_runs(
-        runs, depth=15, strategy=strategy, originals=original, machine=judge, **options
-    )
+    found: Found = pool_runs(runs, depth=15, strategy=strategy, originals=original, machine=judge, **options)
     return found
 
 
@@ -75,14 +74,13 @@ def test_the_order_is_that_of_the_product_of_ranks(fusion: float) -> None:
 def test_a_sample_has_probabilities_and_what_the_order_adds_has_none() -> None:
     found = pooled("machine(judge=j, random=60)", budget=150)
     assert len(found.pool) == 150
-    assert found.sample is not None
-    drawn = found.sample[found.sample["is_drawn"]]
+    drawn = found.machine_sample[found.machine_sample["is_drawn"]]
     chance = drawn.groupby("stratum")["inclusion_probability"].agg(["first", "size"])
-    size = found.sample.groupby("stratum").size()
+    size = found.machine_sample.groupby("stratum").size()
     assert (chance["first"] * size).round(9).tolist() == chance["size"].tolist()
     assert 60 <= len(drawn) <= 66
     # originals are known, so they are not drawn; pairs of the order have neither stratum nor probability
-    assert not (found.sample["doc_id"] == "d07").any()
+    assert not (found.machine_sample["doc_id"] == "d07").any()
     both = found.pool.merge(drawn, on=["query_id", "doc_id"], how="left", suffixes=("", "_drawn"))
     has_chance = both["inclusion_probability"].notna()
     assert has_chance.sum() == len(drawn)
@@ -96,7 +94,7 @@ def test_a_sample_is_the_same_again_and_lies_in_a_larger_one() -> None:
     for n, seed in ((60, 1), (60, 1), (120, 1), (60, 2)):
         strategy = f"machine(judge=j, random={n})"
         options = {"originals": original, "machine": judge, "seed": seed}
-        found = pool_runs(runs, depth=15, strategy=strategy, **options).sample
+        found = pool_runs(runs, depth=15, strategy=strategy, **options).machine_sample
         assert found is not None
         drawn = found.loc[found["is_drawn"], ["query_id", "doc_id"]]
         samples.append(set(drawn.itertuples(index=False, name=None)))

@@ -17,7 +17,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.pooling import pool_runs
-from fire_toolkit.pooling.pool import PoolingResult
+from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, Run, check_labels, check_qrels
 
 Lists = dict[str, dict[str, list[str]]]  # run → query → docs, best first
@@ -39,7 +39,7 @@ def pairs_of(table: pd.DataFrame) -> list[tuple[str, str]]:
     return list(table[["query_id", "doc_id"]].itertuples(index=False, name=None))
 
 
-def settled(runs: list[Run], truth: Pairs, strategy: str, **options: Any) -> tuple[PoolingResult, int]:
+def settled(runs: list[Run], truth: Pairs, strategy: str, **options: Any) -> tuple[Found, int]:
     """Ask round after round until nothing is left to ask; return the last pool and the number of rounds."""
     result = pool_runs(runs, strategy=strategy, **options)
     for n_rounds in range(1, 200):

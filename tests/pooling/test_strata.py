@@ -161,7 +161,7 @@ def test_a_later_model_leaves_the_sources_whole_and_the_first_pairs_in_their_rou
     first = pool_runs([CLIP], depth=2)
     both = pool_runs([CLIP, SSB], depth=2, previous=first.pool, judged=first.pool)
     at_once = pool_runs([CLIP, SSB], depth=2)
-    pd.testing.assert_frame_equal(at_once.sources, both.sources)
+    pd.testing.assert_frame_equal(at_once.pool_sources, both.pool_sources)
     without = both.pool.drop(columns=["round", "is_judged"])
     pd.testing.assert_frame_equal(at_once.pool.drop(columns="round"), without)
     asked = set(zip(first.pool["query_id"], first.pool["doc_id"], strict=True))
@@ -212,7 +212,7 @@ def test_changes_of_runs_are_counted() -> None:
         pool_runs(runs, depth=depth)
         for runs, depth in (([CLIP, SSB], 2), ([CLIP, run("late", {"1": "ab"})], 1))
     )
-    judged = before.sources.loc[before.sources["run_id"] == "ssb", ["query_id", "doc_id"]].head(1)
+    judged = before.pool_sources.loc[before.pool_sources["run_id"] == "ssb", ["query_id", "doc_id"]].head(1)
     tops = {"clip": {"1a", "1b", "2x", "2y"}, "ssb": {"1c", "1d", "2x", "2w", "3k"}}
     left = tops["clip"] & {"1a", "2x"}
     n_alone = len(tops["ssb"] - tops["clip"])
@@ -220,7 +220,7 @@ def test_changes_of_runs_are_counted() -> None:
     withdrawn = f"ssb: withdrawn; it had pooled {len(tops['ssb'])} pairs, {n_alone} of them alone (1 judged"
     told = "late: new, 1 pair"
     lost = "1 judged pair no longer in the pool; their judgments stay in labels and qrels"
-    given = before.sources, now.pool, now.sources
+    given = before.pool_sources, now.pool, now.pool_sources
     positive = made(
         check_labels, "query_id doc_id label relevance", ("1", "d", "yes", 1), ("2", "w", "no", 0)
     )
@@ -229,9 +229,8 @@ def test_changes_of_runs_are_counted() -> None:
         assert list(found) == [changed, told, withdrawn + known, lost]
     found = changes_in_words(*given, judged=judged, labels=None, is_whole=False)  # others chosen, not brought
     assert list(found) == [told, withdrawn + ")", lost]
-    assert (
-        list(changes_in_words(before.sources, *before[:2], judged=judged, labels=None, is_whole=True)) == []
-    )
+    unchanged = changes_in_words(given[0], before.pool, given[0], judged=judged, labels=None, is_whole=True)
+    assert list(unchanged) == []
 
 
 def test_runs_of_other_collections_are_refused() -> None:

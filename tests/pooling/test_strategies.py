@@ -106,7 +106,7 @@ def test_the_order_of_runs_and_what_is_pooled_say_the_same(lists: Lists, strateg
     pd.testing.assert_frame_equal(first.pool, again.pool)
     pd.testing.assert_frame_equal(first.stops, again.stops)
     chosen = pd.MultiIndex.from_tuples(sorted(pooled(first.pool)), names=["query_id", "doc_id"])
-    for table, all_rows in ((first.sources, whole.sources), (first.pool, whole.pool)):
+    for table, all_rows in ((first.pool_sources, whole.pool_sources), (first.pool, whole.pool)):
         is_chosen = pd.MultiIndex.from_frame(all_rows[["query_id", "doc_id"]]).isin(chosen)
         pd.testing.assert_frame_equal(all_rows[is_chosen].reset_index(drop=True), table)
 
