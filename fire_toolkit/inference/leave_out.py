@@ -172,7 +172,7 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Foun
         Runs are sorted by id; sets by n_pairs descending, then by name.
 
     Raises:
-        JoinError: no pair of the pool has a label.
+        JoinError: there are labels, and none is on a pair of the pool.
     """
     pairs = sources[PAIR].drop_duplicates(ignore_index=True)
     label, originals = pair_rows(pairs, labels), original[original["relevance"] >= 1]
@@ -180,7 +180,7 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Foun
     of_original, of_other = np.where(is_positive, 0, 1), np.where(is_positive, 2, 3)
     kind = np.where(pair_rows(pairs, originals) >= 0, of_original, of_other)
     kind = np.where(label < 0, KINDS.index("not_judged"), kind)
-    if len(pairs) and (kind == KINDS.index("not_judged")).all():
+    if len(pairs) and len(labels) and (kind == KINDS.index("not_judged")).all():
         raise JoinError(f"labels: none is on a pair of the pool ({pairs.iloc[0]['query_id']} "
                         f"{pairs.iloc[0]['doc_id']}, ...); are they of another pool?")  # fmt: skip
     pooled = pooled_by(sources, pair_rows(sources, pairs), len(pairs))

@@ -126,7 +126,7 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
     ranks = np.full(wanted.sum(), np.inf)
     known = judged.found.rank
     ranks[: known.size] = known
-    chance = float(np.minimum(wanted / n_docs, 1).mean())
+    by_chance = f"{100 * float(np.minimum(wanted / n_docs, 1).mean()):.2g}"
     found = first.aggregate(values_of(judged, [first])[0])
     middle = float(np.sort(ranks)[[(len(ranks) - 1) // 2, len(ranks) // 2]].mean())
     median = f"{middle:g}" if np.isfinite(middle) else "below the lists"
@@ -135,7 +135,7 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
     mean_rank = np.where(has_rank, ranks, (lists + n_docs) / 2).mean()
     is_near = len(ranks) >= _FEWEST and is_rare and mean_rank > _NEAR * n_docs
     return Sense(
-        f"{FIRST} {100 * found:.1f} (chance {100 * chance:.2g}); ranks of positives: median {median}",
+        f"{FIRST} {100 * found:.1f} (chance {float(by_chance):g}); ranks of positives: median {median}",
         f"near chance: the positives of {wanted.size:,} queries stand where they would by chance; "
         "check the order of the ids, the orientation of the matrix and the split before anything is judged"
         if is_near

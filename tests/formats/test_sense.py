@@ -43,6 +43,7 @@ def test_the_words_are_those_of_numpy() -> None:
     found = sense_of(run, diagonal(), n_docs=N)
     expected = (found.words, found.warning)
     assert (f"{SAID}; ranks of positives: median {np.median(ranks(SIMS)):g}", "") == expected
+    assert "(chance 100)" in sense_of(run, diagonal(), n_docs=1).words  # not 1e+02
 
 
 @pytest.mark.parametrize("kind", ["rows moved", "noise", "distances"])

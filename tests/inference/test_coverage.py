@@ -186,3 +186,5 @@ def test_the_counts_over_sets_are_those_of_the_changes() -> None:
 def test_labels_of_another_pool_are_refused() -> None:
     other = check_labels(LABELS.assign(query_id="other"))
     refused("labels: none is on a pair of the pool", contributions, SOURCES, other, ORIGINAL, by=JoinError)
+    runs = contributions(SOURCES, check_labels(LABELS[:0]), ORIGINAL).runs  # all of it is in dispute, say
+    assert (runs["not_judged"] == runs["n_pooled"]).all()
