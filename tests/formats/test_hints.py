@@ -248,6 +248,16 @@ def test_what_a_run_costs_is_not_said_where_no_judgment_has_a_duration() -> None
     assert "cost: no durations of judgments and 1.00 judgments a pair" in said
 
 
+@pytest.mark.parametrize("score", ["x", "nan(1)", "-nan", "", "0x1"])
+def test_a_score_that_is_no_number_is_named_by_its_row(score: str) -> None:
+    path = put("m.csv", f"query_id,doc_id,score\nq,a,1.5\nq,b,{score}\n")
+    assert refused("row 2: ", read_run, path) == f"m.csv: score: row 2: {score!r} is not a number"
+    for real in ("1e-3", "+0.1", " .5", "-inf", "NaN"):
+        put("m.csv", f"query_id,doc_id,score\nq,a,1.5\nq,b,{real}\n")
+        scores = ingest(path, Request(allow=frozenset(["nan", "inf"]))).run["score"].tolist()
+        assert scores == [1.5, *([float(real)] if np.isfinite(float(real)) else [])]
+
+
 @pytest.mark.parametrize("name", ["d.csv", "d.parquet", "d.json"])
 def test_distances_beside_their_ranks_are_refused(name: str) -> None:
     docs = [(f"q{query}", f"d{doc}", doc, doc / 10) for query in range(3) for doc in range(1, 5)]

@@ -63,6 +63,7 @@ def test_an_order_without_scores_is_a_run_and_numbers_are_ids_by_their_digits() 
     assert fire.run(by_rank, "m")["doc_id"].tolist() == ["b", "a", "b", "c"]
     held = pd.DataFrame({"qid": [7, 7], "docno": [1, 2], "score": [0.5, 0.25]})
     assert fire.run(held, "m")[["query_id", "doc_id"]].to_numpy().tolist() == [["7", "1"], ["7", "2"]]
+    assert fire.run(held.astype({"qid": "category", "docno": "category"}), "m").equals(fire.run(held, "m"))
     assert fire.to_dict(fire.qrels({7: {1: np.int64(1)}})) == {"7": {"1": 1}}
 
 

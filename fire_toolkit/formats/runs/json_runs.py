@@ -135,7 +135,7 @@ def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 def _ranking(item: Any) -> _Ranking | None:
     """Return `{doc: score}`, `[doc, ...]`, `[[doc, score], ...]` or such records as a ranking, else None."""
     if isinstance(item, Mapping):
-        return (list(item), list(item.values())) if all(map(_is_number, item.values())) else None
+        return (list(item), list(item.values())) if _are_numbers(item.values()) else None
     is_one = isinstance(item, str | bytes) or getattr(item, "shape", None) == ()
     if is_one or isinstance(item, set | frozenset) or not isinstance(item, Collection):
         return None  # a set has no order
@@ -154,6 +154,10 @@ def _ranking(item: Any) -> _Ranking | None:
     if not pairs or not all(isinstance(doc, str | int) and _is_number(score) for doc, score in pairs):
         return None
     return [doc for doc, _ in pairs], [score for _, score in pairs]
+
+
+def _are_numbers(values: Collection[Any]) -> bool:
+    return {*map(type, values)} <= {int, float} or all(map(_is_number, values))
 
 
 def _is_number(value: Any) -> bool:
@@ -179,7 +183,8 @@ def _of_lists(lists: Sequence[_List], where: str, notes: tuple[str, ...] = ()) -
             raise FormatError(f"{at}: the query appears twice, expected one list for each query")
         seen.add(query)
         queries += [query] * len(ranked)
-        docs += (id_text(doc, at) for doc in ranked)
+        are_plain = {*map(type, ranked)} <= {str} and "".join(ranked).isascii()
+        docs += ranked if are_plain else [id_text(doc, at) for doc in ranked]
         scores += range(-1, -1 - len(ranked), -1) if values is None else values
     are_orders = any(values is None and len(ranked) for _, _, (ranked, values) in lists)
     notes = (*notes, *((FROM_RANKS,) if are_orders and FROM_RANKS not in notes else ()))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.columns import OWN, RANK, RUN, SCORE, find_name, needed_column
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, arrow_text
 
 FROM_RANKS = "the file holds an order and no scores: the score of a doc is minus its rank"
 NUMBERED = (
@@ -111,7 +113,8 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     numbers = numbers_of(table[score or rank], f"{where}: {score or rank}")
     if score and rank:
         _refuse_distances(table[pair["query_id"]], table[rank], numbers, where)
-    ids = {role: id_column(table[name], f"{where}: column {name}").to_numpy() for role, name in pair.items()}
+    table = table.reset_index(drop=True)
+    ids = {role: id_column(table[name], f"{where}: column {name}") for role, name in pair.items()}
     notes = [] if score else [FROM_RANKS]
     if not all(find_name([name], OWN[role]) for role, name in pair.items()):
         notes.insert(0, f"columns {pair['query_id']} as query_id, {pair['doc_id']} as doc_id")
@@ -143,11 +146,16 @@ def numbers_of(values: Any, where: str) -> Any:
         FormatError: one is no number; its row is named, from 1.
     """
     values = pd.Series(values)
+    if isinstance(values.dtype, pd.StringDtype):
+        with suppress(pa.ArrowInvalid):
+            numbers = np.asarray(arrow_text(values.array).cast(pa.float64()))
+            if not np.isnan(numbers).any():  # else one is missing, or none, and is looked for below
+                return numbers
     values = values.astype(object) if isinstance(values.dtype, pd.CategoricalDtype) else values
     if values.dtype == object:  # as in JSON, where whole numbers have any number of digits, and yes is none
         values = values.map(lambda each: float(str(each)) if type(each) is int else each)
         values = values.map(lambda each: str(each) if isinstance(each, bool) else each)
-    numbers: Any = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     is_odd = np.isnan(numbers)
     for place, value in zip(np.flatnonzero(is_odd), values[is_odd], strict=True):
         if value is not None and value is not pd.NA and str(value).strip().lower() != "nan":
@@ -159,7 +167,8 @@ def id_column(values: pd.Series, where: str) -> pd.Series:
     """Return a column of ids as text; whole numbers become their digits, and anything else is refused."""
     if pd.api.types.is_integer_dtype(values.dtype):
         return values.astype("str")
-    if isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
+    own = values.dtype.categories.dtype if isinstance(values.dtype, pd.CategoricalDtype) else values.dtype
+    if isinstance(own, pd.StringDtype):
         return values
     ids = [id_text(value, f"{where}: id {place}") for place, value in enumerate(values, start=1)]
     return pd.Series(ids, index=values.index, dtype="str")
