@@ -83,7 +83,8 @@ def score_bounds(ranking: JudgedRanking, measure: Measure, *, highest: int = 1) 
         return low, high
     highest = max(highest, int(ranking.qrels.ideal.grade.max(initial=0)))
     ranking = measure.view(ranking)
-    ranking = replace(ranking, qrels=replace(ranking.qrels, stratum=None), stratum=None)
+    if ranking.stratum is not None:
+        ranking = replace(ranking, qrels=replace(ranking.qrels, stratum=None), stratum=None)
     reach = _reach(ranking, measure)
     step = max(_CELLS // max(int(reach.max(initial=0)), 1), 1)
     for start in range(0, ranking.n_queries, step):
@@ -154,13 +155,13 @@ def _with_best_docs(ranking: JudgedRanking, reach: Ints, grade: int) -> tuple[Ju
 
 
 def _with_positives(qrels: CodedQrels, n_added: Ints, grade: int) -> CodedQrels:
-    """Return qrels with docs of the highest grade, which no ranking has, added to each query."""
+    """Return the positives of qrels, and docs of the highest grade that no ranking has, for each query."""
+    kept = np.flatnonzero(qrels.relevance >= 1)
     docs: Any = pd.RangeIndex(len(qrels.docs) + int(n_added.max(initial=0)))
-    query, doc = np.repeat(np.arange(n_added.size), n_added), rows_of_lists(len(qrels.docs), n_added)
-    queries, added = np.concatenate([qrels.query, query]), np.concatenate([qrels.doc, doc])
-    pairs = queries * len(docs) + added
-    relevance = np.concatenate([qrels.relevance, np.full(query.size, grade)])
-    order = np.argsort(pairs, kind="stable")
+    query = np.concatenate([qrels.query[kept], np.repeat(np.arange(n_added.size), n_added)])
+    doc = np.concatenate([qrels.doc[kept], rows_of_lists(len(qrels.docs), n_added)])
+    relevance = np.concatenate([qrels.relevance[kept], np.full(query.size - kept.size, grade)])
+    order = np.argsort(pairs := query * len(docs) + doc, kind="stable")
     return CodedQrels(qrels.queries, docs, pairs[order], relevance[order])
 
 

@@ -64,7 +64,7 @@ class JudgedPairs(CodedQrels):
         """Return the join of some queries (ascending), which become 0, 1, ..."""
         part = self.of(queries)
         place = places_among(part.relevance, len(self.pairs))
-        runs = {run_id: run.of(queries) for run_id, run in self.places.items()}
+        runs = {run_id: run.of(queries, part) for run_id, run in self.places.items()}
         places = {run_id: replace(run, relevance=place[run.relevance]) for run_id, run in runs.items()}
         numbers = np.arange(len(part.pairs))
         return JudgedPairs(part.queries, self.docs, part.pairs, numbers, part.stratum, places, self.cuts)

@@ -147,15 +147,15 @@ class JudgedRanking:
         """Return the ranking with its docs in the order of their ranks, tied or not."""
         return self if self.ties is None else replace(self, ties=None)
 
-    def of(self, queries: Ints) -> JudgedRanking:
-        """Return the rankings of some queries (ascending), which become 0, 1, ..."""
+    def of(self, queries: Ints, qrels: CodedQrels | None = None) -> JudgedRanking:
+        """Return the rankings of some queries (ascending), which become 0, 1, ..., by their qrels."""
         if queries.size == self.n_queries:
             return self
         start, stop = (np.searchsorted(self.query, queries, side) for side in ("left", "right"))
         part = self.take(rows_of_lists(start, stop - start))
         ends: Any = {"n_retrieved": self.n_retrieved[queries], "last_rank": self.last_rank[queries]}
         own = np.searchsorted(queries, part.query)
-        return replace(part, query=own, qrels=self.qrels.of(queries), **ends)
+        return replace(part, query=own, qrels=qrels or self.qrels.of(queries), **ends)
 
     def by(self, qrels: CodedQrels) -> JudgedRanking:
         """Return the ranking, whose relevances are places among the pairs, as qrels of these judge it."""
