@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 import numpy as np
 import pyarrow as pa
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 from pyarrow import compute
 
 from fire_toolkit.arrays import Ints
@@ -60,6 +60,18 @@ class Annotation(Entry, gc=False):
     updated_by: Number | User | None = None
     project: Number | UnsetType | None = UNSET
     was_cancelled: bool | None = None
+
+
+class Kept(Annotation, gc=False, omit_defaults=True, kw_only=True):
+    """An annotation as the record keeps it: all that says what was answered, by whom, when and how."""
+
+    id: Number
+    completed_by: Number | User | None
+    result: Raw | UnsetType = UNSET  # type: ignore[assignment]
+    ground_truth: Any = None
+    parent_prediction: Any = None
+    parent_annotation: Any = None
+    last_action: Any = None
 
 
 class Row(Annotation, gc=False):

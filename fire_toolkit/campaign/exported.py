@@ -14,9 +14,9 @@ from msgspec import UNSET, UnsetType
 from fire_toolkit.campaign.answer_columns import (
     ROW,
     UNDECODED,
-    Annotation,
     Draft,
     Fault,
+    Kept,
     Number,
     User,
     answer_columns,
@@ -37,18 +37,6 @@ from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.ids import are_ids
 
 
-class _Kept(Annotation, gc=False, omit_defaults=True, kw_only=True):
-    """An annotation as the record keeps it: all that says what was answered, by whom, when and how."""
-
-    id: Number
-    completed_by: Number | User | None
-    result: msgspec.Raw | UnsetType = UNSET  # type: ignore[assignment]
-    ground_truth: Any = None
-    parent_prediction: Any = None
-    parent_annotation: Any = None
-    last_action: Any = None
-
-
 class _Data(msgspec.Struct, gc=False):
     pair_id: str
     query_id: UnsetType = UNSET
@@ -57,7 +45,7 @@ class _Data(msgspec.Struct, gc=False):
 class _Task(msgspec.Struct, gc=False):
     id: Number
     data: _Data
-    annotations: list[_Kept]
+    annotations: list[Kept]
     project: Number | None = None
     drafts: list[bool | Number | Draft] | None = None
     meta: Any = None

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fire_toolkit.campaign.answer_columns import Kept
 from fire_toolkit.campaign.keys import pair_ids, split_pair_id
 from fire_toolkit.campaign.page_json import PART, Part, part_key
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, round_of
@@ -81,22 +82,7 @@ class Version(NamedTuple):
 
 COLUMNS = Version._fields[: Version._fields.index("label")]
 _values = itemgetter(*COLUMNS)
-# What is kept of an annotation: all that says what was answered, by whom, when and how.
-KEPT = (
-    "id",
-    "unique_id",
-    "completed_by",
-    "updated_by",
-    "was_cancelled",
-    "ground_truth",
-    "created_at",
-    "updated_at",
-    "lead_time",
-    "result",
-    "parent_prediction",
-    "parent_annotation",
-    "last_action",
-)
+KEPT = tuple(name for name in Kept.__struct_fields__ if name != "project")
 
 
 @dataclass(frozen=True)

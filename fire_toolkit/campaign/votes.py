@@ -120,10 +120,10 @@ def judgments_of_votes(votes: Answers, others: Answers, *, guideline: Guideline)
     dropped = dropped_answers(others)
     names = [name for name in (*JUDGMENTS.names, *_MORE) if name != "guideline"]
     rows = votes[names]
+    del votes, others  # as large as all exports
     if (in_order[1:] < in_order[:-1]).any():
         rows = rows.iloc[in_order]
     rows = rows.reset_index(drop=True)
-    del votes, others  # as large as all exports
     choose_grades(rows["label"], guideline=guideline)
     said = rows.loc[rows["comment"] != "", "comment"]
     rows.loc[said.index, "comment"] = [inert(text) for text in said]

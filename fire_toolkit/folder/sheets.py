@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.keys import pair_id, split_pair_id
-from fire_toolkit.campaign.ledger import ANSWERED, answer_text
+from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, answer_text
+from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.campaign.votes import FORMULAS, inert
 from fire_toolkit.errors import FireError, FormatError
@@ -79,22 +80,17 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
         }
         content |= {"created_at": created_at} if created_at else {}
         content |= {} if seconds is None else {"lead_time": seconds}
-        rows.append(
-            {
-                "source": f"file:{path.name}",
-                "project": "",
-                "annotation": f"{annotator_id}#{pair}#{path.name}",
-                "updated_at": seen_at,
-                "state": ANSWERED,
-                "seen_at": seen_at,
-                "pair_id": pair,
-                "task": "",
-                "queue": "",
-                "round": "",
-                "annotator_id": annotator_id,
-                "answer": answer_text(content),
-            }
-        )
+        own = {
+            "source": f"file:{path.name}",
+            "annotation": f"{annotator_id}#{pair}#{path.name}",
+            "updated_at": seen_at,
+            "state": ANSWERED,
+            "seen_at": seen_at,
+            "pair_id": pair,
+            "annotator_id": annotator_id,
+            "answer": answer_text(content),
+        }
+        rows.append(dict.fromkeys((*COLUMNS, ROUND), "") | own)
     return rows
 
 
