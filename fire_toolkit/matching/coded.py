@@ -5,7 +5,7 @@ Qrels that are read together are labellings of one list of pairs, all that any o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -207,8 +207,8 @@ class CodedQrels:
 
 
 def code_qrels(qrels: Qrels) -> CodedQrels:
-    """Return `qrels` as integers, over the universe of their queries; `JoinError` where there is none."""
-    return code_together(qrels)[0]
+    """Return `qrels` as integers, over the universe of their queries, which may be none."""
+    return _labellings([qrels], "")[0]
 
 
 def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented qrels") -> list[CodedQrels]:
@@ -222,14 +222,17 @@ def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented
     Raises:
         JoinError: no query; another table has queries of its own.
     """
-    tables = [original, *others]
-    ids = original["doc_id"] if not others else pd.concat([each["doc_id"] for each in tables])
-    doc, docs = _codes_of(ids)
-    query, universe = _codes_of(original["query_id"], in_order=True)
-    if universe.empty:
+    if original.empty:
         raise JoinError("qrels: no query found, expected at least one judged pair")
+    return _labellings([original, *others], what)
+
+
+def _labellings(tables: Sequence[pd.DataFrame], what: str) -> list[CodedQrels]:
+    ids = [table["doc_id"] for table in tables]
+    doc, docs = _codes_of(pd.concat(ids) if len(ids) > 1 else ids[0])
+    query, universe = _codes_of(tables[0]["query_id"], in_order=True)
     queries = [query]
-    for table in others:
+    for table in tables[1:]:
         codes, own = _codes_of(table["query_id"])
         places = universe.get_indexer(own)
         if (extra := own[places < 0].sort_values()).size:

@@ -79,6 +79,8 @@ def test_few_positives_tell_nothing_and_no_shared_query_is_said() -> None:
     found = sense_of(run, other, n_docs=N)
     assert found.words == "none of the 1 queries with a positive is in the run"
     assert "share no query" in found.warning
+    nothing = sense_of(fire.run(SIMS, "m", **IDS), Qrels(diagonal().iloc[:0]), n_docs=N)
+    assert nothing.words == "none of the 0 queries with a positive is in the run"
 
 
 @pytest.fixture(scope="module")
