@@ -13,11 +13,11 @@ from fire_toolkit.commands.types import GradesOf, Measures, Option, Original, Ow
 from fire_toolkit.evidence.qrels import augment_qrels, highest_grade, originals_beside
 from fire_toolkit.inference.leave_out import score_changes
 from fire_toolkit.measures.defaults import INFLUENCE
-from fire_toolkit.resolution.other_labels import LabelsWithout, labels_without_each
+from fire_toolkit.resolution.other_labels import labels_without_each
 from fire_toolkit.resolution.resolve import grades_or_usual, resolve
 from fire_toolkit.results import Found
-from fire_toolkit.tables import Judgments, Qrels, asked_judgments
-from fire_toolkit.tables.columns import are_in, pair_rows
+from fire_toolkit.tables import Judgments, Labels, Qrels, asked_judgments
+from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 from fire_toolkit.words import n_of
 
 
@@ -85,11 +85,12 @@ def influence(
     augmented = join(original, labels).qrels
     without = [*labels_without_each(asked, grades=known, rule=rule, adjudicators=adjudicators)]
     changes = {}  # the relevance of each pair whose label changes, nan where the qrels lose the pair
-    for each in without:
-        part = Qrels(original[are_in(original["query_id"], each.pairs["query_id"])].reset_index(drop=True))
-        changed = join(part, each.labels).qrels
+    for name, _, pairs in without:
+        part = Qrels(original[are_in(original["query_id"], pairs["query_id"])].reset_index(drop=True))
+        left = pairs.rename(columns={"after": "relevance"}).dropna(subset="relevance")
+        changed = join(part, Labels(left.astype({"relevance": "int64"}))).qrels
         relevance = np.append(changed["relevance"].to_numpy(dtype=np.float64), np.nan)
-        changes[each.annotator_id] = each.pairs.assign(relevance=relevance[pair_rows(each.pairs, changed)])
+        changes[name] = pairs[PAIR].assign(relevance=relevance[pair_rows(pairs, changed)])
     found = score_changes(runs, original, augmented, changes, measures)
     scores = found.scores.drop(columns="is_left_out").rename(columns={"left_out": "annotator_id"})
     alphas = leave_one_out(judgments, grades=known, level=level)
@@ -101,13 +102,18 @@ def influence(
 
 
 def _by_annotator(
-    without: Sequence[LabelsWithout], alphas: pd.DataFrame, orders: pd.DataFrame, scores: pd.DataFrame
+    without: Sequence[tuple[str, int, pd.DataFrame]],
+    alphas: pd.DataFrame,
+    orders: pd.DataFrame,
+    scores: pd.DataFrame,
 ) -> pd.DataFrame:
     """Return a row for each annotator and measure, with the run whose score moves most."""
-    counts = pd.DataFrame(
-        [(each.annotator_id, each.n_votes, each.n_other, each.n_lost, each.n_gained) for each in without],
-        columns=["annotator_id", "n_judgments", "labels_other", "labels_lost", "labels_gained"],
-    )
+    rows = []
+    for name, n, pairs in without:
+        is_lost, is_gained = pairs["after"].isna(), pairs["before"].isna()
+        rows.append((name, n, (~is_lost & ~is_gained).sum(), is_lost.sum(), is_gained.sum()))
+    columns = ["annotator_id", "n_judgments", "labels_other", "labels_lost", "labels_gained"]
+    counts = pd.DataFrame(rows, columns=columns)
     people = alphas.rename(columns={"value": "alpha", "change": "alpha_change"})
     people = counts.merge(people[["annotator_id", "alpha", "alpha_change"]], on="annotator_id", how="left")
     moved = scores.loc[scores["change"].abs().groupby([scores["annotator_id"], scores["measure"]]).idxmax()]

@@ -1,7 +1,6 @@
 """Labels otherwise: were disputes all relevant, or none; had somebody not been asked; of captions alone."""
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -59,27 +58,10 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
     return check_labels(pd.concat([labels, settled]) if len(settled) else labels)
 
 
-class LabelsWithout(NamedTuple):
-    """The labels that change where an annotator is left out.
-
-    labels: query_id, doc_id and relevance of those `pairs` that still have one; pairs: those whose label is
-    another or is gone or is new; n_other, n_lost, n_gained: how many of each; n_votes: the annotator's
-    judgments.
-    """
-
-    annotator_id: str
-    labels: Labels
-    pairs: pd.DataFrame
-    n_other: int
-    n_lost: int
-    n_gained: int
-    n_votes: int
-
-
 def labels_without_each(
     judgments: Judgments, *, grades: Grades, rule: str, adjudicators: Collection[str] = ()
-) -> Iterator[LabelsWithout]:
-    """Yield for each annotator, by id, what the rule makes of the judgments of all others.
+) -> Iterator[tuple[str, int, pd.DataFrame]]:
+    """Yield each annotator, by id, how many judgments these gave, and the pairs whose label hangs on them.
 
     The only adjudicator is not left out: without one the rule says nothing.
 
@@ -87,30 +69,30 @@ def labels_without_each(
         judgments: those that count, as `resolve` takes them.
         grades, rule, adjudicators: as in `resolve`; so are the errors.
 
+    Returns:
+        Of each annotator query_id, doc_id, before and after of the pairs with another label by the judgments
+        of all others: the relevance by all judgments and by those, nan where the rule gives no label.
+
     Examples:
         >>> from fire_toolkit.tables import check_judgments
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
         ...     "label": list("1011")}))
         >>> found = labels_without_each(judgments, grades={"0": 0, "1": 1}, rule="fire")
-        >>> [(each.annotator_id, "".join(each.pairs["doc_id"]), each.n_lost) for each in found]
-        [('u', 'ab', 2), ('v', '', 0), ('w', 'a', 1)]
+        >>> [(name, n, changed[["doc_id", "before", "after"]].values.tolist()) for name, n, changed in found]
+        [('u', 2, [['a', 1.0, nan], ['b', 1.0, nan]]), ('v', 1, []), ('w', 1, [['a', 1.0, nan]])]
     """
     votes = code_votes(judgments, grades=grades, adjudicators=adjudicators)
     decide = RULES.named(rule) if votes.labels else dispute_all
-    before = decide(votes).label
+    before, relevance = decide(votes).label, np.append(votes.grades, np.nan)  # the last is of a dispute, -1
     for code, name in enumerate(votes.annotators):
         if {*adjudicators} == {name}:
             continue
         is_own = votes.annotator == code
         after = decide(votes.select(~is_own)).label
-        had, has, changed = before >= 0, after >= 0, before != after
-        rows = np.flatnonzero(changed & has)
-        relevance = votes.relevance[after[rows]] if len(rows) else after[rows]
-        labels = Labels(votes.pairs.iloc[rows].assign(relevance=relevance).reset_index(drop=True))
-        pairs = votes.pairs[changed].reset_index(drop=True)
-        counts = (int(each.sum()) for each in (changed & had & has, had & ~has, ~had & has, is_own))
-        yield LabelsWithout(name, labels, pairs, *counts)
+        rows = np.flatnonzero(before != after)
+        sides = {"before": relevance[before[rows]], "after": relevance[after[rows]]}
+        yield name, int(is_own.sum()), votes.pairs.iloc[rows].assign(**sides).reset_index(drop=True)
 
 
 def label_queries(
