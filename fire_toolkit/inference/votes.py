@@ -337,11 +337,14 @@ def _why_not(pairs: pd.DataFrame) -> str:
         first = pairs.loc[is_doubled, "design_votes"].str.slice(0, 2)
         n, n_differ, both = len(first), int(first.isin(["10", "01"]).sum()), int((first == "11").sum())
         # what two votes leave open: f = (m2 − t·m1) / (m1 − t), for t up to 1 and f from 0
+        is_labelled = (pairs.loc[is_open & is_doubled, "label"] >= 0).all()
+        asks = "`resolve --rule fire` leaves them in dispute, and then " if is_labelled else ""
+        asks += "`next-round` asks it"
         least_t, most_f = both / (both + n_differ / 2), n_differ / 2 / (n - both - n_differ / 2)
         return (
             f"{n_open:,} of {n_differ:,} disagreements among {n:,} doubled pairs have no third vote, so that "
             f"one vote may find {least_t:.0%} to 100% of the positives, and call 0 to {most_f:.1%} of the "
-            "others positive; `next-round` asks it"
+            f"others positive; {asks}"
         )
     return "" if (pairs["design_votes"].str.len() > 1).any() else NO_SECOND
 

@@ -199,6 +199,14 @@ def test_nothing_is_corrected_beside_scores_in_which_a_machine_s_labels_count() 
             "80 of 80 disagreements among 1,000 doubled pairs have no third vote, so that one vote may find "
             "71% to 100% of the positives, and call 0 to 4.7% of the others positive",
         ),
+        (  # in dispute
+            doubled().assign(design_votes=lambda t: t["design_votes"].str.slice(0, 2), relevance=np.nan),
+            "of the others positive; `next-round` asks it",
+        ),
+        (  # with a label by a rule that decides them
+            doubled().assign(design_votes=lambda t: t["design_votes"].str.slice(0, 2), relevance=1),
+            "positive; `resolve --rule fire` leaves them in dispute, and then `next-round` asks it",
+        ),
         (
             doubled()[lambda t: t["design_votes"].isin(["11", "00"])],
             r"no two votes on 920 pairs disagree, which tells only that at most 0\.4% of such pairs would",
