@@ -117,10 +117,9 @@ def next_round(
             _ask_by(given, strategy, annotators)
         elif recheck is not None or DOUBTS in ask:
             found, why = _marked(given, recheck) if recheck else _doubted(given, judge, budget)
-            if len(found):
-                again = Again(given, annotators, given.next_number)
-                pairs = check_pool(found.assign(round=again.number, design_class=RECHECK))
-                _ask(again, pairs, why, RECHECK)
+            again = Again(given, annotators, given.next_number)
+            pairs = check_pool(found.assign(round=again.number, design_class=RECHECK))
+            _ask(again, pairs, why, RECHECK)
         elif AUDIT in ask:
             draw_for_experts(given, budget)
         else:
@@ -219,9 +218,10 @@ def _write(
 
 def _ask(again: Again, pairs: Pool, parameters: dict[str, Any], kind: str = ADJUDICATION) -> None:
     """Make pairs that were chosen, and not planned, a round."""
-    pairs = again.open_pairs(pairs)
-    if not len(pairs):
+    if len(pairs) and not len(pairs := again.open_pairs(pairs)):
         say("all of them wait for an answer in a round that has begun; nothing was written")
+    if not len(pairs):
+        _say_next(again, is_empty=True)
         return
     entry = again.given_out(pairs, kind)
     _write(again, entry, {"pool.csv": pairs}, parameters, {"pairs": len(pairs)})

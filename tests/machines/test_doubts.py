@@ -56,7 +56,9 @@ def test_a_label_that_was_asked_again_is_not_doubted_again(judged: Path) -> None
     assert "2 labels doubted by judge vlm at 0.9 or more, 1 of them asked again before" in found.stderr
     assert read_pool("plan/round-3")["doc_id"].tolist() == ["b"]
     pd.concat([table, table.assign(annotator_id="B", round=2, kind="recheck")]).to_csv(path, index=False)
-    assert "2 of them asked again before; suggestions" in next_round().stderr
+    nothing = next_round()
+    assert "2 of them asked again before; suggestions" in nothing.stderr
+    assert nothing.stderr.splitlines()[-1].startswith("next: fire-toolkit ")
 
 
 def test_scores_that_are_no_probabilities_doubt_nothing(judged: Path) -> None:
