@@ -58,39 +58,32 @@ def with_places(parts: list[Part], notes: list[str]) -> list[Part]:
     Such a table sets no order and adds no item. Its addresses take the place of a benchmark's file names, and
     not of other addresses: of two of these nobody knows which is right.
     """
-    of_captions = [part for part in parts if part.queries is not None and part.items is not None]
-    if len(of_captions) != 1:
+    own = [part for part in parts if part.queries is not None and part.items is not None]
+    if len(own) != 1 or own[0].items is None:
         return parts
-    own, listed = of_captions[0], of_captions[0].items
-    assert listed is not None
+    listed, others = own[0].items.set_index("doc_id"), list[Part]()
     for part in parts:
-        columns = {*(() if part.items is None else part.items)}
-        if part is own or part.is_gallery or not {"doc_id"} < columns <= {"doc_id", *PLACES}:
+        table = None if part is own[0] or part.is_gallery else part.items
+        is_of_places = table is not None and {"doc_id"} < {*table} <= {"doc_id", *PLACES}
+        has_addresses = "media_url" in listed and listed["media_url"].str.contains("://").any()
+        if table is None or not is_of_places or has_addresses or table["doc_id"].duplicated().any():
+            others.append(part)
             continue
-        table = part.items
-        assert table is not None
-        is_asked = are_in(table["doc_id"], listed["doc_id"])
-        is_told = are_in(listed["doc_id"], table["doc_id"])
-        are_names = "media_url" not in listed or not listed["media_url"].str.contains("://").any()
-        if table["doc_id"].duplicated().any() or not are_names:
-            continue
-        if not is_told.any():
+        told = table[are_in(table["doc_id"], own[0].items["doc_id"])].set_index("doc_id")
+        if not len(told):
             raise FormatError(
-                f"{part.name}: none of its {n_of(len(table), 'id')} is an item of {own.name}: it has "
-                f"{some_ids(table['doc_id'])}, the items are {some_ids(listed['doc_id'])}; write the ids the "
-                "same way in both"
+                f"{part.name}: none of its {n_of(len(table), 'id')} is an item of {own[0].name}: it has "
+                f"{some_ids(table['doc_id'])}, the items are {some_ids(own[0].items['doc_id'])}; write the "
+                "ids the same way in both"
             )
-        if n_more := int((~is_asked).sum()):
-            notes.append(f"{n_of(n_more, 'row')} of {part.name} left out: no item of {own.name}")
+        if n_more := len(table) - len(told):
+            notes.append(f"{n_of(n_more, 'row')} of {part.name} left out: no item of {own[0].name}")
         if "media_url" in listed:
-            notes.append(f"media_url of {n_of(int(is_told.sum()), 'item')} as {part.name} says")
-        told = listed[["doc_id"]].merge(table, on="doc_id", how="left").set_index(listed.index)
-        for name in table.columns.drop("doc_id"):
-            known = listed[name] if name in listed else pd.Series("", index=listed.index, dtype=object)
-            listed = listed.assign(**{name: told[name].where(is_told & (told[name] != ""), known)})
-        parts = [replace(own, items=listed) if each is own else each for each in parts if each is not part]
-        own = next(each for each in parts if each.items is listed)
-    return parts
+            notes.append(f"media_url of {n_of(len(told), 'item')} as {part.name} says")
+        columns = [*listed, *told.columns.difference(listed.columns, sort=False)]
+        both = told.mask(told == "").combine_first(listed)
+        listed = both.reindex(index=listed.index, columns=columns).fillna("")
+    return [replace(own[0], items=listed.reset_index()) if part is own[0] else part for part in others]
 
 
 def some_ids(ids: pd.Series) -> str:
