@@ -269,6 +269,7 @@ def _doubted(given: Given, judge: str | None, budget: int | None) -> tuple[pd.Da
     """
     judge = judge or judge_file(None).parent.name
     found = doubted_labels(given.labels, scores_of_judge(given, judge))
+    found = found[pair_rows(found, given.judgments) >= 0]  # no pair with another's label
     words = f"{n_of(len(found), 'label')} doubted by judge {judge} at {LEAST_DOUBT:g} or more"
     if "kind" in given.judgments:
         is_new = pair_rows(found, given.judgments[given.judgments["kind"] == RECHECK]) < 0

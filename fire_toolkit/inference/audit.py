@@ -92,11 +92,13 @@ def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels
     known = original[original["relevance"] >= 1]
     others = labels[pair_rows(labels, known) < 0].reset_index(drop=True)
     ranks = np.append(pool["best_rank"].astype("float64").to_numpy(), np.nan)[pair_rows(others, pool)]
-    if np.isnan(ranks).any():
-        lost = " ".join(others.loc[np.isnan(ranks), PAIR].iloc[0])
+    if len(lost := others[np.isnan(ranks)]):
+        todo = "expected the pool that was judged"
+        if "shared_from" in lost and (lost["shared_from"].fillna("") != "").all():
+            todo = "they have another pair's label; `resolve` without --share-judgments"
         raise JoinError(
-            f"{int(np.isnan(ranks).sum())} of {len(others)} labelled pairs have no best rank in the pool "
-            f"({lost}); expected the pool that was judged"
+            f"{len(lost)} of {len(others)} labelled pairs have no best rank in the pool "
+            f"({' '.join(lost[PAIR].iloc[0])}); {todo}"
         )
     band = np.searchsorted([2, 4], ranks, side="right")
     names: tuple[str, ...] = BANDS

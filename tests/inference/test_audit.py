@@ -65,6 +65,8 @@ def test_what_cannot_be_audited_is_refused() -> None:
     none = check_qrels(pd.DataFrame({"query_id": ["q0"], "doc_id": ["o"], "relevance": 1}))
     with pytest.raises(JoinError, match=r"1 of 1 labelled pairs have no best rank in the pool \(q0 d1\)"):
         labels_by_band(table, none, pool)
+    with pytest.raises(JoinError, match=r"\(q0 d1\); they have another pair's label; .* --share-judgments"):
+        labels_by_band(check_labels(table.assign(shared_from="q9")), none, pool)
 
 
 @pytest.mark.parametrize(("n_before", "n_later"), [(599, 0), (575, 24), (569, 30)])

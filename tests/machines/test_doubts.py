@@ -47,6 +47,14 @@ def test_next_round_asks_what_the_judge_doubts_as_rechecks(judged: Path) -> None
     assert read_pool("one")[["query_id", "doc_id"]].values.tolist() == [["q", "a"]]
 
 
+def test_a_label_of_a_pair_that_nobody_judged_is_not_doubted(judged: Path) -> None:
+    """It is another pair's, of a caption with the same text, and that pair is doubted."""
+    path = Path("judgments/judgments.csv")
+    pd.read_csv(path).iloc[1:].to_csv(path, index=False)
+    assert "1 label doubted by judge vlm" in next_round().stderr
+    assert read_pool("plan/round-2")["doc_id"].tolist() == ["b"]
+
+
 def test_a_label_that_was_asked_again_is_not_doubted_again(judged: Path) -> None:
     path = Path("judgments/judgments.csv")
     table = pd.read_csv(path).assign(round=1, kind="task")
