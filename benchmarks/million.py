@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "labelstudio"))
 from fake_api import TOKEN, FakeServer, _narrow, _passes
 from fake_http import served
 
-from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.campaign.records import Rounds
 from fire_toolkit.labelstudio.pull import LOOK_BACK_S
 
 PEOPLE = 8
@@ -191,7 +191,7 @@ def kill_pushes(
         number: project["description"].split(" queue ")[1][:3] for number, project in server.projects.items()
     }
     sent = [(queues[task["project"]], task["data"]["pair_id"]) for task in server.tasks.values()]
-    (entry,) = read_rounds(root)
+    (entry,) = Rounds(root)
     asked = list(zip(entry.assignments["annotator_id"], entry.assignments["pair_id"], strict=True))
     print(f"on the server when it was killed, and at the end: {', '.join(map(str, [*there[1:], len(sent)]))}")
     if sorted(sent) != sorted(asked):

@@ -14,7 +14,7 @@ import pandas as pd
 from fire_toolkit.campaign.counting import BEST
 from fire_toolkit.campaign.kept import columns_of, keep_columns
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, EVENTS, Version
-from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
+from fire_toolkit.campaign.records import Round, Rounds, add_moves, write_round
 from fire_toolkit.campaign.said import with_said
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.workspace.database import STORE
@@ -83,7 +83,7 @@ def moved_round(entry: Round, moves: pd.DataFrame) -> Round:
     with record_of([entry]) as store:
         root = store.database.path.parent
     add_moves(root, [(entry, moves)])
-    (found,) = read_rounds(root)
+    (found,) = Rounds(root)
     return found
 
 

@@ -14,7 +14,7 @@ from fire_toolkit.campaign.records import (
     FOLDER,
     Campaign,
     Round,
-    read_campaign,
+    Rounds,
     write_campaign,
     write_round,
 )
@@ -35,7 +35,7 @@ def campaign_of(root: Path, rules: Guideline) -> Campaign:
 
     A campaign keeps the page that it began with when the guideline's page has come to look different.
     """
-    found = read_campaign(root)
+    found = Rounds(root).campaign
     digest = config_sha256(rules.label_config)
     if found is None:
         key = uuid.uuid4().hex[:12]

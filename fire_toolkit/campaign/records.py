@@ -107,24 +107,14 @@ def queue_named(text: str) -> QueueName | None:
     return QueueName(int(number), annotator_id) if slash and number.isdigit() and annotator_id else None
 
 
-def read_campaign(root: Path) -> Campaign | None:
-    """Return the campaign of the workspace `root`; None if none has begun."""
-    return Rounds(root).campaign
-
-
 def write_campaign(root: Path, campaign: Campaign) -> None:
     """Write the campaign's record; a campaign that is there stays."""
-    there = read_campaign(root)
+    there = Rounds(root).campaign
     if there not in (None, campaign):
         raise UsageError(f"{root / STORE}: another campaign has already begun here; use another workspace")
     if there is None:
         with Store(root / STORE) as store, asking(store.database) as db:
             db.execute("insert into campaign values (?, ?, ?, ?, ?)", astuple(campaign))
-
-
-def read_rounds(root: Path) -> list[Round]:
-    """Return the rounds of the workspace `root`, by number; none if none has begun."""
-    return list(Rounds(root))
 
 
 class Rounds(Sequence[Round]):

@@ -16,7 +16,7 @@ import click
 from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy, what_begins
 from fire_toolkit.campaign.carrier import Carried, Delivered
 from fire_toolkit.campaign.progress import judgment_seconds, load_of
-from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, FOLDER, Round, read_rounds, with_moves
+from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, FOLDER, Round, Rounds, with_moves
 from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_files import handed_out_here, overlap_file, read_task_files, renewed_rounds
@@ -101,7 +101,7 @@ def push(
         dry_run: Show who would judge how much, and send nothing.
     """
     root = needed_workspace().root
-    begun = read_rounds(root)
+    begun = Rounds(root)
     latest = begun[-1].carrier if begun and begun[-1].carrier != BY_HAND else BY_SERVER
     named, carrier = carrier, carrier or latest
     if carrier == BY_HAND:

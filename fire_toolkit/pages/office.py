@@ -26,8 +26,8 @@ from fire_toolkit.campaign.records import (
     Campaign,
     QueueName,
     Round,
+    Rounds,
     read_retired,
-    read_rounds,
     record_stamp,
     write_retired,
 )
@@ -232,7 +232,7 @@ class Office:
         links = (self._root / PLACE).glob("*")
         seen = (record_stamp(self._store), [path.stat().st_mtime_ns for path in sorted(links)])
         if seen != self._seen:
-            self._rounds = [entry for entry in read_rounds(self._root) if entry.carrier == BY_PAGE]
+            self._rounds = Rounds(self._root, BY_PAGE)
             self._names = {digest: name for name, digest in read_links(self._root).items()}
             self._seen = seen
             urls, here = _urls_of(self._rounds, self.guideline), self._files

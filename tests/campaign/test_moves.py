@@ -13,7 +13,7 @@ from records import copy_of, moved_round, record_of
 
 from examples import examples, seeds
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING, Assignments, check_assignments
-from fire_toolkit.campaign.records import Round, add_moves, read_rounds
+from fire_toolkit.campaign.records import Round, Rounds, add_moves
 from fire_toolkit.campaign.rounds import move_tasks
 from fire_toolkit.errors import FormatError
 
@@ -63,7 +63,7 @@ def test_moves_of_several_rounds_are_kept_all_or_none() -> None:
         root = store.database.path.parent
     with pytest.raises(FormatError, match="NOT NULL"):
         add_moves(root, [(ENTRY, moves), (ENTRY, moves.assign(position=None))])
-    assert read_rounds(root)[0].hands is None
+    assert Rounds(root)[0].hands is None
 
 
 def test_controls_are_withdrawn_with_the_last_task_and_not_before() -> None:
@@ -131,7 +131,7 @@ def test_whatever_changes_hands_no_vote_is_lost_and_nobody_is_given_a_pair_twice
         assert len(set(got)) == len(got)
         every |= set(got)
         add_moves(root, [(ENTRY, moves)])
-        now = read_rounds(root)[0].assignments
+        now = Rounds(root)[0].assignments
         assert votes(now) == expected
         assert answered <= set(keys(now))
         doubled = [pair for _, pair in keys(now, TASK, OVERLAP)]

@@ -17,7 +17,7 @@ from fake_api import TOKEN, FakeServer
 from network import connect
 
 from examples import cases
-from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.records import Rounds
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
 from fire_toolkit.cli.pull import pull_once
@@ -322,7 +322,7 @@ def test_hours_are_measured_and_a_pull_of_changes_finds_a_deletion(server: FakeS
 
 def test_a_campaign_keeps_the_page_that_it_began_with(server: FakeServer, workspace: Path) -> None:
     push_all()
-    begun = read_campaign(workspace)
+    begun = Rounds(workspace).campaign
     assert begun is not None
     video = '<Video name="video" value="$video"/>'
     earlier = re.sub(r"<Style>.*</Style>", "", begun.label_config, flags=re.DOTALL)

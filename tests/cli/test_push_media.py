@@ -11,7 +11,7 @@ from fake_api import FakeServer, Killed
 
 from examples import some
 from fire_toolkit.campaign.keys import pair_id
-from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.campaign.records import Rounds
 
 PUSH = ("push", "--annotator", "A02,A03")
 HOST = "http://media.test"
@@ -109,7 +109,7 @@ def test_changed_tasks_are_updated_where_nobody_has_answered(server: FakeServer)
     assert shown[pair_id("q0", "v0")] == f"{HOST}/new0.mp4"
     assert shown[pair_id("q2", "v2")] == f"{HOST}/v2.mp4"
     assert {f"{HOST}/new0.mp4", f"{HOST}/new1.mp4"} <= set(server.media_asked)
-    assert set(read_rounds(Path())[0].tasks["media_url"]) == set(shown.values())
+    assert set(Rounds(Path())[0].tasks["media_url"]) == set(shown.values())
     assert given(Path()) == queues
     assert as_json("push")["updated"] == 0
 
@@ -120,12 +120,12 @@ def test_a_changed_task_that_was_answered_is_refused_by_name(server: FakeServer,
     task = next(n for n, found in server.tasks.items() if found["data"]["pair_id"] == pair_id("q1", "v1"))
     server.answer(task, 2, label)
     make_tasks(lambda n: f"{HOST}/new{n}.mp4")
-    tasks, shown = json.dumps(server.tasks), read_rounds(Path())[0].tasks.to_csv()
+    tasks, shown = json.dumps(server.tasks), Rounds(Path())[0].tasks.to_csv()
     line = refused("push")
     assert "12 tasks on the server have another caption or media_url, and 1 of them were answered" in line
     assert ": q1 v1)" in line
     assert json.dumps(server.tasks) == tasks
-    assert read_rounds(Path())[0].tasks.to_csv() == shown
+    assert Rounds(Path())[0].tasks.to_csv() == shown
 
 
 def test_tasks_of_other_pairs_are_not_sent_in_the_name_of_a_round(server: FakeServer) -> None:

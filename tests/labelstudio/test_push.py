@@ -14,15 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import cases, examples, some
-from fire_toolkit.campaign.records import (
-    QueueName,
-    Round,
-    queue_named,
-    read_campaign,
-    read_rounds,
-    write_campaign,
-    write_round,
-)
+from fire_toolkit.campaign.records import QueueName, Round, Rounds, queue_named, write_campaign, write_round
 from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import tasks_to_json
 from fire_toolkit.errors import FireError, ServerError, UsageError
@@ -285,16 +277,16 @@ def test_pages_that_never_add_up_are_an_error() -> None:
 
 def test_round_and_campaign_are_read_as_they_were_written(tmp_path: Path) -> None:
     entry = round_of(tasks_of(5, overlap=0.4), controls=tasks_of(2, prefix="c"))
-    assert (read_rounds(tmp_path), read_campaign(tmp_path)) == ([], None)
+    assert (list(Rounds(tmp_path)), Rounds(tmp_path).campaign) == ([], None)
     for _ in range(2):
         write_round(tmp_path, entry)
         write_campaign(tmp_path, CAMPAIGN)
-    (found,) = read_rounds(tmp_path)
+    (found,) = Rounds(tmp_path)
     for one, other in ((entry.tasks, found.tasks), (entry.assignments, found.assignments)):
         order = ["position", "pair_id"]
         pdt.assert_frame_equal(*(each.sort_values(order).reset_index(drop=True) for each in (one, other)))
     assert found.controls["relevance"].tolist() == [1, 1]
-    assert read_campaign(tmp_path) == CAMPAIGN
+    assert Rounds(tmp_path).campaign == CAMPAIGN
     with pytest.raises(UsageError, match="another campaign has already begun here"):
         write_campaign(tmp_path, replace(CAMPAIGN, key="k2"))
 

@@ -23,7 +23,7 @@ from records import latest_answers
 from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.ledger import DELETED
 from fire_toolkit.campaign.merging import merge_record
-from fire_toolkit.campaign.records import add_moves, read_rounds, write_campaign, write_round
+from fire_toolkit.campaign.records import Rounds, add_moves, write_campaign, write_round
 from fire_toolkit.campaign.rounds import move_tasks
 from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.views import left_pairs, record_to_judgments, seen_pairs
@@ -108,7 +108,7 @@ class World:
         return LabelStudio(Connection(URL, TOKEN, transport=self.transport), root, replaces=replaces)
 
     def _carried(self, root: Path) -> Carried:
-        return Carried(CAMPAIGN, read_rounds(root), GUIDELINE, root / STORE)
+        return Carried(CAMPAIGN, list(Rounds(root)), GUIDELINE, root / STORE)
 
     def push(self, *, replaces: bool = False) -> None:
         with hold_workspace(self.root, "push", wait_s=0):
@@ -122,7 +122,7 @@ class World:
 
     def reassign(self) -> None:
         with hold_workspace(self.root, "reassign", wait_s=0):
-            (entry,) = read_rounds(self.root)
+            (entry,) = Rounds(self.root)
             with Store(self.root / STORE) as store:
                 left = left_pairs(store).get(1, set())
                 ((batch,),) = store.database.select("select max(batch) + 1 from given")
@@ -260,7 +260,7 @@ def test_two_operators_lose_and_double_nothing(world: World) -> None:
 
 def check_server(world: World) -> None:
     """Every task is with its annotator once, and nothing else is offered to anybody."""
-    (entry,) = read_rounds(world.root)
+    (entry,) = Rounds(world.root)
     answered = latest_answers(read_ledger(world.root / STORE))
     done = set(zip(answered["queue"], answered["pair_id"], strict=True))
     keys: dict[str, Counter[str]] = {}

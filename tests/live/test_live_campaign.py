@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from command import given
 from live_server import LiveServer
 
-from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.records import Rounds
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -66,7 +66,7 @@ class Site:
 
     def projects(self) -> dict[str, int]:
         """Return the project of each queue of this campaign."""
-        key = read_campaign(self.root).key  # type: ignore[union-attr]
+        key = Rounds(self.root).campaign.key  # type: ignore[union-attr]
         with self.server.as_admin() as http:
             found = http.get("/api/projects/", params={"page_size": 200}).json()["results"]
         ours = [project for project in found if f"campaign {key} " in (project["description"] or "")]
@@ -263,7 +263,7 @@ def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: 
 
 
 def _wait_for_project(site: Site, queue: str, worker: threading.Thread) -> int:
-    while not (read_campaign(site.root) and queue in site.projects()):
+    while not (Rounds(site.root).campaign and queue in site.projects()):
         assert worker.is_alive(), "the push ended without a project"
         time.sleep(0.1)
     return site.projects()[queue]

@@ -15,7 +15,7 @@ from child import ready
 from live_browser import Browser, open_browser
 from test_live_page import COUNTED, DONE, caption, is_ready, kill_browser, press
 
-from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.campaign.records import Rounds
 
 LINK = re.compile(r"^A01\t(\S+)$", re.M)
 
@@ -76,7 +76,7 @@ def test_kills_at_random_moments_lose_and_double_no_answer(chromium: None, tmp_p
     queries = pd.read_csv(tmp_path / "demo/collection/queries.tsv", sep="\t", dtype=str)
     texts = queries.set_index("query_id")["text"]
     judgments = pd.read_csv(tmp_path / "demo/judgments/judgments.csv", dtype=str)
-    asked = read_rounds(tmp_path / "demo")[0].assignments
+    asked = Rounds(tmp_path / "demo")[0].assignments
     n_asked = int((asked["annotator_id"] == "A01").sum())
     assert said.startswith(f"All done: {n_asked} of {n_asked}.")
     assert len(judgments) == len(judgments[["query_id", "doc_id"]].drop_duplicates()) == n_asked

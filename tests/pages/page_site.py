@@ -13,7 +13,7 @@ import httpx
 from child import ready
 from command import run
 
-from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.records import Rounds
 from fire_toolkit.campaign.store import Record, Store
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.office import Office, make_links, session_of
@@ -55,7 +55,7 @@ def make_workspace(
 @contextmanager
 def office_of(root: Path, rules: Guideline, **media: Path) -> Iterator[tuple[Office, str]]:
     """Yield what is behind A01's page of the workspace `root`, and A01; media: the file of each address."""
-    campaign = read_campaign(root)
+    campaign = Rounds(root).campaign
     assert campaign is not None
     with Store(root / "campaign.sqlite") as store:
         office = Office(root, campaign, rules, store, consent="agreed", files=media)

@@ -11,7 +11,7 @@ import pytest
 from command import alter, has_answers
 from page_site import HOSTILE, N_PAIRS, office_of, run
 
-from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.campaign.records import Rounds
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
@@ -66,7 +66,7 @@ def given(root: Path) -> dict[str, str]:
 
 
 def test_a_written_page_tells_caption_and_item_alone_to_one_person(root: Path, page: dict[str, Any]) -> None:
-    pairs = read_rounds(root)[0].assignments["pair_id"]
+    pairs = Rounds(root)[0].assignments["pair_id"]
     html = (root / "pages" / "A01" / "judge.html").read_text()
     for secret in (*pairs, "v0.webm", "v1.webm", "q8", "overlap"):
         assert secret not in html

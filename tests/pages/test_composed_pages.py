@@ -9,7 +9,7 @@ import pytest
 from page_site import run
 from test_answer_files import answer, content_of, save
 
-from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.campaign.records import Rounds
 from fire_toolkit.cli.page import media_files
 
 GUIDELINE = "composed-image-relevance-v1"
@@ -45,7 +45,7 @@ def test_the_reference_goes_with_each_task_to_the_page_and_back(root: Path) -> N
     assert "/m/" in shown  # a name that does not tell the item
     assert shown in media_files()
     run("push", "--carrier", "page", "--annotator", "A01")
-    kept = read_rounds(root)[0].tasks
+    kept = Rounds(root)[0].tasks
     assert set(kept["reference_url"]) == {shown}
     run("page", "write")
     content = content_of(root)

@@ -11,7 +11,7 @@ import pytest
 from command import rows
 from page_site import make_workspace, office_of, run
 
-from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.records import Rounds
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -54,7 +54,7 @@ def n_steps(ask: Callable[[], None]) -> int:
 @pytest.mark.parametrize("captions", ["1", "3"])
 def test_the_page_goes_on_as_one_that_is_opened_anew(here: Path, captions: str) -> None:
     make_workspace(here, captions=captions, n_pairs=24)
-    chance, campaign = random.Random(0), read_campaign(here)
+    chance, campaign = random.Random(0), Rounds(here).campaign
     assert campaign is not None
     with office_of(here, RULES) as (office, name):
         for step in range(60):

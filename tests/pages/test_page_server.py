@@ -20,7 +20,7 @@ from brought import refused
 from page_site import Person, make_workspace, page_records, run, serving, token_of
 
 from fire_toolkit.campaign.keys import pair_id
-from fire_toolkit.campaign.records import read_campaign, read_rounds, write_round
+from fire_toolkit.campaign.records import Rounds, write_round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.page import CONSENT, media_files
 from fire_toolkit.errors import UsageError
@@ -38,7 +38,7 @@ class Open:
     """A page that is served in this process."""
 
     def __init__(self, root: Path) -> None:
-        campaign = read_campaign(root)
+        campaign = Rounds(root).campaign
         assert campaign is not None
         self.told: list[str] = []
         self.root = root
@@ -160,7 +160,7 @@ def test_the_browser_learns_caption_and_item_and_nothing_else(page: Open, person
     state = person.state()
     assert set(state["page"]) == {"id", "media", "part", "reference", "captions"}
     assert set(state["page"]["captions"][0]) == {"task", "text", "label", "was"}
-    pairs = read_rounds(page.root)[0].assignments["pair_id"]
+    pairs = Rounds(page.root)[0].assignments["pair_id"]
     seen = ""
     while state["page"]:
         seen += json.dumps(state)
@@ -302,7 +302,7 @@ def test_what_a_further_round_shows_from_elsewhere_shows_on_the_running_page(pag
         return ask(page.server.address).headers["content-security-policy"]
 
     assert "media-src 'self' ;" in policy()
-    (first,) = read_rounds(page.root)
+    (first,) = Rounds(page.root)
     tasks = first.tasks.assign(media_url="https://films.example/v1.webm")
     write_round(page.root, replace(first, number=2, tasks=tasks))
     assert "media-src 'self' https://films.example;" in policy()

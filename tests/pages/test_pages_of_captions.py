@@ -7,7 +7,7 @@ import pytest
 from page_site import make_workspace, office_of, run
 from test_answer_files import answer, content_of, save
 
-from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.campaign.records import Rounds
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 
@@ -36,7 +36,7 @@ def judge(root: Path, name: str, label: str) -> None:
 
 @pytest.mark.slow
 def test_pages_stay_together_through_a_campaign_and_make_new_ones(root: Path) -> None:
-    (entry,) = read_rounds(root)
+    (entry,) = Rounds(root)
     assert entry.n_captions == 10
     held = entry.assignments.merge(entry.tasks[["pair_id", "media_url"]], on="pair_id")
     votes = held[held["kind"] != "control"]
@@ -53,7 +53,7 @@ def test_pages_stay_together_through_a_campaign_and_make_new_ones(root: Path) ->
     assert "intervals draw items whole; mean place of positives 0.500, 0.500 by chance (p nan)" in said
     run("resolve")
     run("next-round", "--annotator", "A03")
-    later = read_rounds(root)[1]
+    later = Rounds(root)[1]
     assert later.n_captions == 10
     run("page", "write", "A03")
     (page,) = content_of(root, "A03")["pages"]
