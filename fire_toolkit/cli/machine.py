@@ -10,7 +10,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fire_toolkit.campaign.asking import refuse_unseen
 from fire_toolkit.campaign.tasks import make_tasks
@@ -28,13 +28,7 @@ from fire_toolkit.formats.tables.table_files import read_machine_scores, read_po
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, checked_endpoint
 from fire_toolkit.machines.judge import file_name, read_judge, read_prompt
 from fire_toolkit.machines.run import Spending, ask_all, asking, open_cache
-from fire_toolkit.machines.table import (
-    counts_in_words,
-    machine_table,
-    remarks,
-    requests_of,
-    unknown_in_words,
-)
+from fire_toolkit.machines.table import counts_in_words, machine_table, remarks, requests_of
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.further import OK
 from fire_toolkit.workspace.database import STORE
@@ -153,14 +147,20 @@ def import_(
         words += f"; {counts['failed']:,} rows with neither score nor label are failures"
     if left := counts.get("pool_pairs_without_answer"):
         words += f"; {n_of(left, 'pair')} of the pool without an answer"
-    if workspace_path(""):
-        there = {name: given.path(name, exists=True) for name in ("queries", "items")}
-        queries = given.queries["query_id"] if there["queries"] else None
-        items = given.items_if_any["doc_id"] if there["items"] else None
-        words += unknown_in_words(table, queries, items, read_guideline(own_guideline()))
+    for column, there in _known_here(given).items():
+        if len(odd := table.loc[~table[column].isin(there), column]):
+            words += f"; {len(odd):,} with a {column} that is not known here (such as {odd.iloc[0]!r})"
     known = {"judge": name, "backbone": backbone}
     given.write(place, {place.name: table}, "machine import", known, counts, words)
     say_next(f"machine check {name}", "--labels LABELS")
+
+
+def _known_here(given: Given) -> dict[str, Any]:
+    """Return by column the labels of a workspace's guideline, and the ids of its collection."""
+    known = {"label": ["", *read_guideline(own_guideline()).grades]} if workspace_path("") else {}
+    ids = {"queries": "query_id", "items_if_any": "doc_id"} if known else {}
+    is_there = {table: given.path(table.removesuffix("_if_any"), exists=True) for table in ids}
+    return known | {name: getattr(given, table)[name] for table, name in ids.items() if is_there[table]}
 
 
 COMMANDS = (run, import_)

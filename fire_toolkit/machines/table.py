@@ -114,23 +114,6 @@ def counts_in_words(counts: Mapping[str, int], spending: Spending) -> str:
     return words
 
 
-def unknown_in_words(
-    table: MachineJudgments, queries: pd.Series | None, items: pd.Series | None, guideline: Guideline
-) -> str:
-    """Return how many answers name a query, a doc or a label that is not known here; empty without any.
-
-    queries, items: the ids that there are; None where that is not known.
-    """
-    labels = pd.Series([*guideline.grades, ""])
-    lacks = "that the collection lacks"
-    where = [("query_id", queries, f"of queries {lacks}"), ("doc_id", items, f"of docs {lacks}")]
-    words = ""
-    for name, known, of in [*where, ("label", labels, f"with labels that {guideline.name} does not have")]:
-        if known is not None and len(odd := table.loc[~table[name].isin(known), name]):
-            words += f"; {len(odd):,} {of} (such as {odd.iloc[0]!r})"
-    return words
-
-
 def remarks(table: pd.DataFrame, judge: Judge) -> Iterator[str]:
     """Yield why answers failed, and what the server did not give."""
     reasons = table.loc[table["status"] != OK, "reason"].value_counts()
