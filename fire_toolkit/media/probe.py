@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fire_toolkit.errors import FireError
 
@@ -22,10 +22,13 @@ _IMAGE_STARTS = {
     b"MM\0*": "tiff",
     b"BM": "bmp",
 }
-_IMAGES = ("jpeg", "png", "webp", "gif")
-# Where every browser plays a codec; Chromium plays each in all four containers.
-_CONTAINERS = {"h264": ("mp4",), "av1": ("mp4", "webm"), "vp9": ("mp4", "webm"), "vp8": ("webm",)}
-_CHROMIUM = ("mp4", "webm", "mov", "mkv")
+# Where every browser plays or shows a codec, of what is no fault in itself.
+_EVERYWHERE: dict[str, dict[str, tuple[str, ...]]] = {
+    "video": {"h264": ("mp4",), "av1": ("mp4", "webm"), "vp9": ("mp4", "webm"), "vp8": ("webm",)},
+    "audio": {"mp3": ("mp3",), "aac": ("mp4", "aac"), "flac": ("flac",), "pcm": ("wav",)},
+    "image": {name: (name,) for name in ("jpeg", "png", "webp", "gif")},
+}
+_CHROMIUM = ("mp4", "webm", "mov", "mkv")  # where it plays each of these videos
 _PIXELS = ("yuv420p", "yuvj420p", "yuva420p")
 _DEEP_PIXELS = "yuv420p10le"  # with any codec but H.264
 _NAMES = {
@@ -37,8 +40,6 @@ _NAMES = {
     "theora": "Theora",
 }
 _NAMES |= {name: name.upper() for name in ("hevc", "vp8", "vp9", "av1")}
-# Where every browser plays a sound; Ogg, WebM and the rest are for some.
-_SOUNDS = {"mp3": ("mp3",), "aac": ("mp4", "aac"), "flac": ("flac",), "pcm": ("wav",)}
 _MICROSECONDS = 1_000_000
 BLOCK_BYTES = 262_144  # read at once
 
@@ -60,45 +61,38 @@ class MediaFacts:
     fault: str = ""
 
 
-class Verdict(NamedTuple):
-    """Whether browsers play a file (`plays`, `some browsers`, `no`, `not looked at`), and why not."""
-
-    state: str
-    reason: str = ""
-
-
-def judge_media(facts: MediaFacts) -> Verdict:
-    """Return whether browsers play a file.
+def judge_media(facts: MediaFacts) -> tuple[str, str]:
+    """Return whether browsers play a file (`plays`, `some browsers`, `no`), and why not.
 
     `plays`: H.264 (8 bit, 4:2:0), AV1 and VP9 in MP4; VP8, VP9 and AV1 in WebM; JPEG, PNG, WebP and GIF; of
     sounds MP3, WAV, FLAC and AAC.
     `some browsers`: seen to play in Chromium 156, and not in every other: those codecs in MOV or MKV, and
-    other pixel formats. `no`: everything else; seen not to play in Chromium: HEVC, MPEG-4 part 2, MPEG-2
-    and Motion JPEG in MP4; AVI, FLV and MPEG-TS whatever is in them.
+    other pixel formats; further sounds. `no`: everything else; seen not to play in Chromium: HEVC, MPEG-4
+    part 2, MPEG-2 and Motion JPEG in MP4; AVI, FLV and MPEG-TS whatever is in them.
 
     Examples:
         >>> judge_media(MediaFacts("video", "avi", "mpeg4", "yuv420p"))
-        Verdict(state='no', reason='MPEG-4 part 2 in AVI: Chromium does not play it')
-        >>> judge_media(MediaFacts("video", "mp4", "h264", "yuv420p")).state
-        'plays'
+        ('no', 'MPEG-4 part 2 in AVI: Chromium does not play it')
+        >>> judge_media(MediaFacts("video", "mp4", "h264", "yuv420p"))
+        ('plays', '')
     """
-    codec, pixels = facts.codec, facts.pixel_format
+    kind, codec, pixels = facts.kind, facts.codec.partition("_")[0], facts.pixel_format
     if facts.fault:
-        return Verdict(NO, facts.fault)
-    if facts.kind == "image":
-        is_shown = codec in _IMAGES
-        return Verdict(PLAYS) if is_shown else Verdict(NO, f"{codec.upper()} picture: not every browser")
-    what = f"{_NAMES.get(codec, codec)} in {facts.container.upper()}"
-    if facts.kind == "audio":
-        is_played = facts.container in _SOUNDS.get(codec.partition("_")[0], ())
-        return Verdict(PLAYS) if is_played else Verdict(SOME, f"{what}: not every browser plays it")
-    if codec not in _CONTAINERS or facts.container not in _CHROMIUM:
-        return Verdict(NO, f"{what}: Chromium does not play it")
-    if facts.container not in _CONTAINERS[codec]:
-        return Verdict(SOME, f"{what}: not every browser plays it")
-    if pixels not in _PIXELS and (pixels != _DEEP_PIXELS or codec == "h264"):
-        return Verdict(SOME, f"{what}, {pixels}: not every browser plays it")
-    return Verdict(PLAYS)
+        return NO, facts.fault
+    known, what = _EVERYWHERE[kind], f"{_NAMES.get(facts.codec, facts.codec)} in {facts.container.upper()}"
+    if kind == "video" and (codec not in known or facts.container not in _CHROMIUM):
+        return NO, f"{what}: Chromium does not play it"
+    if facts.container not in known.get(codec, ()):
+        is_image = kind == "image"
+        words = (
+            f"{codec.upper()} picture: not every browser"
+            if is_image
+            else f"{what}: not every browser plays it"
+        )
+        return NO if is_image else SOME, words
+    if kind == "video" and pixels not in _PIXELS and (pixels != _DEEP_PIXELS or codec == "h264"):
+        return SOME, f"{what}, {pixels}: not every browser plays it"
+    return PLAYS, ""
 
 
 def load_pyav() -> Any:

@@ -206,21 +206,22 @@ def _finished(source: Path, out: Path, target: Target) -> tuple[str, Path | None
         raise ValueError("no such file")
     key = text_sha256(f"{sha256_of(source)} {target}")[:12]  # tells sources of one name apart
     made = out / f"{source.stem[:80]}-{key}.{target.container}"
-    if judge_media(probe_file(made)).state == PLAYS:
+    if judge_media(probe_file(made))[0] == PLAYS:
         return THERE, made, ""
     facts = probe_file(source)
-    verdict = judge_media(facts)
-    if verdict.state == PLAYS:
+    state, reason = judge_media(facts)
+    if state == PLAYS:
         return PLAYED, None, ""
     if facts.fault or facts.kind != "video":
-        raise ValueError(verdict.reason)
+        raise ValueError(reason)
     part = out / f".{made.name}.{os.getpid()}.tmp"
     pyav_fault = load_pyav().error.FFmpegError
     try:
         n_damaged = encode_video(source, part, target)
         new = probe_file(part)
-        if (verdict := judge_media(new)).state != PLAYS:
-            raise ValueError(f"the new video does not play ({verdict.reason})")
+        state, reason = judge_media(new)
+        if state != PLAYS:
+            raise ValueError(f"the new video does not play ({reason})")
         if facts.duration_s and new.duration_s < facts.duration_s - max(1.0, 0.05 * facts.duration_s):
             raise ValueError(f"only {new.duration_s:.1f} of {facts.duration_s:.1f} s can be decoded")
         with part.open("rb+") as stream:
