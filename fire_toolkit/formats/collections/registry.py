@@ -284,7 +284,8 @@ def _refuse_unread(
         raise FormatError(f"no queries: found {shown}; add the file with the captions, or{line}")
     if notes and not any(part.queries is not None or part.texts is not None for part in parts):
         names = ", ".join(part.name for part in parts) or "nothing"
-        raise FormatError(f"no queries: found {names}; {'; '.join(notes)}: choose another with --split")
+        choose = "choose another with --split, or add the file with the captions"
+        raise FormatError(f"no queries: found {names}; {'; '.join(notes)}: {choose}")
 
 
 _OF_SPLITS = ("qrels", "topics")

@@ -349,7 +349,7 @@ def test_a_folder_without_captions_of_the_split_says_which_splits_there_are() ->
     put("d/val_1.json", {"v": {"duration": 1, "sentences": ["a dog", "it runs"], "timestamps": [[0, 1]]}})
     put("d/test_ids.json", ["v_t"])
     said = "no queries: found d/test_ids.json; split test read; d also has files of val: choose another with"
-    refused(said, read_collection, [Path("d")])
+    refused(f"{said} ... or add the file with the captions", read_collection, [Path("d")])
     assert read_collection([Path("d")], split="val").collection.queries["text"].tolist() == ["a dog it runs"]
 
 
