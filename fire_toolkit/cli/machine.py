@@ -147,7 +147,7 @@ def import_(
         words += f"; {counts['failed']:,} rows with neither score nor label are failures"
     if left := counts.get("pool_pairs_without_answer"):
         words += f"; {n_of(left, 'pair')} of the pool without an answer"
-    for column, there in _known_here(given).items():
+    for column, there in _known_here(Given()).items():  # no input of what is written
         if len(odd := table.loc[~table[column].isin(there), column]):
             words += f"; {len(odd):,} with a {column} that is not known here (such as {odd.iloc[0]!r})"
     known = {"judge": name, "backbone": backbone}

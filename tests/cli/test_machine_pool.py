@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import as_json, pairs_in, run
+from command import as_json, manifest_of, pairs_in, run
 
 N = 60
 POOL = ("pool", "--depth", "4", "--strategy", "machine(judge=j, random=170)", "--budget", "210")
@@ -79,6 +79,8 @@ def test_an_import_counts_what_is_known_of_nothing_here(judged: Path) -> None:
         assert f"; {odd}" in said
     (judged / "collection/items.tsv").write_text("doc_id\tmedia_url\nd0\td0.png\nd1\td1.png\n")
     assert "1 with a doc_id that is not known here (such as 'd9')" in run("machine", "import", scores).stderr
+    inputs = manifest_of(judged / "machine/s/machine.csv")["inputs"]
+    assert not [name for name in inputs if "collection" in name]  # what is counted is not written
     known = "query_id,doc_id,label,score\nq0,d0,relevant,.9\nq1,d0,,.3\n"
     scores.write_text(known)
     assert "such as" not in run("machine", "import", scores).stderr
