@@ -98,7 +98,7 @@ class Folder:
         return given
 
     def fetch(self, carried: Carried, *, is_full: bool = False, report: Report = no_report) -> Fetched:
-        """Add the answers in the exports to the ledger, each file as a whole or not at all.
+        """Add the answers in the exports to the ledger, those of all files or none.
 
         Raises:
             FormatError: neither an export as JSON nor a sheet, or one that is damaged; an unknown label.

@@ -715,6 +715,17 @@ def test_judgments_are_what_people_mean(hand: Path, monkeypatch: pytest.MonkeyPa
     assert (again["new"], again["edited"], again["restored"]) == (0, 0, 0)
 
 
+def test_of_several_files_all_come_in_or_none(hand: Path) -> None:
+    export(hand, "A02", "tasks.A02.json")
+    other = export(hand, "A03", "tasks.A03.json")
+    whole = other.read_text()
+    other.write_text(whole[:-20])
+    assert "cut short?" in run("import", code=1).stderr
+    assert read_ledger(hand / "campaign.sqlite").empty
+    other.write_text(whole)
+    assert bring_in()["new"] == len(read_ledger(hand / "campaign.sqlite")) > 0
+
+
 def kill_at(place: int, patch: pytest.MonkeyPatch) -> None:
     """End the command at its n-th flush or renaming as a kill does: nothing that follows is carried out."""
     left = itertools.count(1)

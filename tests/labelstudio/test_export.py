@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 from examples import cases, examples
 from fire_toolkit.campaign.answers import parse_export
+from fire_toolkit.campaign.coded import listed_rows
+from fire_toolkit.campaign.exported import columns_of_export
 from fire_toolkit.campaign.keys import pair_id
+from fire_toolkit.campaign.ledger import Origin
 from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -459,3 +462,27 @@ def test_copies_are_found_whatever_else_an_answer_says(other: Json) -> None:
     votes = [] if other.get("was_cancelled") else [("3", "relevant")]
     assert labels(found.judgments) == [*votes, ("3", "relevant")]
     assert found.dropped["reason"][0] == ("superseded" if "unique_id" in other else "duplicate")
+
+
+def test_the_record_keeps_the_same_of_an_export_that_is_decoded_at_once_and_of_one_that_is_not() -> None:
+    skip = annotation(2, None, was_cancelled=True, completed_by={"id": 4, "email": "a@b.c"}, unique_id=None)
+    said = [result("relevance", "irrelevant"), result("flags", "blurry"), result("comment", "no\ndog")]
+    edited = annotation(3, updated_by=5, result=said, lead_time=None, last_action="updated", project=None)
+    tasks = [
+        task(annotation(1), skip),
+        task(edited, pair=("q2", "v2"), drafts=[{"id": 7}], meta={"round": 2}),
+    ]
+    nameless = {"id": 9, "data": {}, "annotations": []}  # keeps the whole from being decoded at once
+    one, other = (
+        columns_of_export(
+            json.dumps(content).encode(), Origin("file:a.json", "", "", "now", {}), GUIDELINE, where="a.json"
+        )
+        for content in (tasks, [*tasks, nameless])
+    )
+    assert one.keys() == other.keys()
+    for name in one.keys() - {"answer"}:
+        assert [*listed_rows(one[name])] == [*listed_rows(other[name])], name
+    assert one["answer"] != other["answer"]  # which has what is null
+    kept = [[json.loads(text) for text in found["answer"]] for found in (one, other)]
+    told = [[{key: each[key] for key in each if each[key] is not None} for each in rows] for rows in kept]
+    assert told[0] == told[1]
