@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import rows_of_lists
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.columns import SCORE, find_name, needed_column, pair_column, pair_columns
@@ -37,7 +38,6 @@ from fire_toolkit.formats.runs.listed import (
     numbers_of,
 )
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.tables.columns import PAIR
 
 _META = ("mteb_model_meta", "version", "metric", "comment", "team", "name")
 _LISTS = ("docs", "doc_ids", "results", "ranking", "ranked", "retrieved", "hits")
@@ -230,5 +230,7 @@ def _of_places(lists: Sequence[tuple[str, Sequence[int]]]) -> Listed:
         if not places or len(set(places)) < len(places):
             problem = "a doc appears twice" if places else "an empty list"
             raise FormatError(f"{at}: {problem}, expected {len(places) or 'some'} different places of docs")
-    rows = [(row, place, -rank) for row, (_, own) in enumerate(lists) for rank, place in enumerate(own, 1)]
-    return Listed(pd.DataFrame(rows, columns=[*PAIR, "score"]), notes=(FROM_RANKS,), has_places=True)
+    lengths = np.array([len(own) for _, own in lists])
+    row, places = np.repeat(np.arange(len(lists)), lengths), [place for _, own in lists for place in own]
+    scored = pd.DataFrame({"query_id": row, "doc_id": places, "score": -rows_of_lists(1, lengths)})
+    return Listed(scored, notes=(FROM_RANKS,), has_places=True)
