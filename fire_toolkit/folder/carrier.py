@@ -98,7 +98,7 @@ class Folder:
         return given
 
     def fetch(self, carried: Carried, *, is_full: bool = False, report: Report = no_report) -> Fetched:
-        """Add the answers in the exports to the ledger, those of all files or none.
+        """Add the answers in the exports to the ledger: the first all or none, later each file as a whole.
 
         Raises:
             FormatError: neither an export as JSON nor a sheet, or one that is damaged; an unknown label.
@@ -109,7 +109,8 @@ class Folder:
             read = partial(self._answers, guideline=carried.guideline, people=people_given(kept), kept=kept)
             if len(sheets) > 1:
                 _refuse_two_answers((path, read(path)) for path in sheets)
-            with kept.together() if self._exports else nullcontext():
+            is_first = self._exports and not kept.has_answers()  # later a served page writes between files
+            with kept.together() if is_first else nullcontext():
                 for path in self._exports:
                     found = read(path)
                     kept.add_columns(found)

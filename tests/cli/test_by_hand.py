@@ -715,7 +715,7 @@ def test_judgments_are_what_people_mean(hand: Path, monkeypatch: pytest.MonkeyPa
     assert (again["new"], again["edited"], again["restored"]) == (0, 0, 0)
 
 
-def test_of_several_files_all_come_in_or_none(hand: Path) -> None:
+def test_of_several_first_files_all_come_in_or_none(hand: Path) -> None:
     export(hand, "A02", "tasks.A02.json")
     other = export(hand, "A03", "tasks.A03.json")
     whole = other.read_text()
