@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from command import run as fire
 
+from fire_toolkit.media.server import MediaServer
+
 
 @pytest.fixture
 def folder(tmp_path: Path, clips: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -42,12 +44,17 @@ def test_paths_start_in_the_current_folder(folder: Path, monkeypatch: pytest.Mon
     fire("media", "check", "../items.tsv")
 
 
-def test_addresses_cannot_be_checked_without_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_items(folder, "http://127.0.0.1:9/v.mp4")
-    assert "set FIRE_LABEL_STUDIO_URL" in fire("media", "check", "items.tsv", code=2).stderr
-    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", "http://127.0.0.1:8080")
-    result = fire("media", "check", "items.tsv", code=1)
-    assert "does not answer (ConnectError)" in result.stdout
+def test_without_label_studio_addresses_are_checked_but_for_its_pages(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with MediaServer(folder, {"v.mp4": "videos/h264.mp4"}, origins=[], port=0) as server:
+        write_items(folder, f"{server.base_url}/v.mp4")
+        told = fire("media", "check", "items.tsv").stderr
+        assert "1 item: 1 play" in told
+        assert "may read addresses was not checked; set FIRE_LABEL_STUDIO_URL" in told
+        monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", "http://127.0.0.1:8080")
+        assert "(CORS)" in fire("media", "check", "items.tsv", code=1).stdout
+    assert "does not answer (ConnectError)" in fire("media", "check", "items.tsv", code=1).stdout
 
 
 def test_a_workspace_knows_items_root_and_page(folder: Path) -> None:
