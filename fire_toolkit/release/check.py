@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 import pandas as pd
+from pyarrow.parquet import ParquetFile
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.release.published import CROISSANT, MUST, SHOULD, Finding, find_private
@@ -110,6 +111,12 @@ def _trec(raw: bytes) -> Pairs:
     return _pairs(table.iloc[:, [0, 2, {4: 3, 5: 4}[len(table.columns)]]])
 
 
+def _parquet(raw: bytes) -> pd.DataFrame:
+    # In this thread: one of Arrow's that lets go of Python's bytes while the program ends aborts it.
+    found: pd.DataFrame = ParquetFile(io.BytesIO(raw)).read(use_threads=False).to_pandas()
+    return found
+
+
 def _pairs(table: pd.DataFrame) -> Pairs:
     return {(query, doc): int(grade) for query, doc, grade in table.to_numpy().tolist()}
 
@@ -131,7 +138,7 @@ _FORMS: dict[str, Callable[[bytes], Pairs]] = {
     _CORRECTED: _trec,
     "qrels/test.tsv": lambda raw: _pairs(pd.read_csv(io.BytesIO(raw), sep="\t", **_AS_TEXT)[_BEIR]),
     "qrels.json": _by_query,
-    "data/qrels.parquet": lambda raw: _pairs(pd.read_parquet(io.BytesIO(raw))[_BEIR]),
+    "data/qrels.parquet": lambda raw: _pairs(_parquet(raw)[_BEIR]),
     _ORIGINAL: _trec,
 }
 
@@ -263,7 +270,7 @@ def _scores(of: _Release) -> Iterator[Finding]:
     if not {_SCORES, _RANKS} <= of.files.keys() or not original or not corrected:
         return
     try:
-        tops, ranks = tops_in(of.files), pd.read_parquet(io.BytesIO(of.files[_RANKS]))
+        tops, ranks = tops_in(of.files), _parquet(of.files[_RANKS])
         ranks = ranks.assign(**{name: ranks[name].map(of.spelled) for name in PAIR})
         told = pd.read_csv(io.BytesIO(of.files[_SCORES]), dtype={"run_id": str, "query_id": str})
         told = told[~told["measure"].isin(of.told("parameters").get("not_scored_again", []))]
