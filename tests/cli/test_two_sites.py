@@ -100,6 +100,15 @@ def test_what_changed_hands_at_the_other_site_has_changed_hands_here(sites: Site
     assert (ask(one, "select * from given"), ask(one, "select * from answers")) == before
 
 
+def test_captions_that_read_otherwise_at_the_other_site_are_counted(sites: Sites) -> None:
+    one, other = sites
+    fill_in(other, "A2")
+    queries = one / "collection/queries.tsv"
+    assert "another text" not in merge(one, other)
+    queries.write_text(queries.read_text().replace("\ta dog runs 3\n", "\ta cat sits\n", 1))
+    assert "1 of its 24 pairs were shown with another text than here (first: q" in merge(one, other)
+
+
 def test_moves_of_both_sites_stand_and_whoever_was_given_a_pair_has_it(sites: Sites) -> None:
     one, other = sites
     at(one, "annotators", "reassign", "A1", "--to", "A4")
