@@ -16,8 +16,10 @@ delete from counted where (select answer from counted_so_far) = 0;
 -- Of answers with a row that came after the last: the one row that there is, or that which counts of several.
 insert or ignore into stale
 with several as materialized (
+  select annotation from versions where (select answer from counted_so_far) = 0
+  group by annotation having count(*) > 1 union all -- the first time in one go
   select annotation from versions own where number > (select answer from counted_so_far)
-  and exists (select 1 from versions other
+  and (select answer from counted_so_far) > 0 and exists (select 1 from versions other
     where other.annotation = own.annotation and other.number <> own.number))
 select number, 0 from versions
 where number > (select answer from counted_so_far) and annotation not in several union all
