@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from statistics import median
 
 import pandas as pd
@@ -51,25 +52,27 @@ def measure_progress(store: Store, *, guideline: Guideline) -> pd.DataFrame:
     Returns:
         round, annotator_id; n_tasks; n_done: tasks with an answer; n_skipped: tasks that were only skipped;
         n_left; n_training_left: of these, training; n_escalated: answers that are not votes; seconds: median
-        time of an answer, nan if unknown; hours_left: at that time (or everybody's), nan if unknown;
+        time of an answer, nan if unknown; hours_left: at that time (or that of all queues), nan if unknown;
         n_controls: votes on pairs whose answer is known; n_right: of these, right; control_accuracy: their
         share, nan if none was judged.
     """
     store.count()
     found = store.table(_QUEUES, [json.dumps(guideline.grades)])
-    found["seconds"] = [*map(_median, found["seconds"])]
+    times = [*map(_known, found["seconds"])]
+    found["seconds"] = [*map(_median, times)]
     texts = dict.fromkeys(found, "int64") | {"annotator_id": "str"}  # of no queue all are
     found = found.astype(texts | dict.fromkeys(("seconds", "hours_left"), "float64"))
-    has_left, pace = found["n_left"] != 0, found["seconds"]
-    if (has_left & pace.isna()).any():
-        pace = pace.fillna(judgment_seconds(store))
-    found["hours_left"] = (found["n_left"] * pace / 3600).where(has_left, 0.0)
+    pace = found["seconds"].fillna(_median([*chain(*times)]))
+    found["hours_left"] = (found["n_left"] * pace / 3600).where(found["n_left"] != 0, 0.0)
     return found.assign(control_accuracy=found["n_right"] / found["n_controls"])
 
 
-def _median(times: str) -> float:
-    """Return the median of the seconds that are known of those that JSON has; nan if none is."""
-    seconds = [each for each in json.loads(times) if each is not None]
+def _known(times: str) -> list[float]:
+    """Return the seconds that are known of those that JSON has."""
+    return [each for each in json.loads(times) if each is not None]
+
+
+def _median(seconds: list[float]) -> float:
     return median(seconds) if seconds else math.nan
 
 
@@ -77,7 +80,7 @@ def judgment_seconds(store: Store) -> float:
     """Return the median time of an answer, in seconds; nan if there is none."""
     store.count()
     query = "select json_group_array(seconds) from standing where not is_skipped"
-    return _median(store.database.select(query)[0][0])
+    return _median(_known(store.database.select(query)[0][0]))
 
 
 def with_total(queues: pd.DataFrame) -> pd.DataFrame:
