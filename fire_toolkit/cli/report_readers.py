@@ -54,6 +54,12 @@ TABLES.update(
         if given.path("judgments", exists=True)
         else None
     ),
+    # The labels of the evidence; of table 2 those that were made of the workspace's judgments.
+    labels_of_report=lambda given: (
+        given.known_labels
+        if given.plain["what"] != "table2"
+        else (given.labels_if_any if given.values["judgments"] is None else None)
+    ),
     # Which run pooled which pair; table 4 alone cannot do without.
     sources_of_report=lambda given: (
         given.sources if given.plain["what"] == "table4" else given.sources_if_any

@@ -20,7 +20,7 @@ from fire_toolkit.commands.command import (
     rests_on,
     unpooled,
 )
-from fire_toolkit.commands.types import BackgroundOf, FedRuns, KnownLabels, Measures, Option, OwnItem, Table
+from fire_toolkit.commands.types import BackgroundOf, FedRuns, Measures, Option, OwnItem, Table
 from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.guidelines.model import Grades
@@ -57,7 +57,7 @@ from fire_toolkit.resolution.resolve import grades_or_usual
 from fire_toolkit.results import Found
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.scoring.drawn import drawn_scores
-from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries, Run
+from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, Run
 from fire_toolkit.words import n_of
 
 _COMPARED = 8_000  # captions, whose likeness takes some 10 s beside 50,000 training captions
@@ -83,6 +83,7 @@ def _table2(it: Any) -> Found:
     found = describe_data(
         it.judgments,
         grades=dict(grades_or_usual(it.judgments, it.grades)),
+        labels=it.labels,
         sources=it.pool_sources,
         datasets=column_of(it.queries, it.by),
     )
@@ -91,7 +92,7 @@ def _table2(it: Any) -> Found:
         "rounds or unasked for left out (labels are resolved from all rounds)"
     )
     notes = [*([later] if n_later else []), *dict.fromkeys(note for note in found["note"] if note)]
-    more = [n_of(len(it.judgments), "judgment"), "rule fire"]
+    more = [n_of(len(it.judgments), "judgment"), *(["rule fire"] if it.labels is None else [])]
     return Found({"data": found}, notes, more, draw=drawn_as("table2"))
 
 
@@ -196,7 +197,7 @@ PARTS = {
     "figures": Part(_figures, _OF_STUDY, f"{_BESIDE} measures figure", writes=True),
     "methods": Part(_methods, "", "told"),
     "table1": Part(_table1, _SCORED, "background fed measures"),
-    "table2": Part(_table2, "judgments", "grades pool_sources queries by"),
+    "table2": Part(_table2, "judgments", "grades labels pool_sources queries by"),
     "table3": Part(_table3, "runs"),
     "table4": Part(_table4, f"{_SCORED} pool_sources", "fed measures"),
     "length": Part(_length, f"{_SCORED} queries", "fed measures"),
@@ -220,7 +221,7 @@ def report(
     *,
     qrels: Annotated[Qrels | None, Table("original")] = None,
     augmented: Annotated[Qrels | None, Table("augmented")] = None,
-    labels: KnownLabels = None,
+    labels: Annotated[Labels | None, Table("labels_of_report", is_told=True)] = None,
     judgments: Annotated[Judgments | None, Table("judgments_of_report")] = None,
     grades: Annotated[Grades | None, Table("grades_of_report", takes="Grades | None", is_told=True)] = None,
     pool_sources: Annotated[PoolSources | None, Table("sources_of_report")] = None,

@@ -20,7 +20,7 @@ from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.resolution.votes import INCLUSION
 from fire_toolkit.results import drawn_text
-from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries
+from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 from fire_toolkit.words import table_in
 
@@ -55,6 +55,7 @@ def describe_data(
     judgments: Judgments,
     *,
     grades: Grades,
+    labels: Labels | None = None,
     sources: PoolSources | None = None,
     datasets: pd.Series | None = None,
 ) -> pd.DataFrame:
@@ -63,18 +64,19 @@ def describe_data(
     Args:
         judgments: one row for each annotator and pair.
         grades: label → grade; a label whose grade is None is not a vote.
+        labels: what `resolve` made of all judgments; unless given, by rule fire.
         sources: which run pooled which pair; rows `run <id>` are then given, and overlap.
         datasets: index query_id, values the dataset of the query; rows `dataset <name>`.
 
     Returns:
         Columns group (`all` first); pairs, labels: the pairs with a first answer and the votes among
         these, as in `agreement` (see `first_round`); resolved, relevant and irrelevant (pairs with a
-        label, by its relevance), disagreement (pairs whose votes gave none), both by `resolve` of all
-        judgments together, later rounds included; resolved_share of the pairs, relevant_share of the
-        resolved; multiply_labelled (pairs with two first votes or more), and on these alone agreeing
-        (percent agreement), unanimous (one label), alpha (Krippendorff, nominal), nan with the reason in
-        note. Most of `resolved_share` are pairs with one vote: it is what the paper's table calls
-        agreement, and says nothing of agreement.
+        label, by its relevance), disagreement (pairs without one), of all judgments together, later rounds
+        included; resolved_share of the pairs, relevant_share of the resolved; multiply_labelled (pairs with
+        two first votes or more), and on these alone agreeing (percent agreement), unanimous (one label),
+        alpha (Krippendorff, ordinal from three grades on), nan with the reason in note. Most of
+        `resolved_share` are pairs with one vote: it is what the paper's table calls agreement, and says
+        nothing of agreement.
 
     Raises:
         JoinError: a judged query has no dataset.
@@ -85,7 +87,7 @@ def describe_data(
     first = Judgments(first[[name for name in first.columns if name in voted]])
     unit = code_pairs(first)[0]
     pairs = first[PAIR].iloc[np.unique(unit, return_index=True)[1]]
-    labels = resolve(judgments, grades=grades, rule="fire").labels
+    labels = resolve(judgments, grades=grades).labels if labels is None else labels
     relevance = np.full(len(pairs), np.nan)
     relevance[pair_rows(labels, pairs)] = labels["relevance"]
     rows = []

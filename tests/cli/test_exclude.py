@@ -55,6 +55,21 @@ def test_what_comes_after_the_labels_does_without_whom_they_do_without() -> None
     assert len(rows(Path("anew/pool.csv"))) == 2
 
 
+def test_table_2_counts_by_the_rule_of_the_labels() -> None:
+    lines = [f"q{n},d,{who},relevant\n" for n in (10, 11) for who in ("ann", "bob")]
+    with Path("judgments/judgments.csv").open("a") as file:
+        file.writelines([*lines, "q11,d,cy,irrelevant\n"])
+    expected = {"fire": ("6", "4", "2"), "unanimous": ("5", "4", "3")}  # relevant, irrelevant, disputed
+    for rule, counts in expected.items():
+        run("resolve", "--rule", rule)
+        told = run("report", "table2", "--format", "csv")
+        row = rows(told)[0]
+        assert (row["relevant"], row["irrelevant"], row["disagreement"]) == counts
+        assert f"by the rule {rule}" in told.stderr
+    given = run("report", "table2", "--judgments", "judgments/judgments.csv", "--format", "csv")
+    assert (rows(given)[0]["relevant"], "; rule fire" in given.stderr) == ("6", True)
+
+
 def test_nobody_is_asked_again_whose_answers_the_labels_do_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
