@@ -133,6 +133,9 @@ class Again:
     def open_pairs(self, pairs: Pool, *, is_said: bool = True, is_part: bool = False) -> Pool:
         """Return pairs without those that wait or that all have seen; if these are all, the queues say it."""
         left = pairs if self.waiting is None else pairs[pair_rows(pairs, self.waiting) < 0]
+        if is_said and 0 < len(left) < len(pairs):
+            n_waiting = n_of(len(pairs) - len(left), "pair")
+            say(f"note: {n_waiting} left out, without an answer yet in a round that has begun")
         is_spent = pair_rows(left, self._spent) >= 0
         if not is_spent.any() or (is_said and not is_part and is_spent.all()):
             return Pool(left)

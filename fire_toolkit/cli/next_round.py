@@ -116,10 +116,10 @@ def next_round(
         if strategy is not None:
             _ask_by(given, strategy, annotators)
         elif recheck is not None or DOUBTS in ask:
-            found, why = _marked(given, recheck) if recheck else _doubted(given, judge, budget)
+            found, why = _marked(given, recheck) if recheck else _doubted(given, judge)
             again = Again(given, annotators, given.next_number)
             pairs = check_pool(found.assign(round=again.number, design_class=RECHECK))
-            _ask(again, pairs, why, RECHECK)
+            _ask(again, pairs, why, RECHECK, budget)
         elif AUDIT in ask:
             draw_for_experts(given, budget)
         else:
@@ -216,11 +216,17 @@ def _write(
         begin(again.campaign.root, again.campaign.campaign, [entry])
 
 
-def _ask(again: Again, pairs: Pool, parameters: dict[str, Any], kind: str = ADJUDICATION) -> None:
-    """Make pairs that were chosen, and not planned, a round."""
+def _ask(
+    again: Again,
+    pairs: Pool,
+    parameters: dict[str, Any],
+    kind: str = ADJUDICATION,
+    budget: int | None = None,
+) -> None:
+    """Make pairs that were chosen, and not planned, a round: the first `budget` that can be asked, or all."""
     if len(pairs) and not len(pairs := again.open_pairs(pairs)):
         say("all of them wait for an answer in a round that has begun; nothing was written")
-    if not len(pairs):
+    if not len(pairs := Pool(pairs[:budget])):
         _say_next(again, is_empty=True)
         return
     entry = again.given_out(pairs, kind)
@@ -262,11 +268,8 @@ def _marked(given: Given, marked: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     return table[is_judged], {"recheck": marked.name}
 
 
-def _doubted(given: Given, judge: str | None, budget: int | None) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return labels that a machine judge considers wrong, the most doubtful first, and why.
-
-    budget: so many; None: all.
-    """
+def _doubted(given: Given, judge: str | None) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return labels that a machine judge considers wrong, the most doubtful first, and why."""
     judge = judge or judge_file(None).parent.name
     found = doubted_labels(given.labels, scores_of_judge(given, judge))
     found = found[pair_rows(found, given.judgments) >= 0]  # no pair with another's label
@@ -276,7 +279,7 @@ def _doubted(given: Given, judge: str | None, budget: int | None) -> tuple[pd.Da
         words += "" if is_new.all() else f", {int((~is_new).sum()):,} of them asked again before"
         found = found[is_new]
     say(f"{words}; suggestions, not errors")
-    return found.head(budget or len(found)), {"doubts": judge}
+    return found, {"doubts": judge}
 
 
 def _ask_by(given: Given, strategy: str, annotators: Sequence[str]) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
+from command import begin_workspace, pairs_in, rows
 from command import run as fire
+from exports import fill_in
 
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.table_files import read_pool
@@ -67,6 +69,30 @@ def test_a_label_that_was_asked_again_is_not_doubted_again(judged: Path) -> None
     nothing = next_round()
     assert "2 of them asked again before; suggestions" in nothing.stderr
     assert nothing.stderr.splitlines()[-1].startswith("next: fire-toolkit ")
+
+
+def test_waiting_pairs_are_counted_and_take_no_part_of_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four labels that the judge doubts one waits: two others are asked, and then the last."""
+    monkeypatch.chdir(begin_workspace(tmp_path / "work", 4))
+    fire("tasks", "--annotator", "A,B,C", "--overlap", 0)
+    for sheet in Path("tasks").glob("tasks.?.csv"):
+        fill_in(sheet, Path("exports") / sheet.name, lambda *pair: "irrelevant")
+    fire("import")
+    fire("resolve")
+    Path("scores.csv").write_text("query_id,doc_id,score\nq0,v0,.99\nq1,v1,.98\nq2,v2,.97\nq3,v3,.96\n")
+    fire("machine", "import", "scores.csv", "--judge", "vlm")
+    doubts = ("next-round", "--ask", "doubts", "--budget")
+    nobody = fire(*doubts, 0)
+    assert not Path("plan").exists(), nobody.stderr
+    fire(*doubts, 1)
+    told = fire(*doubts, 2).stderr
+    assert "note: 1 pair left out, without an answer yet in a round that has begun" in told
+    assert pairs_in(Path("plan/round-3/pool.csv")) == {("q1", "v1"), ("q2", "v2")}
+    assert "3 pairs left out" in fire(*doubts, 2).stderr
+    assert [row["doc_id"] for row in rows(Path("plan/round-4/pool.csv"))] == ["v3"]
+    assert "all of them wait for an answer" in fire(*doubts, 2).stderr
 
 
 def test_scores_that_are_no_probabilities_doubt_nothing(judged: Path) -> None:
