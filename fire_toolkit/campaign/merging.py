@@ -5,6 +5,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from fire_toolkit.campaign.keys import read_key
 from fire_toolkit.campaign.ledger import Version
 from fire_toolkit.campaign.progress import has_unread_page
 from fire_toolkit.campaign.queues import MOVES
@@ -13,6 +14,10 @@ from fire_toolkit.campaign.schema import KEPT
 from fire_toolkit.campaign.sealed import asking
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FormatError
+from fire_toolkit.tables import Items, Queries
+from fire_toolkit.words import n_of
+
+Shown = tuple[Queries, Items | None]  # of a collection: what people see
 
 # By table: the column of the round, which is the first, and how many of the first columns name a row.
 _OF_ROUNDS = {"rounds": ("number", 1), "asked": ("round", 2), "given": ("round", 7), "controls": ("round", 3)}
@@ -23,7 +28,12 @@ _LABELS = "select distinct label from counted join said using (number) where no_
 
 
 def merge_record(
-    store: Store, path: Path, *, labels: Collection[str] | None = None, source: str | None = None
+    store: Store,
+    path: Path,
+    *,
+    labels: Collection[str] | None = None,
+    source: str | None = None,
+    shown: Shown | None = None,
 ) -> list[str]:
     """Add what another copy of a record has and this one has not; return what is to be said of it.
 
@@ -37,11 +47,12 @@ def merge_record(
         path: the other one.
         labels: those of the guideline, where a campaign has begun here; None: any.
         source: goes before the names of another campaign's people; "-" where one name is one person in both.
+        shown: the queries and items here; None: any.
 
     Raises:
-        FormatError: the other file is damaged, or no such record; an answer that counts there has another
-            label; somebody in another campaign's has the name
-            of somebody here, and no source is given; or one is given for this campaign's own.
+        FormatError: the other file is damaged, or no such record; it has other queries; an answer that counts
+            there has another label; somebody in another campaign's has the name of somebody here, and no
+            source is given; or one is given for this campaign's own.
     """
     with Store(path) as other:
         other.check()
@@ -55,16 +66,19 @@ def merge_record(
                 f"{path}: labels that the guideline here does not have: {', '.join(strange)}; add them to it "
                 "here too, or correct these answers there"
             )
-        numbers, notes = dict[int, int](), list[str]()
+        numbers, notes = dict[int, int](), _notes_of_texts(other, *shown) if shown else []
         if there and (not here or here[0][0] == there[0][0]):
             if source:
                 raise FormatError(
                     f"{path}: of this campaign, whose people have one name here and there: no --source"
                 )
-            numbers, notes = _numbers_here(store, other, path)
+            numbers, of_rounds = _numbers_here(store, other, path)
+            notes += of_rounds
             _take_rounds(store, other, numbers)
         elif there:
-            notes = [f"{path}: of another campaign than the one here, so what it asked of whom is not known"]
+            notes.append(
+                f"{path}: of another campaign than the one here, so what it asked of whom is not known"
+            )
             rows = _of_other_people(rows, store, path, source)
         if has_unread_page(other):
             notes.append(
@@ -75,6 +89,36 @@ def merge_record(
             rows[place] = row._replace(queue=f"{numbers.get(queue.round, queue.round)}/{queue.annotator_id}")
     store.add_rows(rows)
     return notes
+
+
+def _notes_of_texts(other: Store, queries: Queries, items: Items | None) -> list[str]:
+    """Return how many pairs of another record were shown with a text that the collection here does not have.
+
+    Raises:
+        FormatError: pairs are of queries that are not here.
+    """
+    path, texts = other.database.path, dict(zip(queries["query_id"], queries["text"], strict=True))
+    bodies = (
+        dict(zip(items["doc_id"], items["text"], strict=True))
+        if items is not None and "text" in items
+        else {}
+    )
+    keys = other.database.select("select distinct pair_id from pairs where pair_id <> ''")
+    pairs = list(filter(None, (read_key(key) for (key,) in keys)))
+    if n_other := sum(query_id not in texts for query_id, _ in pairs):
+        words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that the collection does not have"
+        raise FormatError(f"{path}: {words}; expected another copy of this campaign's record")
+    asked = other.database.select("select distinct query_id, doc_id, text from asked where text <> ''")
+    differing = [
+        (query_id, doc_id, text)
+        for query_id, doc_id, text in asked
+        if text != texts.get(query_id) and not (doc_id in bodies and text.endswith(bodies[doc_id]))
+    ]
+    if not differing:
+        return []
+    query_id, doc_id, text = differing[0]
+    words = f"{len(differing):,} of its {n_of(len(asked), 'pair')} were shown with another text than here"
+    return [f"{path}: {words} (first: {query_id} {doc_id}, {text[:60]!r})"]
 
 
 def _of_other_people(rows: Sequence[Version], store: Store, path: Path, source: str | None) -> list[Version]:

@@ -12,12 +12,11 @@ import click
 
 from fire_toolkit.campaign.beginning import campaign_of
 from fire_toolkit.campaign.carrier import Fetched
-from fire_toolkit.campaign.keys import read_key
-from fire_toolkit.campaign.store import Store, is_record, read_ledger
+from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.campaigns import begun_here, guideline_here, private_folder
-from fire_toolkit.cli.common import give_back_memory, n_of, numbers_of, say, say_notes, without_collection
+from fire_toolkit.cli.common import give_back_memory, n_of, numbers_of, say_notes, without_collection
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import current_workspace, named_files, needed_workspace, say_next, workspace_lock
 from fire_toolkit.cli.pull import (
@@ -174,37 +173,13 @@ def _into_ledger(
             raise UsageError(f"{path}: this file was handed out; save the returned file in exports/")
         _refuse_unknown_ids(path, given)
     records = [path for path in paths if is_record(path)]
-    at = given.path("queries", exists=True)
-    known = set(given.queries["query_id"]) if records and at else set()
-    for path in records if at else ():
-        pairs = list(filter(None, map(read_key, set(read_ledger(path)["pair_id"]))))
-        if n_other := sum(query_id not in known for query_id, _ in pairs):
-            words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that {at} does not have"
-            raise FormatError(f"{path}: {words}; expected another copy of this campaign's record")
-        _say_other_texts(path, given)
+    has_queries = bool(records and given.path("queries", exists=True))
+    shown = (given.queries, given.items_if_any) if has_queries else None
     paths = [path if path in records else files.use(path) for path in paths]
     with hinting([path for path in paths if path not in records], _names_of(given.guideline)):
-        added = read_files(root, paths, source=source)
+        added = read_files(root, paths, source=source, shown=shown)
     give_back_memory()
     derive_judgments(root, added, stage="import", exports=files, as_json=given.values["as_json"])
-
-
-def _say_other_texts(path: Path, given: Given) -> None:
-    """Warn of pairs in another record that were shown with a text that the collection here does not have."""
-    texts, items = given.queries.set_index("query_id")["text"], given.items_if_any
-    has_texts = items is not None and "text" in items
-    bodies = dict(zip(items["doc_id"], items["text"], strict=True)) if has_texts else {}
-    with Store(path) as other:
-        asked = other.database.select("select distinct query_id, doc_id, text from asked where text <> ''")
-    differing = [
-        each
-        for each in asked
-        if each[2] != texts.get(each[0]) and not (each[1] in bodies and each[2].endswith(bodies[each[1]]))
-    ]
-    if differing:
-        words = f"{len(differing):,} of its {n_of(len(asked), 'pair')} were shown with another text than here"
-        query_id, doc_id, text = differing[0]
-        say(f"warning: {path}: {words} (first: {query_id} {doc_id}, {text[:60]!r})")
 
 
 def _refuse_unknown_ids(path: Path, given: Given) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fire_toolkit.campaign.carrier import CARRIERS, NOT_PUSHED, Carrier, Fetched
 from fire_toolkit.campaign.ledger import ANSWERED, STATES
-from fire_toolkit.campaign.merging import merge_record
+from fire_toolkit.campaign.merging import Shown, merge_record
 from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds
 from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.views import record_to_judgments
@@ -96,10 +96,12 @@ def carrier_of(name: str, root: Path, *, accepts_loss: bool = False) -> Carrier:
     return carrier
 
 
-def read_files(root: Path, paths: Sequence[Path], *, source: str | None = None) -> Fetched:
+def read_files(
+    root: Path, paths: Sequence[Path], *, source: str | None = None, shown: Shown | None = None
+) -> Fetched:
     """Add the answers in exports, sheets, files of written pages and other sites' records to the ledger.
 
-    source: of the people in another campaign's record, see `merge_record`.
+    source: of the people in another campaign's record, shown: what the collection shows, see `merge_record`.
     """
     own = carried_at(root)
     saved = [path for path in paths if is_answer_file(path)] if own.known else []
@@ -108,12 +110,12 @@ def read_files(root: Path, paths: Sequence[Path], *, source: str | None = None) 
     found = []
     if copies:
         with Store(root / STORE) as store:
-            merge = partial(merge_record, store, labels=own.guideline.grades, source=source)
+            merge = partial(merge_record, store, labels=own.guideline.grades, source=source, shown=shown)
             notes = [note for path in copies for note in merge(path)]
             found.append(Fetched(store.counts, (*notes, *store.notes)))
     if saved:
-        shown = replace(own.guideline, label_config=own.campaign.label_config)
-        found.append(take_files(saved, replace(carried_at(root, BY_PAGE), guideline=shown)))
+        rules = replace(own.guideline, label_config=own.campaign.label_config)
+        found.append(take_files(saved, replace(carried_at(root, BY_PAGE), guideline=rules)))
     if paths or not found:
         names = pseudonyms(read_register(root / SERVER_FOLDER))
         with metered("answers read", None) as meter:

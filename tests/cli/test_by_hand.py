@@ -298,7 +298,7 @@ def test_a_copy_of_the_record_brings_nothing_new_one_of_others_is_refused(hand: 
     (hand / "collection/queries.tsv").write_text("query_id\ttext\nq99\ta cat\n")
     before = (hand / "campaign.sqlite").read_bytes()
     error = run("import", other, code=1).stderr
-    assert "pairs on queries that collection/queries.tsv does not have; expected another copy of" in error
+    assert "pairs on queries that the collection does not have; expected another copy of" in error
     assert (hand / "campaign.sqlite").read_bytes() == before
 
 
