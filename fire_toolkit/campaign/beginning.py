@@ -82,11 +82,13 @@ def what_begins(
     of the rounds that were sent.
 
     Raises:
-        UsageError: the last round was sent, or given to others.
+        UsageError: no tasks were made; the last round was sent, or given to others.
     """
     there, last = {entry.number for entry in begun}, begun[-1] if begun else None
     if new := [file for number, file in files.items() if number not in there]:
         return new
+    if last is None and not files:
+        raise UsageError(f"{first}: no such file; run `fire-toolkit tasks` first")
     drawn = [files[max(files)] if files else first]
     if last is None:
         return drawn

@@ -12,7 +12,7 @@ import pandas as pd
 from fire_toolkit.campaign.asking import HandedOut
 from fire_toolkit.campaign.keys import ids_of_keys, split_pair_id
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
-from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import REFERENCE_URL
@@ -150,13 +150,13 @@ def renewed_rounds(
     return renewed, used, notes
 
 
-def kept_files(
-    file: Path, texts: Mapping[str, bytes], *, is_on_server: bool
-) -> tuple[dict[str, bytes], bool]:
+def kept_files(file: Path, texts: Mapping[str, bytes], *, carrier: str) -> tuple[dict[str, bytes], bool]:
     """Return the texts to write, with those that an earlier `tasks` wrote beside them, and if any changes.
 
     Other captions and addresses of the same tasks are written where a server carries them: `push` then
     updates those that nobody has answered. Whoever deletes `file` has no use for those of doubled pairs.
+
+    carrier: what carries the round that the tasks have begun; empty: they have begun none.
 
     Raises:
         UsageError: a file that is there would change: people may have its tasks.
@@ -166,6 +166,7 @@ def kept_files(
     gone = set() if file.is_file() else both
     found = {name: file.with_name(name) for name in there if file.with_name(name).is_file()}
     earlier = {name: path.read_bytes() for name, path in found.items() if name not in gone}
+    is_on_server = carrier not in ("", BY_HAND)
     changed = [
         name for name, text in earlier.items() if texts.get(name, None if name in both else text) != text
     ]
@@ -178,10 +179,10 @@ def kept_files(
         for before, after in tasks
     )
     if changed and not may_change:
-        raise UsageError(
-            f"{file.with_name(changed[0])}: already exists, would change, and people may have its tasks; if "
-            f"nobody has, delete {file} and run this again; or write elsewhere with --out"
-        )
+        why = f"people may have its tasks; if nobody has, delete {file} and run this again; or"
+        why = "its round has begun;" if carrier else why
+        where = file.with_name(changed[0])
+        raise UsageError(f"{where}: already exists, would change, and {why} write elsewhere with --out")
     return {**earlier, **texts} if file.is_file() else dict(texts), bool(changed)
 
 

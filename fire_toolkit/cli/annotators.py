@@ -20,6 +20,7 @@ from fire_toolkit.cli.campaigns import (
     begun_campaign,
     begun_here,
     deliver_files,
+    knows_server,
     private_folder,
     refuse_retired,
     used_connection,
@@ -65,14 +66,14 @@ def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="P
     """
     campaign = begun_here()
     accounts = read_register(private_folder())
-    carriers = campaign.carriers if campaign else {BY_SERVER}
-    if accounts or campaign is None or BY_SERVER in carriers:
+    carriers = campaign.carriers if campaign else set()
+    if accounts or BY_SERVER in carriers or (campaign is None and knows_server()):
         own = {row.pseudonym for row in accounts}
         with_accounts = [name for name in names if not campaign or name not in campaign.people - own]
         rows = Accounts(used_connection(), private_folder()).retire(with_accounts)
         _print(rows, ("pseudonym", "state"))
     else:
-        _refuse_strangers(campaign, names)
+        _refuse_strangers(campaign or begun_campaign(), names)
     left: dict[str, int] = {}
     if campaign:
         gone = set(names) & campaign.people

@@ -44,7 +44,7 @@ from fire_toolkit.pooling import pairs_to_ask
 from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import checked
-from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, rounds_by_hand, tasks_file
+from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, tasks_file
 
 _File = Annotated[str | None, Option(metavar="FILE")]
 
@@ -104,8 +104,9 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     if workspace:
         check_policy(workspace.root, policy)
     (asked, file, n_left), rules = _what_to_ask(given), given.guideline
+    carrier = _carrier_of(file)
     left_out = f"{n_of(n_left, 'pair')} judged or asked before left out"
-    made = _made(given, asked, is_by_hand=bool(people), options=options)
+    made = _made(given, asked, is_by_hand=bool(people) or carrier == BY_HAND, options=options)
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
     if not counts["tasks"] and (n_left or workspace):
         given.summarise(counts, f"nothing to ask: {left_out if n_left else 'the pool has no pairs'}")
@@ -118,12 +119,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         texts |= files
     parameters = {**rules.record, "overlap": options["overlap"], "seed": options["seed"]}
     parameters |= {"captions": options["n_captions"]} if options["n_captions"] > 1 else {}
-    is_on_server = False
-    if workspace:
-        root = workspace.root
-        numbers = {number for number, path in handed_out(root).items() if path.resolve() == file.resolve()}
-        is_on_server = bool(numbers & campaign_rounds(root).keys() - rounds_by_hand(root))
-    texts, has_changed = kept_files(file, texts, is_on_server=is_on_server)
+    texts, has_changed = kept_files(file, texts, carrier=carrier)
     if has_changed:
         say("note: captions or addresses have changed; `push` updates tasks that nobody has answered")
     if entry and workspace and not given.values["out"]:
@@ -136,7 +132,8 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         begin(workspace.root, campaign, [entry])
         record_design(workspace.root, policy)
     again = f"; {counts['doubled']:,} of them again in {overlap_file(file)}, for a second annotator"
-    words = f"{n_of(counts['tasks'], 'task')} in {file}" + (again if counts["doubled"] else "")
+    words = "nothing new to ask; handed out before: " if carrier else ""
+    words += f"{n_of(counts['tasks'], 'task')} in {file}" + (again if counts["doubled"] else "")
     given.summarise(counts, f"{words}; {left_out}" if n_left else words)
     if rules.shows_media:
         _warn_of_unshown(made)
@@ -144,13 +141,22 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
     begun = begun_here()
-    if begun and begun.is_by_hand and not entry:
+    if begun and begun.is_by_hand and not entry and not carrier:
         say("to hand them out as files too, as the rounds before:")
         say_next(f"tasks --annotator {','.join(handed_to(begun))}")
         return
     if workspace and not begun and not knows_server():
         say(ON_A_SERVER)
     say_following("import", "EXPORT.json --out judgments.csv")
+
+
+def _carrier_of(file: Path) -> str:
+    """Return what carries the round of the tasks in a file; empty where they have begun none."""
+    if (workspace := current_workspace()) is None:
+        return ""
+    carriers, files = campaign_rounds(workspace.root), handed_out(workspace.root)
+    numbers = [number for number, path in files.items() if path.resolve() == file.resolve()]
+    return next((carriers[number] for number in numbers if number in carriers), "")
 
 
 def _drawn(given: Given, made: Tasks, people: Sequence[str], options: dict[str, Any]) -> Round:

@@ -468,7 +468,7 @@ def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: 
     before = (workspace / "tasks/tasks.json").read_bytes()
     for more in (("--overlap", "0.5", "--seed", "5"), ("--overlap", "0")):
         told = run("tasks", "pairs.csv", *more, code=1).stderr
-        assert "already exists, would change, and people may have its tasks" in told
+        assert "already exists, would change, and its round has begun; write elsewhere" in told
     assert (workspace / "tasks/tasks.json").read_bytes() == before
     assert states()["push"][0] == "done"
 

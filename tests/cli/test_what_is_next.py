@@ -48,7 +48,14 @@ def test_what_is_named_outside_a_workspace_runs_as_it_stands_also_in_folders_wit
 
 
 def test_a_walk_by_hand_names_what_each_state_asks_for() -> None:
+    assert "no such file; run `fire-toolkit tasks` first" in run("push", code=1).stderr
+    assert "nothing was pushed from this workspace" in run("annotators", "retire", "A01", code=1).stderr
     assert follows("tasks", "--annotator", "A01,A02,A03", "--overlap", 1) == "import"
+    for again in ((), ("--annotator", "A01,A02,A03")):
+        told = run("tasks", "--overlap", 1, *again)
+        assert told.stderr.startswith("nothing new to ask; handed out before: 6 tasks")
+        assert named(told) == "import"
+    assert "its round has begun; write elsewhere" in run("tasks", "--seed", 1, code=1).stderr
     assert "round 1 is open: A01, A02 and A03 have tasks" in run("status").stderr
     fill_in("tasks.A01.csv", "relevant")
     fill_in("tasks.A02.csv", "irrelevant", 1)
