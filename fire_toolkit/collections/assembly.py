@@ -286,6 +286,12 @@ def _gallery_items(
     parts: Sequence[Part], listed: pd.DataFrame, positives: pd.DataFrame, notes: list[str]
 ) -> pd.DataFrame:
     lists = [part for part in parts if part.is_gallery]
+    for one, other in combinations(lists, 2):
+        left, right = ({*part.items["doc_id"]} for part in (one, other) if part.items is not None)
+        are_of_paths = all(len(part.items.columns) > 1 for part in (one, other) if part.items is not None)
+        if left & right and left != right and not are_of_paths:
+            shown = f"{len(left):,} and {len(right):,} ids, of which {len(left & right):,} are in both"
+            raise FormatError(f"{one.name} and {other.name}: lists of {shown}; name one of the two files")
     gallery = _beside_one_another(lists, _joined([part.items for part in lists], ["doc_id"]))
     known = pd.concat([listed["doc_id"], positives["doc_id"]]).drop_duplicates()
     is_known = are_in(gallery["doc_id"], known)

@@ -39,12 +39,14 @@ class Reader:
 
 def _recognise(spec: Spec, source: Source) -> str | None:
     """Return why a file is of a layout, or None."""
-    first = source.lines[0] if source.lines else ""
+    above = spec.get("above", "(?!)")
+    first = next((line for line in source.lines if not re.fullmatch(above, line.strip())), "")
     if header := spec.get("header"):
         where = "the header names" if source.header else "entries with"
         return f"{where} {', '.join(header)}" if {*header} <= {*source.columns} else None
-    if "first" in spec:
-        return f"the header is {first.strip()!r}" if first.strip() in spec["first"] else None
+    if "line" in spec and "why" not in spec:
+        is_above = source.lines and source.lines[0] != first
+        return f"the header is {source.lines[0].strip()!r}" if is_above else None
     if "line" in spec:
         return spec["why"] if re.fullmatch(spec.get("known", spec["line"]), first) else None
     found = _values(spec, source)
@@ -82,7 +84,7 @@ def _entries(spec: Spec, source: Source) -> Iterator[Entry]:
     path, rows = str(source.path), spec.get("rows", "")
     if "line" in spec:
         for number, line in source.numbered_lines:
-            if line.strip() in spec.get("first", ()):
+            if re.fullmatch(spec.get("above", "(?!)"), line.strip()):
                 continue
             found, where = re.fullmatch(spec["line"], line), f"{path}:{number}"
             if found is None:

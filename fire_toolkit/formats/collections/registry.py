@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
@@ -199,7 +200,7 @@ def read_collection(
 def _refuse_or_pass_over(
     error: FireError, file: Path, path: Path, notes: list[str], *, is_own: bool
 ) -> list[_Unknown]:
-    """Raise what is wrong with a file, but for one in a folder that need be of no format; note metadata.
+    """Raise what is wrong with a file, but for one in a folder that need be of no format.
 
     Returns:
         What is said of a file of data of no known format, which is passed over beside a benchmark's own.
@@ -207,9 +208,6 @@ def _refuse_or_pass_over(
     if not path.is_dir():
         raise error
     if not is_own and not _has_data(file):
-        return []
-    if not is_own and "metadata" in file.name.lower():
-        notes.append(f"left out: {error}")
         return []
     choose = ", or another split with --split" if notes and is_own else ""
     told = type(error)(f"{error}; or name the files to read in the place of {path}{choose}")
@@ -310,6 +308,11 @@ def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:
     for each in sorted(folders):  # the outermost first
         inside = [file for file in data if each in file.parents and file not in left_out]
         left_out |= _of_other_splits(each, inside, split, notes)
+    for own, *others in (spec["beside"] for spec in SPECS.values() if "beside" in spec):
+        read = next((file for file in data if fnmatch(file.name, own) and file not in left_out), None)
+        beside = [file for file in data if read and any(fnmatch(file.name, other) for other in others)]
+        notes += [f"left out: {file}, beside {read}" for file in beside if file not in left_out]
+        left_out.update(beside)
     if not found:
         raise FormatError(f"{path}: no file in this folder")
     return [file for file in found if file not in left_out and _may_be_read(file)]

@@ -28,7 +28,8 @@ OF_ITEMS = (*PLACES, "source_url", "source_start_s", "source_end_s")
 OF_PAIRS = ("relevance", "stratum")
 ALL, SPLIT = "all", "split"
 SPLITS = re.compile(
-    r"(?<![a-z])(?:train(?:ing)?|test|val(?:id(?:at(?:e|ion))?)?|dev(?:elopment)?|eval(?:uation)?)(?![a-z])"
+    r"(?<![a-z])(?:train(?:ing)?|test(?:ing)?|val(?:id(?:at(?:e|ion))?)?|dev(?:elopment)?|eval(?:uation)?)"
+    r"(?=(?:images|videos|list|ids)?(?![a-z]))"
 )
 _GRADES = re.compile(r"(?<![a-z])(?:scores?|similarity|sim|relevance|rel|grade|rating)(?![a-z])")  # of a pair
 ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)

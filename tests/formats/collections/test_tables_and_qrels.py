@@ -303,7 +303,7 @@ def test_the_whole_folder_of_a_benchmark_of_sounds_is_read() -> None:
     assert found.items["media_url"].tolist() == ["evaluation.wav"]
     assert found.notes[:2] == [
         "split evaluation read; d also has files of development, validation",
-        "left out: d/clotho_metadata_evaluation.csv:2: byte 0xf6 is not UTF-8; save it as UTF-8",
+        "left out: d/clotho_metadata_evaluation.csv, beside d/clotho_captions_evaluation.csv",
     ]
     both = ["d/clotho_captions_evaluation.csv", "d/clotho_metadata_evaluation.csv"]
     refused("_evaluation.csv:2: byte 0xf6 is not UTF-8", read_collection, both)
