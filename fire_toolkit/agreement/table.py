@@ -267,7 +267,8 @@ def notes_of_rows(measured: pd.DataFrame) -> list[str]:
     """Return each note on rows of agreement once, behind the rows that it is of where it is not of all."""
     keys, notes = ["group", "statistic"], []
     for column in (name for name in _NOTES if name in measured.columns):
-        for note, own in measured[measured[column] != ""].groupby(column, sort=False):
+        is_told = [note in said and column != "note" for note, said in measured[[column, "note"]].to_numpy()]
+        for note, own in measured[(measured[column] != "") & ~np.array(is_told)].groupby(column, sort=False):
             by = [key for key in keys if len(own) == measured[key].isin(own[key]).sum()][-1:] or keys
             names = [" ".join(map(str, row)) for row in own[by].drop_duplicates().to_numpy()]
             of_rows = ", ".join(name.removeprefix("all ") for name in names)

@@ -223,9 +223,9 @@ def note_few(
     means = {"score": "wide, since it allows for changes that no query shows, and covers more than it says",
              "t": "maybe too narrow"}  # fmt: skip
     for method, words in means.items():
-        few = [m for m, each in changes if each.method == method and each.n_differing < LEAST_CHANGED]
+        few = [m.name for m, each in changes if each.method == method and each.n_differing < LEAST_CHANGED]
         if few:
-            names = ", ".join(dict.fromkeys(measure.name for measure in few))
+            names = ", ".join(name for name in dict.fromkeys(m.name for m, _ in changes) if name in few)
             where = f"fewer than {n_of(LEAST_CHANGED, unit)} differ in {n_of(len(few), 'row')}"
             notes.append(f"{names}: {where}; there the interval of the gain or difference is {words}")
     return notes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,7 @@ def _template(room: str, name: str) -> Template:
         "n_of": n_of,
         "sentence": sentence,
         "marked": marked,
+        "listed": listed,
         "quoted": partial(json.dumps, ensure_ascii=False),
         "signed": signed,
     }
@@ -63,6 +65,16 @@ def sentence(text: str) -> str:
     """
     text = text.strip()
     return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them.
+
+    Examples:
+        >>> listed(["AP", "C@1", "C@5"]), listed(["AP"]), listed([])
+        ('AP, C@1 and C@5', 'AP', '')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def marked(text: str, sign: str, tag: str) -> Any:

@@ -14,7 +14,7 @@ from small_judgments import agreement_intervals, alpha_interval, judged, on_pair
 from fire_toolkit.agreement.intervals import interval_of
 from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.table import agreement, join_columns
+from fire_toolkit.agreement.table import agreement, join_columns, notes_of_rows
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.votes import code_votes
@@ -113,8 +113,10 @@ def test_two_annotators_with_few_pairs_are_said() -> None:
 
 
 def test_an_undefined_value_says_why_beside_its_interval() -> None:
-    row = agreement_intervals(pairs(["1", "0"])).iloc[0]
+    table = agreement_intervals(pairs(["1", "0"]))
+    row = table.iloc[0]
     assert row["note"] == row["interval_note"] == "no pair has two judgments"
+    assert [note for note in notes_of_rows(table[:1]) if "two judgments" in note] == [row["note"]]  # once
 
 
 def test_the_columns_of_agreement_come_first_and_unchanged() -> None:

@@ -84,8 +84,8 @@ def test_paragraphs_come_from_manifests_judgments_and_settings(fire: Fire, works
     assert f"2 annotators gave {2 * n - 1} judgments of {n} pairs" in found.stdout
     assert "They worked from 2026-01-01 to 2026-02-01." in found.stdout
     assert "4.0 seconds in the median" in found.stdout
-    assert f"1 pairs have one vote and {n - 1} two or more" in found.stdout
-    assert "Of the answers 1 are not votes: 1 skipped." in found.stdout
+    assert f"First answers gave 1 pair one vote and {n - 1} two or more" in found.stdout
+    assert "1 answer did not count: 1 skipped." in found.stdout
     assert "Krippendorff's alpha is " in found.stdout
     assert "Share of positive votes is 0." in found.stdout
     assert "Labels are by rule fire" in found.stdout
@@ -96,7 +96,7 @@ def test_paragraphs_come_from_manifests_judgments_and_settings(fire: Fire, works
     without = fire("report", "methods").stdout
     assert "The answers of 2 enter neither agreement nor labels (failed the controls)." in without
     assert f"2 annotators gave {2 * n - 1} judgments of {n} pairs" in without
-    assert f"{n} pairs have one vote and 0 two or more" in without
+    assert f"First answers gave {n} pairs one vote and 0 two or more" in without
     assert "[recruitment: not stated]" in found.stdout
     assert "blanks: recruitment, qualification, consent, ethics;" in found.stderr
     paper = fire("report", "methods", "--format", "latex").stdout

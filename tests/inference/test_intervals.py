@@ -208,7 +208,7 @@ def test_welchs_interval_and_p() -> None:
 
 def test_few_queries_and_few_changes_are_said() -> None:
     few = Estimate(0.05, 0.0, 0.1, p=0.3, method="score", n_differing=14)
-    notes = note_few([(AP, few), (C1, few), (AP, few._replace(n_differing=15))], n_queries=19, clusters=None)
+    notes = note_few([(AP, few._replace(n_differing=15)), (C1, few), (AP, few)], n_queries=19, clusters=None)
     assert notes[0].startswith("19 queries: coverage was checked from 20 on")
     assert notes[1].startswith("AP, C@1: fewer than 15 queries differ in 2 rows; there")
     assert "covers more than it says" in notes[1]

@@ -122,7 +122,7 @@ def test_three_sentences_say_what_was_found() -> None:
     assert _said([0.218, 0.571], ("C@1", False), ("AP", True)) == [
         "2 right answers counted as wrong, 0.5 a query.",
         "C@1 was understated by 21.8 to 57.1 points, depending on the model.",
-        "By C@1 1 pair of models changes places; this may be chance.",
+        "By C@1, 1 pair of models changes places; this change may be chance.",
     ]
     graded = headline(
         {"new": 2, "n_queries": 4, "is_graded": True}, pd.DataFrame({"measure": [], "run_id": []}), []
@@ -130,7 +130,7 @@ def test_three_sentences_say_what_was_found() -> None:
     assert graded == ["*2 answers of grade 1 or more counted as wrong*, 0.5 a query."]
     assert _said([-0.02, 0.05])[1:] == [
         "C@1 was off by -2.0 to +5.0 points, depending on the model.",
-        "By C@1 no two models change places.",
+        "By C@1, no two models change places.",
     ]
     assert _said([-0.05, -0.02])[1] == "C@1 was overstated by 2.0 to 5.0 points, depending on the model."
     assert _said([-0.05, 0.0])[1] == "C@1 was overstated by 0.0 to 5.0 points, depending on the model."
@@ -143,11 +143,12 @@ def test_three_sentences_say_what_was_found() -> None:
         "C@1 was understated by 1.0 points.",
     ]
     assert _said([0.0])[1] == "C@1 did not change."
-    assert _said([0, 0], ("C@1", True))[2] == "By C@1 1 pair of models changes places; this holds."
-    two = "By C@1 2 pairs of models change places; "
+    assert _said([0, 0], ("C@1", True))[2] == "By C@1, 1 pair of models changes places; this change holds."
+    two = "By C@1, 2 pairs of models change places; "
     assert _said([0, 0], ("C@1", True), ("C@1", False))[2] == two + "1 of these changes holds."
     assert _said([0, 0], ("C@1", False), ("C@1", False))[2] == two + "none of these changes holds."
-    assert _said([0, 0], ("AP", False))[2] == "By C@1 no two models change places; by AP some do."
+    some = ("AP", False), ("C@5", False), ("C@10", True)
+    assert _said([0, 0], *some)[2] == "By C@1, no two models change places; by AP, C@5 and C@10 some do."
 
 
 def test_a_change_of_places_holds_where_the_intervals_of_the_grid_say_so_on_either_side() -> None:
