@@ -182,26 +182,33 @@ class Votes(LabelRates):
 
         A pattern is a kind of pairs, the label they have, and their positive and negative votes beyond the
         design, whoever asked for them and why, but for the fourth vote on a positive by 2 to 1, which only
-        the alarm counts. By Bayes' rule a pair is relevant with odds π·L(t) / ((1 − π)·L(f)), L being the
-        chance of its label by design and of these votes, π the share of relevant pairs in its class and band.
-        The shares, (..., 2) from (..., n_patterns) pairs, are those of positive labels that are wrong and of
-        relevant pairs that are found: without further votes Σ N(1 − π)f / positives and
-        1 − Σ Nπ(1 − t) / Σ Nπ, by class. nan without positive labels, or relevant pairs.
+        the alarm counts. Where a rule gave some of such pairs another label than that by design, it is these
+        votes and those by design. By Bayes' rule a pair is relevant with odds π·L(t) / ((1 − π)·L(f)), L
+        being the chance of its label by design and of these votes, or of all its votes, π the share of
+        relevant pairs in its class and band. The shares, (..., 2) from (..., n_patterns) pairs, are those of
+        positive labels that are wrong and of relevant pairs that are found: without further votes
+        Σ N(1 − π)f / positives and 1 − Σ Nπ(1 − t) / Σ Nπ, by class. nan without positive labels, or
+        relevant pairs.
         """
         own, found = kinds_of_votes(self.pairs)
-        counted = [(name, v[:3] + v[4:] if v[:3] in TWO_TO_ONE else v) for name, v in found]
-        later = [split_votes(name if name in CLASSES else DOUBLED, v)[1] for name, v in counted]
-        beyond = np.array([(v.count("1"), v.count("0")) for v in later]).reshape(-1, 2)
-        each = np.column_stack([self.kind, beyond[own], self.pairs["label"]])
+        every = [(name, v[:3] + v[4:] if v[:3] in TWO_TO_ONE else v) for name, v in found]
+        later = [split_votes(name if name in CLASSES else DOUBLED, v)[1] for name, v in every]
+        voted = [[(v.count("1"), v.count("0")) for v in texts] for texts in (later, [v for _, v in every])]
+        beyond, whole = np.array(voted).reshape(2, -1, 2)[:, own]
+        of_pair, m = self.pairs["label"].to_numpy(), int(beyond.max(initial=0)) + 1
+        alike = np.unique((self.kind * m + beyond[:, 0]) * m + beyond[:, 1], return_inverse=True)[1]
+        by_rule = np.bincount(alike, weights=of_pair != self.kind % 2)[alike] > 0
+        each = np.column_stack([self.kind, np.where(by_rule[:, None], whole, beyond), of_pair, by_rule])
         patterns, pattern = np.unique(each, axis=0, return_inverse=True)
-        kind, n_yes, n_no, label = (np.asarray(column) for column in patterns.T)
+        kind, n_yes, n_no, label, is_by_rule = (np.asarray(column) for column in patterns.T)
         is_positive = label == 1
         cell, band = kind // 2, kind // 2 % len(self.bands)
 
         def chance(of_label: Floats, of_vote: Floats) -> Floats:
-            """The chance of a pattern's label by design and further votes by such a rate."""
+            """The chance of a pattern's label by design and further votes, or all votes, by such a rate."""
             rate, one = of_label[..., cell], of_vote[..., band]
-            return np.asarray(np.where(kind % 2, rate, 1 - rate) * one**n_yes * (1 - one) ** n_no)
+            by_design = np.where(is_by_rule, 1, np.where(kind % 2, rate, 1 - rate))
+            return np.asarray(by_design * one**n_yes * (1 - one) ** n_no)
 
         def shares(cells: Floats, rates: ErrorRates) -> Floats:
             n_pairs = cells @ np.eye(self.n_kinds)[kind]

@@ -244,6 +244,21 @@ def test_labels_are_wrong_as_often_as_all_their_votes_say() -> None:
     assert votes_by_design(disputed, ORIGINAL).numbers["recall"] < later["recall"]
 
 
+@pytest.mark.parametrize("rule", ["unanimous", "fire"])
+def test_the_expected_wrong_share_is_of_the_labels_whatever_rule_made_them(rule: str) -> None:
+    """10,000 doubled pairs, of which 2,000 are relevant, voted on just as often as t .9 and f .1 expect."""
+    n_votes = {"11": 1700, "101": 234, "011": 234, "100": 666, "010": 666, "00": 6500}
+    fire = {"11": 1, "101": 1, "011": 1, "100": 0, "010": 0, "00": 0}
+    label = {"11": 1, "00": 0} if rule == "unanimous" else fire
+    votes = pd.Series(list(n_votes)).repeat(list(n_votes.values())).reset_index(drop=True)
+    pairs = pd.DataFrame({"query_id": [f"q{n // 10}" for n in votes.index], "doc_id": "d"})
+    pairs = pairs.assign(doc_id=votes.index.astype("str"), design_class="doubled", design_votes=votes)
+    numbers = votes_by_design(pairs.assign(relevance=votes.map(label)), ORIGINAL).numbers
+    wrong, right = (80, 1620) if rule == "unanimous" else (80 + 2 * 72, 1620 + 2 * 162)
+    assert numbers["wrong_share"] == pytest.approx(wrong / (wrong + right), abs=1e-6)
+    assert numbers["recall"] == pytest.approx(right / 2000, abs=1e-6)
+
+
 def test_a_doubled_pair_with_one_vote_counts_as_single() -> None:
     votes = votes_by_design(pd.concat([doubled(), single(a="1").assign(design_class="doubled")]), ORIGINAL)
     assert (votes.n_demoted, votes.reason) == (1, "")
