@@ -58,7 +58,9 @@ TABLES.update(
     labels_of_report=lambda given: (
         given.known_labels
         if given.plain["what"] != "table2"
-        else (given.labels_if_any if given.values["judgments"] is None else None)
+        else None
+        if given.values["judgments"] is not None or given.path("labels", exists=True) is None
+        else given.labels_as_read
     ),
     # Which run pooled which pair; table 4 alone cannot do without.
     sources_of_report=lambda given: (

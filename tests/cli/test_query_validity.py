@@ -17,6 +17,7 @@ RULES = read_guideline("query-validity-v1")
 HOSTILE = "<img src=x onerror=alert(1)> {{7*7}} $caption ‮rtl 😀"
 TEXTS = {f"q{n}": f"a dog {n}" for n in range(9)} | {"q9": HOSTILE, "q10": "word " * 2000}
 UNUSABLE = {"q1", "q9"}
+JUDGMENTS = "query_id,doc_id,annotator_id,label\nq5,e,A,relevant\nq9,e,A,relevant\n"
 SPLIT = "q4"  # the two annotators differ on it
 
 
@@ -137,6 +138,10 @@ def test_unusable_queries_are_flagged_kept_or_dropped(judged: Path) -> None:
     assert c1() == pytest.approx({("all", qrels): value for (_, qrels), value in usable.items()})
     assert words in run("score", "-m", "C@1", "--honest").stderr
     assert "q9" not in Path("augmented/qrels.txt").read_text()
+    Path("judgments").mkdir()
+    Path("judgments/judgments.csv").write_text(JUDGMENTS)
+    (of_all,) = rows(run("report", "table2", "--format", "csv"))
+    assert (of_all["pairs"], of_all["relevant"], of_all["disagreement"]) == ("2", "2", "0")  # as in `agree`
     config = Path("fire.toml")
     config.write_text(config.read_text().replace('unusable = "flag"', 'unusable = "Drop"'))
     assert "unusable 'Drop' is unknown; expected flag, keep or drop" in run("augment", code=1).stderr
