@@ -144,12 +144,3 @@ def test_a_split_is_taken_by_name_or_all_are() -> None:
     ):
         refused(said, read_collection, [GOLDEN / case / "input"], split="dev", by=UsageError)
     assert len(read_collection([GOLDEN / "vatex" / "input"], split="val")[0].queries) == 3  # val.json
-
-
-def test_the_one_split_of_a_folder_is_not_taken_for_another() -> None:
-    for name, text in {"qrels/test.tsv": "q 0 d 1\n", "q.csv": "query_id,text\nq,a\n"}.items():
-        put(f"beir/{name}", text)
-    for split in (None, "test", "all"):
-        assert len(read_collection([Path("beir")], split=split)[0].qrels) == 1
-    said = "beir/qrels: files of test; choose one with --split"
-    refused(said, read_collection, [Path("beir")], split="dev", by=UsageError)
