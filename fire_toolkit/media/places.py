@@ -28,7 +28,7 @@ LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _SECONDS = r"[0-9]+\.?[0-9]*|\.[0-9]+"
-_PART = re.compile(rf"t=(?:npt:)?({_SECONDS}|)(?:,({_SECONDS}))?")
+_PART_BEHIND = re.compile(rf"#t=(?:npt:)?({_SECONDS}|)(?:,({_SECONDS}))?\Z")
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,5}")
 _OF_LABEL_STUDIO = ("/data/local-files/", "/data/upload/")
 _BUCKETS = ("s3://", "s3s://", "gs://", "gcs://", "azure-blob://", "azure_blob://")
@@ -57,6 +57,16 @@ def file_at(media_url: str, root: Path) -> Path | None:
     return None if is_elsewhere else root / media_url
 
 
+def without_part(media_url: str) -> str:
+    """Return a medium without the fragment behind it; in the name of a file `#` is a mark like any other.
+
+    Examples:
+        >>> without_part("rain #2.wav#t=3,5"), without_part("https://example.org/v1.mp4#x")
+        ('rain #2.wav', 'https://example.org/v1.mp4')
+    """
+    return media_url.partition("#")[0] if is_address(media_url) else _PART_BEHIND.sub("", media_url)
+
+
 def part_of(media_url: str) -> tuple[float, float | None] | None:
     """Return from which second to which a media fragment plays; None where there is none.
 
@@ -64,7 +74,7 @@ def part_of(media_url: str) -> tuple[float, float | None] | None:
         >>> part_of("clip.mp4#t=3,5.5"), part_of("clip.mp4#t=,4"), part_of("clip.mp4#t=1.2.3")
         ((3.0, 5.5), (0.0, 4.0), None)
     """
-    found = _PART.fullmatch(media_url.partition("#")[2])
+    found = _PART_BEHIND.search(media_url)
     return (float(found[1] or 0), float(found[2]) if found[2] else None) if found else None
 
 

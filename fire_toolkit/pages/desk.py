@@ -13,7 +13,7 @@ from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Record
 from fire_toolkit.files import text_sha256
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.media.places import is_address, part_of
+from fire_toolkit.media.places import is_address, part_of, without_part
 from fire_toolkit.pages.answers import Asked
 
 
@@ -82,7 +82,7 @@ class Desk:
         self.tasks = [(page, n, task) for page in self.pages for n, task in enumerate(page.tasks, start=1)]
         self.numbers = {task.asked: number for number, (_, _, task) in enumerate(self.tasks)}
         shown = self.pages if guideline.shows_media else ()
-        urls = list(dict.fromkeys(url.partition("#")[0] for page in shown for url in page.urls))
+        urls = list(dict.fromkeys(without_part(url) for page in shown for url in page.urls))
         self.media = {self._media_name(url): self._files[url] for url in urls if url in self._files}
 
     def _media_name(self, path: str) -> str:
@@ -94,7 +94,7 @@ class Desk:
 
     def _address(self, media_url: str) -> str:
         """Return where a page finds an item: beside it, elsewhere, or (empty) nowhere; a text is itself."""
-        path = media_url.partition("#")[0]
+        path = without_part(media_url)
         if path in self._files and not self.guideline.shows_texts:
             return "media/" + self._media_name(path)
         return media_url if self.guideline.shows_texts or is_address(media_url) else ""

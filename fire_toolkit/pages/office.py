@@ -37,7 +37,7 @@ from fire_toolkit.campaign.views import answered_tasks
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text, text_sha256
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.media.places import is_address
+from fire_toolkit.media.places import is_address, without_part
 from fire_toolkit.pages.answers import ANSWER, CONSENT, Asked, checked_answer, checked_text, fold_records
 from fire_toolkit.pages.desk import Desk
 from fire_toolkit.pages.written import shown_guideline
@@ -151,7 +151,7 @@ def missing_media(
     return sorted(
         url
         for url in _urls_of(rounds, guideline)
-        if url.partition("#")[0] not in files and (not is_address(url) or (base and url.startswith(base)))
+        if without_part(url) not in files and (not is_address(url) or (base and url.startswith(base)))
     )
 
 
@@ -236,7 +236,7 @@ class Office:
             self._names = {digest: name for name, digest in read_links(self._root).items()}
             self._seen = seen
             urls, here = _urls_of(self._rounds, self.guideline), self._files
-            away = [url for url in urls if url.partition("#")[0] not in here and is_address(url)]
+            away = [url for url in urls if without_part(url) not in here and is_address(url)]
             self._origins = " ".join(sorted({"/".join(url.split("/")[:3]) for url in away}))
             for own in self._own.values():
                 own.desk = None

@@ -61,6 +61,19 @@ def test_the_reference_goes_with_each_task_to_the_page_and_back(root: Path) -> N
     run("push")  # the same round again: nothing has changed
 
 
+def test_a_hash_in_the_name_of_a_file_begins_no_part_of_it(here: Path) -> None:
+    make_composed(here, {"start#2": b"start", "one#1": b"one", "two#t=3": b"two"})
+    (here / "media").rename("away")  # tasks made now hold the paths as they are
+    run("tasks", "pool/pool.csv", "--guideline", GUIDELINE, "--overlap", "0")
+    (here / "away").rename("media")
+    run("push", "--carrier", "page", "--annotator", "A01")
+    run("page", "write")
+    pages, folder = content_of(here)["pages"], here / "pages" / "A01"
+    assert {page["part"] for page in pages} == {None}
+    assert {(folder / page["media"]).read_bytes() for page in pages} == {b"one", b"two"}
+    assert {(folder / page["reference"]).read_bytes() for page in pages} == {b"start"}
+
+
 def test_a_query_without_its_reference_is_named(root: Path) -> None:
     queries = root / "collection" / "queries.tsv"
     queries.write_text(queries.read_text().replace("change 1\tstart", "change 1\t"))
