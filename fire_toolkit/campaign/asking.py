@@ -9,7 +9,6 @@ from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.recognised import content_type
 from fire_toolkit.guidelines.model import REFERENCE, Guideline
-from fire_toolkit.media.places import without_part
 from fire_toolkit.tables import Items, Pool, Queries, Tasks
 from fire_toolkit.tables.columns import listed, pair_rows
 from fire_toolkit.tables.ids import spellings
@@ -110,7 +109,7 @@ def refuse_unseen(made: Tasks, queries: Queries, items: Items | None, rules: Gui
             f"the items are texts, and {shown} texts, as with --guideline passage-relevance-v1; or give "
             "--items with media_url"
         )
-    names = (without_part(url).partition("?")[0] for url in urls)
+    names = (url.partition("#")[0].partition("?")[0] for url in urls)
     kinds = {kind.partition("/")[0] for kind in {*map(content_type, names)} - _EITHER} & {*_USUAL}
     shows = {rules.item_kind, "video"} if rules.item_kind == "audio" else {rules.item_kind}
     if kinds and not kinds & shows:

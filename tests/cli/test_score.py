@@ -72,6 +72,18 @@ def test_lists_that_lack_members_and_queries_without_reference_are_said(fire: Fi
     assert "groups: 1 queries of the run have none (2)" in fire(*GROUPED, "-m", "C@1", code=1).stderr
 
 
+def test_lists_of_groups_alone_are_no_run_of_all_docs(fire: Fire, composed: Path) -> None:
+    told = "metric is recall_subset: its lists rank each query's group alone"
+    lists = {"version": "rc2", "metric": "recall_subset", "1": ["b", "a", "c"], "2": ["b", "a", "c"]}
+    (composed / "sub.json").write_text(json.dumps(lists))
+    assert told in fire("add-run", "sub.json", "--out", "runs", code=1).stderr
+    result = fire("score", "sub.json", *GROUPED[2:], "-m", "C@1", "--format", "json")
+    assert values(result, "measure") == {("C@1",): 0.5}
+    assert told in result.stderr
+    (composed / "sub.json").write_text(json.dumps(lists | {"metric": "recall"}))
+    assert told not in fire("score", "sub.json", *GROUPED[2:]).stderr
+
+
 @pytest.mark.usefixtures("composed")
 def test_a_breakdown_has_a_score_for_each_value(fire: Fire, composed: Path) -> None:
     ends = ("score", "m.run", "--qrels", "c.txt", "--queries", "c.tsv", "-m", "RR", "--by", "kind")

@@ -17,7 +17,7 @@ from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.axis_ids import Ids, axes_of, with_ids
 from fire_toolkit.formats.runs.candidates import gaps_of, read_candidates
 from fire_toolkit.formats.runs.embeddings import COSINE, products
-from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.listed import OF_GROUPS, Listed
 from fire_toolkit.formats.runs.matrices import readings_of
 from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix, arrays_in, choose_matrix, vector_names
 from fire_toolkit.formats.runs.ranked import (
@@ -193,6 +193,8 @@ def _of_lists(listed: Listed, path: Path, request: Request, *, n_docs: int | Non
     """Return ranked lists; n_docs: of how many docs a vector search gave them."""
     if request.qrels is not None:
         _refuse_other_order(listed.targets, request.qrels, path)
+    if OF_GROUPS in listed.notes:
+        raise UsageError(f"{path}: {OF_GROUPS}")
     run_id = run_name(path, request.run_id or listed.run_id)
     ranked, axes = rank_lists(listed, path, run_id=run_id, may_flood=n_docs is not None)
     return _Reading(lambda **_: ranked, axes, {}, run_id, listed.notes, n_docs)

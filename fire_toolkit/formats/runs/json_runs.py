@@ -31,6 +31,7 @@ from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.listed import (
     FROM_RANKS,
     NUMBERED,
+    OF_GROUPS,
     Listed,
     chosen_run,
     from_columns,
@@ -105,8 +106,9 @@ def listed_of(value: Any, where: str, key: str | None) -> Listed:
         return _of_records(records, where, key)
     chosen = runs[chosen_run(runs, key, where)]
     if isinstance(chosen, dict):
+        notes = (OF_GROUPS,) if value.get("metric") == "recall_subset" else ()  # of CIRR's submissions
         return _of_lists(
-            [(f"{where}: query {query!r}", query, each) for query, each in chosen.items()], where
+            [(f"{where}: query {query!r}", query, each) for query, each in chosen.items()], where, notes
         )
     if isinstance(chosen[0], list):
         return _of_places([(f"{where}: list {n}", each) for n, each in enumerate(chosen, start=1)])

@@ -18,6 +18,10 @@ from fire_toolkit.formats.ids import id_text
 from fire_toolkit.tables.columns import PAIR, arrow_text
 
 FROM_RANKS = "the file holds an order and no scores: the score of a doc is minus its rank"
+OF_GROUPS = (
+    "the file's metric is recall_subset: its lists rank each query's group alone, and as ranks of all docs "
+    "they would score too high; `score FILE --groups collection/groups.tsv` is for them"
+)
 NUMBERED = (
     "entries have no ids: each is its candidate and its number among those of that candidate, as in the "
     "benchmark's own file, in whose order they must stand"

@@ -10,7 +10,7 @@ import pandas as pd
 from fire_toolkit.errors import FileNote
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.runs.axis_ids import Given, axes_of, id_file_for, with_ids
-from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.listed import OF_GROUPS, Listed
 from fire_toolkit.formats.runs.matrices import MatrixRun, readings_of
 from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run
 from fire_toolkit.formats.runs.ranked import QUERIES_COLUMNS, QUERIES_ROWS, run_name, run_of_lists
@@ -82,6 +82,8 @@ def open_run(
     found = reader.read(path)
     ids = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
     if isinstance(found, Listed):
+        if OF_GROUPS in found.notes:
+            warnings.warn(f"{path}: {OF_GROUPS}", FileNote, stacklevel=2)
         return run_of_lists(with_ids(found, path, ids), path, run_id=run_id)
     axes = axes_of(path, (found.query_ids, found.doc_ids), ids)
     name, readings = readings_of(found, path, axes, wanted=found.orientation, may_be_padded=False)
