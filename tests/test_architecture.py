@@ -116,6 +116,7 @@ def test_rooms_and_modules_form_no_circle_and_rooms_at_most_ten_floors() -> None
 
 
 def test_every_public_name_is_there_and_documented() -> None:
+    assert set(dir(fire_toolkit)) == {*fire_toolkit.__all__, "__version__"}
     for name in fire_toolkit.__all__:
         assert getattr(fire_toolkit, name).__doc__, name
     assert not set(fire_toolkit.__all__) & {room(path) for path in MODULES}  # a module would hide the name

@@ -32,7 +32,7 @@ DISPUTES = check_disputes(PAIRS[:0].assign(reason=""))
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"1": {"a": 1}}, "qrels is a dict, expected a Qrels table; qrels makes one of"),
+        ({"1": {"a": 1}}, "qrels is a dict, expected a Qrels table; fire_toolkit.qrels makes one of"),
         ("qrels.txt", "qrels is the text 'qrels.txt', expected a Qrels table"),
         (Path("q.txt"), "qrels is the path 'q.txt', expected a Qrels table"),
         ((QRELS, 0), "qrels is a tuple, expected a Qrels table"),

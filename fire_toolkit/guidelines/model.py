@@ -277,8 +277,10 @@ def refuse_unknown_labels(found: Iterable[str], known: Collection[str], where: s
     unknown = sorted(set(found) - set(known))
     if unknown:
         raise TableError(
-            f"{where}: label {', '.join(map(repr, unknown[:3]))} is not in the guideline "
-            f"({len(unknown)} unknown labels); expected one of {', '.join(map(repr, known))}"
+            f"{where}: {'label' if len(unknown) == 1 else f'{len(unknown)} labels'} "
+            f"{', '.join(map(repr, unknown[:3]))}{', …' * (len(unknown) > 3)} "
+            f"{'is' if len(unknown) == 1 else 'are'} not in the guideline; "
+            f"expected one of {', '.join(map(repr, known))}"
         )
 
 

@@ -30,6 +30,7 @@ from fire_toolkit.matching.ranking import LEAST_SHARED, split_runs, top
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Comparisons, Run
 from fire_toolkit.tables.columns import listed
+from fire_toolkit.words import n_of
 
 BROKEN = "broken"
 _CELLS = 1 << 21  # queries × depths held at a time
@@ -88,7 +89,7 @@ def compare_runs(
             raise UsageError(f"rbo_p is {p}; expected a number strictly between 0 and 1")
     by_id = split_runs(runs)
     if len(by_id) < 2:
-        raise UsageError(f"found {len(by_id)} run(s); expected two or more to compare")
+        raise UsageError(f"found {n_of(len(by_id), 'run')}; expected two or more to compare")
     blocks = [block_of(top(run, max(depths))) for run in by_id.values()]
     queries, docs = (_union([getattr(each, ids) for each in blocks]) for ids in ("queries", "docs"))
     if per_query and "all" in queries:

@@ -126,7 +126,7 @@ def scores_with_uncertainty(
     """
     known, parsed = background or Background(), parse_measures(measures)
     if labels is None:
-        raise UsageError("honest rows are made of labels; expected labels")
+        raise UsageError("honest rows need labels; give those that `resolve` made")
     if not policies:
         raise UsageError("no policy given; expected some of union, override, drop")
     tell("ranks of judged docs")

@@ -141,7 +141,7 @@ def _number(text: str) -> float:
 
 def _nearest(key: str, k: str | None) -> str:
     known = _spellings()
-    near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.6)
     if not near:
         return f"expected one of {', '.join(definition.pattern for definition in list_measures())}"
     definition = MEASURES[known[near[0]]]

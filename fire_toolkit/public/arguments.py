@@ -32,27 +32,27 @@ from fire_toolkit.tables.specs import SPECS as TABLES
 from fire_toolkit.words import n_of
 
 MADE_BY = {
-    "Queries": "read_queries reads one",
-    "Items": "read_items reads one",
-    "Run": "run makes one of a file, a matrix, a dict or a frame",
-    "Pool": "pool makes one, read_pool reads one",
-    "PoolSources": "pool makes one, read_pool_sources reads one",
-    "Tasks": "make_tasks makes one",
-    "Judgments": "judgments makes one of a file or a frame",
-    "Labels": "resolve makes one, read_labels reads one",
-    "MachineJudgments": "read_machine_judgments reads one",
-    "Disputes": "resolve makes one",
-    "Qrels": "qrels makes one of a file, a dict or a frame",
-    "Changes": "augment_qrels makes one",
-    "Scores": "score makes one",
+    "Queries": "fire_toolkit.read_queries reads one",
+    "Items": "fire_toolkit.read_items reads one",
+    "Run": "fire_toolkit.run makes one of a file, a matrix, a dict or a frame",
+    "Pool": "fire_toolkit.pool makes one, fire_toolkit.read_pool reads one",
+    "PoolSources": "fire_toolkit.pool makes one, fire_toolkit.read_pool_sources reads one",
+    "Tasks": "fire_toolkit.make_tasks makes one",
+    "Judgments": "fire_toolkit.judgments makes one of a file or a frame",
+    "Labels": "fire_toolkit.resolve makes one, fire_toolkit.read_labels reads one",
+    "MachineJudgments": "fire_toolkit.read_machine_judgments reads one",
+    "Disputes": "fire_toolkit.resolve makes one",
+    "Qrels": "fire_toolkit.qrels makes one of a file, a dict or a frame",
+    "Changes": "fire_toolkit.augment_qrels makes one",
+    "Scores": "fire_toolkit.score makes one",
 }
 SPECS = {name: TABLES[re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()] for name in MADE_BY}
 
 
 # What is no table of the data model: how its annotation begins, its type, and what to say of another.
 _OTHERS: dict[str, tuple[type, str, str]] = {
-    "Guideline": (Guideline, "a Guideline", "read_guideline reads one"),
-    "Grades": (Mapping, "grades by label", "a guideline's are read_guideline(...).grades"),
+    "Guideline": (Guideline, "a Guideline", "fire_toolkit.read_guideline reads one"),
+    "Grades": (Mapping, "grades by label", "a guideline's are fire_toolkit.read_guideline(...).grades"),
     "Background": (Background, "a Background", "labels and disputes have parameters of their own"),
     "pd.DataFrame": (pd.DataFrame, "a table", ""),
     "Mapping[": (Mapping, "a dict", ""),
@@ -147,7 +147,7 @@ def _argument(value: Any, takes: str, where: str) -> Any:
             _refuse(value, expected, made_by, where)
     other: Any = pd.DataFrame | Mapping | int | float
     if takes.startswith("Sequence[str") and isinstance(value, other | str | Path):
-        _refuse(value, "a list of text", "", where)
+        _refuse(value, "a list of texts" + (f": [{value!r}]" if isinstance(value, str) else ""), "", where)
     if takes.startswith("str") and isinstance(value, other | None | list | tuple | np.ndarray):
         _refuse(value, "a text or path", "", where)
     return value
@@ -198,7 +198,8 @@ def described(value: Any) -> str:
     if isinstance(value, pd.DataFrame):
         kinds = [kind for kind in kinds_of(value) if kind != "Pool"] or kinds_of(value)
         columns = ", ".join(map(str, list(value.columns)[:6]))
-        return f"{_a(kinds[0])} table" if kinds else f"a table with the columns {columns or 'none'}"
+        without = f"a table with the columns {columns}" if columns else "a table without columns"
+        return f"{_a(kinds[0])} table" if kinds else without
     if isinstance(value, str | Path):
         return f"the {'path' if isinstance(value, Path) else 'text'} {str(value)!r}"
     if isinstance(value, np.ndarray) or value is None:
@@ -242,7 +243,10 @@ def _plain(kind: Any) -> tuple[Callable[[Any], bool], str] | None:
     """Return what tells whether a value is of a plain type, or a list of them, and its words; else None."""
     if get_origin(kind) is Literal:
         names = get_args(kind)
-        return lambda given: isinstance(given, str) and given in names, " or ".join(map(repr, names))
+        return (
+            lambda given: isinstance(given, str) and given in names,
+            f"one of {', '.join(map(repr, names))}",
+        )
     if get_origin(kind) is Sequence and (of_each := _plain(get_args(kind)[0])):
         fits, words = of_each
         return (

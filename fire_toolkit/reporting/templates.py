@@ -48,7 +48,7 @@ def _template(room: str, name: str) -> Template:
         "n_of": n_of,
         "sentence": sentence,
         "marked": marked,
-        "listed": listed,
+        "enumerated": enumerated,
         "quoted": partial(json.dumps, ensure_ascii=False),
         "signed": signed,
     }
@@ -67,11 +67,11 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def listed(names: Sequence[str]) -> str:
+def enumerated(names: Sequence[str]) -> str:
     """Return names as a sentence lists them.
 
     Examples:
-        >>> listed(["AP", "C@1", "C@5"]), listed(["AP"]), listed([])
+        >>> enumerated(["AP", "C@1", "C@5"]), enumerated(["AP"]), enumerated([])
         ('AP, C@1 and C@5', 'AP', '')
     """
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

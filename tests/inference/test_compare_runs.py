@@ -246,8 +246,8 @@ X, Y = run("a", {"q": "x"}), run("b", {"q": "x"})
         ([X, Y], {"rbo_p": 0.0}, UsageError, r"rbo_p is 0.0"),
         ([X, Y], {"rbo_p": math.nan}, UsageError, r"rbo_p is nan"),
         ([X, Y], {"rbo_p": [0.9, 2.0]}, UsageError, "rbo_p is 2.0"),
-        ([], {}, UsageError, r"found 0 run\(s\); expected two or more"),
-        ([X], {}, UsageError, r"found 1 run\(s\); expected two or more"),
+        ([], {}, UsageError, r"found 0 runs; expected two or more"),
+        ([X], {}, UsageError, "found 1 run; expected two or more"),
         ([X, X], {}, TableError, "run 'a' is given twice"),
         (
             [run("a", {"all": "x"}), run("b", {"all": "x"})],

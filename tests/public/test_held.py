@@ -263,7 +263,7 @@ def test_a_command_refuses_a_plain_value_that_its_parameter_does_not_take() -> N
         (fire.pool, {"depth": 2.5}, "pool: depth is 2.5, expected a whole number"),
         (fire.pool, {"depth": True}, "pool: depth is True, expected a whole number"),
         (fire.score, {"per_query": "yes"}, "per_query is 'yes', expected True or False"),
-        (fire.score, {"ties": "random"}, "ties is 'random', expected 'doc-desc' or"),
+        (fire.score, {"ties": "random"}, "ties is 'random', expected one of 'doc-desc', "),
         (fire.score, {"measures": [5]}, "measures: found 5, expected a name such as"),
         (fire.score, {"measures": []}, "measures: found [], expected a list of names"),
     ):
@@ -277,7 +277,7 @@ def test_a_plain_frame_without_the_columns_that_a_function_needs_is_named_with_w
     for call, words in (
         (
             lambda: fire.plot_scores(none),
-            "scores is a table with the columns none, expected the columns that",
+            "scores is a table without columns, expected the columns that",
         ),
         (
             lambda: fire.plot_scores(scores),
@@ -286,6 +286,11 @@ def test_a_plain_frame_without_the_columns_that_a_function_needs_is_named_with_w
         (lambda: fire.plot_differences(fire.qrels(GRADES)), "differences is a Qrels table, expected"),
         (lambda: fire.tifa([], none), "answers: no column query_id"),
         (lambda: fire.save_plot(5, "plot.json"), "save_plot: plot is an int, expected a dict"),  # type: ignore[arg-type]
+        (
+            lambda: fire.score(fire.run(SCORES, "m"), fire.qrels(GRADES), measures="C@1"),
+            "list of texts: ['C@1']",
+        ),
+        (lambda: fire.parse_measure("nope"), "no measure 'nope'; expected one of"),
         (lambda: fire.parse_measure(None), "parse_measure: name is None, expected a text"),  # type: ignore[arg-type]
     ):
         refused(words, call, by=FireError)
