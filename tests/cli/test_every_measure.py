@@ -20,7 +20,9 @@ def test_score_honest(sample: Fire) -> None:
     assert len(found) == len(RUNS) * len(EXAMPLES)
     for row in found:
         value, slack = float(row["augmented"]), 1e-9 * abs(float(row["augmented"])) + 1e-12
-        assert float(row["low"]) - slack <= float(row["high"])
+        assert (
+            math.isnan(float(row["low"])) or float(row["low"]) - slack <= value <= float(row["high"]) + slack
+        )
         low, high = float(row["lower"]), float(row["upper"])
         assert math.isnan(high) or value <= high + slack, row
         assert math.isnan(low) or low - slack <= value, row
@@ -41,6 +43,8 @@ def test_difference(sample: Fire) -> None:
             if (row["qrels"], row["measure"]) != ("delta", "MedR"):  # the median of gains
                 expected = scored[row["qrels"], row["measure"], row[f"run_{side}"]]
                 assert abs(float(row[f"value_{side}"]) - expected) < 1e-9 + 1e-12 * abs(expected), row
+        assert float(row["difference"]) == float(row["value_a"]) - float(row["value_b"])
+        assert sum(int(row[f"n_{name}"]) for name in ("better", "worse", "equal")) == 100
         if row["measure"] != "MedR" and row["low"] != "nan":
             assert float(row["low"]) < float(row["high"])
 

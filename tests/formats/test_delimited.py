@@ -226,14 +226,6 @@ def test_captions_as_items_need_no_media_and_videos_as_queries_no_text() -> None
     refused("no column media_url", table_files.read_items, put("bad.tsv", "doc_id\tother\nc1\tx\n"))
 
 
-def test_of_repeated_answers_the_latest_counts() -> None:
-    rows = "1,d,ann,relevant,2026-01-02T00:00:00Z\n1,d,ann,irrelevant,2026-01-01T00:00:00Z\n"
-    path = put("j.csv", "query_id,doc_id,annotator_id,label,created_at\n" + rows)
-    said = "j.csv: 1 earlier answers of an annotator to the same pair left out, 1 of them with another label"
-    with pytest.warns(FileNote, match=said):
-        assert list(table_files.read_judgments(path)["label"]) == ["relevant"]
-
-
 @cases("name", "content", "docs")
 def test_judged_pairs_come_from_tables_and_from_qrels(name: str, content: object, docs: str) -> None:
     assert set(table_files.judged_pairs(put(name, content))[0]["doc_id"]) == {*docs}

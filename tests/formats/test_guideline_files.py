@@ -8,7 +8,7 @@ import pytest
 from brought import refused
 
 from examples import cases
-from fire_toolkit.errors import FireError, TableError, UsageError
+from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.formats.tables import guideline_files
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.guidelines.model import DEFAULT_NAME
@@ -100,12 +100,6 @@ def test_a_file_that_is_none_is_a_format_error_with_its_path(
 ) -> None:
     edit(own / name, before, after)
     assert refused(complaint, read_guideline, own).startswith(str(own / name))
-
-
-def test_files_that_disagree_are_a_table_error_with_the_folder(own: Path) -> None:
-    edit(own / "labels.toml", 'hotkey = "3"', 'hotkey = "5"')
-    said = f"{own}: label_config.xml: relevance has choices and hotkeys"
-    refused(said, read_guideline, own, by=TableError)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"\x00", b"", b"[]", b"= 1", b"labels = 3", b"[[labels]]"])

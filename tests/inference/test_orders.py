@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
 from small_world import World
 
 from examples import some
@@ -98,12 +99,6 @@ def test_a_wide_difference_is_never_reversed_and_none_is_a_coin() -> None:
     assert reversed_["even", "odd"] == 0.5
 
 
-def test_few_runs_are_noted() -> None:
-    found = orders(World(3))
-    assert found.notes == ["3 runs are too few for a p-value of tau; read p_swap instead"]
-    assert found.agreement["tau_p"].isna().all()
-
-
 @pytest.mark.parametrize("is_clustered", some([True, False], 1))
 def test_chances_are_those_of_a_bootstrap(is_clustered: bool) -> None:
     """Of 20,000 resamples of 240 queries, or of 60 clusters of four, written out."""
@@ -141,12 +136,6 @@ def test_runs_are_ordered_by_medians_too() -> None:
     assert found.swaps[["p_swap", "p_reversed_a", "p_reversed_b"]].isna().all(axis=None)
 
 
-def test_bad_arguments_are_refused() -> None:
-    world = World(5)
-    with pytest.raises(UsageError, match="found 1 labelling; expected two or more"):
-        compare_orders(world.runs, {"a": world.original}, ["C@1"])
-
-
 MEASURES = ["C@1", "AP@3", "MedR"]
 
 
@@ -154,21 +143,6 @@ def differences(world: Any, measures: list[str] = MEASURES, **options: Any) -> p
     augmented, _ = augment_qrels(world.original, world.labels)
     options = {"augmented": augmented} | options
     return score_differences(world.runs, world.original, measures, **options).table
-
-
-def test_differences_are_those_of_the_scores() -> None:
-    world = World(1)
-    augmented, _ = augment_qrels(world.original, world.labels)
-    scores = score_runs(world.runs, world.original, MEASURES, augmented=augmented).scores
-    known = {(s.run_id, s.qrels, s.measure): s.value for s in scores.itertuples()}
-    table = differences(world)
-    assert len(table) == 3 * 3 * 3
-    for row in table.itertuples():
-        if row.measure == "MedR" and row.qrels == "delta":
-            continue  # the median of the gains is not the gain of the medians
-        assert known[row.run_a, row.qrels, row.measure] == pytest.approx(row.value_a, abs=1e-15)
-        assert row.difference == row.value_a - row.value_b
-        assert row.n_better + row.n_worse + row.n_equal == 6
 
 
 def test_rows_stand_by_qrels_measure_and_pair() -> None:
@@ -242,7 +216,10 @@ def test_pooled_and_fresh_runs_are_marked() -> None:
     assert found.notes[0].startswith("r1 fed the pool and r3 did not")
 
 
-def test_one_run_is_refused() -> None:
-    world = World(7)
-    with pytest.raises(UsageError, match="found 1 run; expected two or more"):
-        score_differences(check_run(world.runs[world.runs["run_id"] == "r1"]), world.original, ["C@1"])
+def test_one_alone_is_refused() -> None:
+    world, said = World(5), "found 1 {}; expected two or more"
+    one = check_run(world.runs[world.runs["run_id"] == "r1"])
+    refused(said.format("run"), score_differences, one, world.original, ["C@1"], by=UsageError)
+    for runs, qrels, what in ((world.runs, ["a"], "labelling"), (one, ["a", "b"], "run")):
+        labellings = dict.fromkeys(qrels, world.original)
+        refused(said.format(what), compare_orders, runs, labellings, ["C@1"], by=UsageError)

@@ -30,10 +30,6 @@ def test_malformed_strata_are_refused_in_one_line(text: str, message: str) -> No
     assert "\n" not in str(refused.value)
 
 
-def test_a_stratum_is_named_by_its_ranks_and_its_rate() -> None:
-    assert [stratum.name for stratum in parse_strata("1:3:1, 4:10:.25")] == ["1:3:1", "4:10:0.25"]
-
-
 def drawn_pairs(queries: list[str], docs: list[str], *, seed: int) -> np.ndarray:
     query, doc = (part.ravel() for part in np.indices((len(queries), len(docs))))
     ids = (pd.Index(each, dtype="str") for each in (queries, docs, ["m"]))
