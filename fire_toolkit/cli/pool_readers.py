@@ -35,7 +35,7 @@ from fire_toolkit.tables import ALONE, ELSEWHERE, MachineJudgments, Pool, check_
 from fire_toolkit.tables.columns import numbers_of, pair_rows, texts_of
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import NONE, checked, manifest_of, writer_of
-from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
+from fire_toolkit.workspace.rounds import begun_rounds, handed_out, pairs_of_rounds, planned_rounds
 from fire_toolkit.workspace.stages import given_options
 
 TABLES.update(
@@ -76,8 +76,12 @@ def earlier(given: Given) -> Earlier:
     rounds = begun | (set(pairs["round"].unique().tolist()) if pairs is not None else set())
     taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
     file = Given({"pool": previous}).path("pool")
-    if file is None or not (previous or (rounds and file.is_file())):
-        return Earlier(None, None, pairs, 1 + max(taken) if taken else None, durations)
+    root, is_there = workspace.root if workspace else Path(), rounds and file is not None and file.is_file()
+    # The record says what was asked where no such pool is, or at another site.
+    merged = pairs_of_rounds(root, begun - {*handed_out(root)} if is_there else begun)
+    if file is None or not (previous or is_there):
+        asked = Pool(merged) if len(merged) else None
+        return Earlier(asked, None, pairs, 1 + max(taken) if taken else None, durations)
     found = read_pool(given.use(file, goes_on=True) if previous else checked(file))
     n_pooled = len(found)
     if not previous:  # what was pooled and never asked is as new as the rest
@@ -86,6 +90,8 @@ def earlier(given: Given) -> Earlier:
         is_asked: Any = found["round"].isin(begun if are_of_others else rounds)
         is_asked = is_asked if pairs is None else is_asked | (pair_rows(found, pairs) >= 0)
         found = found if is_asked.all() else Pool(found[is_asked])
+        is_new = pair_rows(merged, found) < 0
+        found = Pool(pd.concat([found, merged[is_new]], ignore_index=True)) if is_new.any() else found
     beside = file.with_name("pool_sources.csv")
     number = 1 + max({*taken, *found["round"].unique().tolist()}, default=0)
     at = beside if beside.is_file() else None

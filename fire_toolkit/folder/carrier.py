@@ -1,6 +1,6 @@
 """Files as the carrier: a file of tasks and a sheet out for each annotator, exports and filled sheets in."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import compress
@@ -16,6 +16,7 @@ from fire_toolkit.campaign.ledger import Origin, says_the_same
 from fire_toolkit.campaign.records import QueueName, Round, write_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import task_lines
+from fire_toolkit.campaign.views import left_pairs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import BOM, read_bytes, text_of
 from fire_toolkit.folder.owners import people_given, with_owners
@@ -42,24 +43,33 @@ def refuse_file_names(annotators: Iterable[str]) -> None:
 
 
 def queue_files(
-    entry: Round, guideline: Guideline, *, stem: str = "tasks"
+    entry: Round,
+    guideline: Guideline,
+    *,
+    stem: str = "tasks",
+    left: Collection[tuple[str, str]] | None = None,
 ) -> dict[tuple[int, str], dict[str, bytes]]:
     """Return the files to hand out, by name: tasks for Label Studio, and a sheet.
 
     Those of an annotator are together under (0, annotator), what moved to her later under the number of that
-    occasion.
+    occasion. left: (annotator, pair) of the tasks that are in them; None: all.
     """
     found = {}
-    for (batch, name), rows in _handed(entry):
+    for (batch, name), rows in _handed(entry, left):
         queue, start = queue_tasks(entry, rows), _start(stem, batch, name)
         texts = {f"{start}.json": task_lines(queue, guideline)[1], f"{start}.csv": sheet_of(queue, guideline)}
         found[batch, name] = texts
     return found
 
 
-def _handed(entry: Round) -> Iterator[tuple[tuple[int, str], pd.DataFrame]]:
-    """Yield what each annotator has by the occasion on which it came to them."""
-    for batch, there in entry.given[entry.given["is_there"]].groupby("batch"):
+def _handed(
+    entry: Round, left: Collection[tuple[str, str]] | None = None
+) -> Iterator[tuple[tuple[int, str], pd.DataFrame]]:
+    """Yield what each annotator has by the occasion on which it came to them; left: of that alone."""
+    own = entry.given[entry.given["is_there"]]
+    if left is not None:
+        own = own.loc[[key in left for key in zip(own["annotator_id"], own["pair_id"], strict=True)]]
+    for batch, there in own.groupby("batch"):
         for name, rows in there.groupby("annotator_id"):
             yield (int(str(batch)), str(name)), rows
 
@@ -80,12 +90,14 @@ class Folder:
         self._root, self._exports, self._names = root, exports, names or {}
 
     def deliver(self, carried: Carried, *, report: Report = no_report) -> list[Delivered]:
-        """Write the files that are not there; what was handed out is never written over."""
+        """Write the files that are not there, of what has no answer; those handed out stay as they are."""
         given = []
+        with Store(carried.store) as kept:
+            left = left_pairs(kept)
         for entry in carried.rounds:
-            folder = tasks_file(self._root, entry.number).parent
-            own = queue_files(entry, carried.guideline)
-            for (batch, name), rows in _handed(entry):
+            folder, is_left = tasks_file(self._root, entry.number).parent, left.get(entry.number, ())
+            own = queue_files(entry, carried.guideline, left=is_left)
+            for (batch, name), rows in _handed(entry, is_left):
                 texts, n_tasks = own[batch, name], len(rows)
                 missing = {
                     folder / file: text for file, text in texts.items() if not (folder / file).exists()

@@ -7,8 +7,11 @@ record); `plan/round-N` is one that has not begun.
 
 import re
 import shlex
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import paths_in
@@ -49,6 +52,17 @@ def campaign_rounds(root: Path) -> dict[int, str]:
 def rounds_by_hand(root: Path) -> set[int]:
     """Return the numbers of the rounds of a campaign that files carry, not a server."""
     return {number for number, carrier in campaign_rounds(root).items() if carrier == "folder"}
+
+
+def pairs_of_rounds(root: Path, numbers: Collection[int]) -> pd.DataFrame:
+    """Return query_id, doc_id and round of the pairs that rounds of a campaign ask to be judged."""
+    query = (
+        "select query_id, doc_id, min(round) from asked where exists (select 1 from given where "
+        "given.pair_id = asked.pair_id and given.round = asked.round and kind not in ('training', 'control'))"
+        f" and round in ({', '.join(map(str, sorted(numbers)))}) group by 1, 2"
+    )
+    found = rows_in(root / STORE, query) if numbers else []
+    return pd.DataFrame(found, columns=["query_id", "doc_id", "round"])
 
 
 def has_campaign(root: Path) -> bool:

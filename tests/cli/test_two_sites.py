@@ -16,7 +16,7 @@ import exports
 import pytest
 from campaigns import CAMPAIGN, round_of, tasks_of
 from click.testing import Result
-from command import Fire, StandIn, as_json, begin_workspace, has_answers, rows, run, states
+from command import Fire, StandIn, as_json, begin_workspace, has_answers, rows, run, states, write_run
 from fake_api import TOKEN, FakeServer
 from fake_http import served
 
@@ -156,6 +156,24 @@ def test_a_round_that_began_at_both_sites_is_two_rounds(sites: Sites) -> None:
     assert {row[-1] for row in judged(one) if row[2] in ("B1", "B2")} == {"adjudication"}
     assert "0 new" in merge(one, other)
     assert len(ask(one, "select distinct round from given")) == 3
+
+
+def test_what_the_other_site_asks_of_a_late_model_is_not_asked_here_again(sites: Sites) -> None:
+    for site in sites:
+        (site / "pool/pool.csv").unlink()
+        (site / "collection/qrels.txt").write_text("".join(f"q{n} 0 v{n} 1\n" for n in range(N_PAIRS)))
+        for step, name in enumerate(("early", "late")):
+            ranked = {f"q{n}": [f"v{(n + step) % N_PAIRS}"] for n in range(N_PAIRS)}
+            write_run(site / f"runs/{name}.run", ranked)
+    one, other = sites
+    at(one, "pool", "--depth", 1)
+    at(one, "tasks", "--annotator", "A1,A2,A3", "--overlap", 0)
+    fill_in(one, "A1", number=2)
+    merge(other, one)
+    assert "8 judged before, 40 asked and not judged, none new" in at(other, "pool", "--depth", 1).stderr
+    at(other, "resolve")
+    written = re.findall(r"for (\w+): (\S+)", at(other, "next-round").stderr)
+    assert written == [(name, f"tasks/round-2/tasks.{name}.json") for name in ("A2", "A3")]  # A1 has answered
 
 
 def test_the_record_of_another_campaign_brings_answers_and_no_tasks(sites: Sites, tmp_path: Path) -> None:
