@@ -24,7 +24,6 @@ _OF_ROUNDS = {"rounds": ("number", 1), "asked": ("round", 2), "given": ("round",
 _CAMPAIGN = "select * from campaign"
 _GIVEN = "select distinct to_annotator_id from given"
 _ANSWERED = "select annotator_id, annotation from answers"
-_LABELS = "select distinct label from counted join said using (number) where no_vote = '' and not is_deleted"
 
 
 def merge_record(
@@ -59,9 +58,7 @@ def merge_record(
         query = f"select {', '.join(KEPT)} from answers order by number"
         rows = list(map(Version._make, other.database.select(query)))
         here, there = (each.database.select(_CAMPAIGN) for each in (store, other))
-        other.count()
-        said = {label for (label,) in other.database.select(_LABELS)}
-        if here and labels is not None and (strange := sorted(said - {*labels})):
+        if here and labels is not None and (strange := sorted({*other.labels()} - {*labels})):
             raise FormatError(
                 f"{path}: labels that the guideline here does not have: {', '.join(strange)}; add them to it "
                 "here too, or correct these answers there"

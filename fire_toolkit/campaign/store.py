@@ -141,6 +141,13 @@ class Store:
         self.check()
         return self.table(f"select number, {_LISTED} from answers order by number")
 
+    def labels(self) -> Counter[str]:
+        """Return the labels of the answers that count, with how many there are of each."""
+        self.count()
+        query = "select label, count(*) from counted join said using (number) "
+        query += "where no_vote = '' and not is_deleted group by label"
+        return Counter(dict(self.database.select(query)))
+
     def has_answers(self) -> bool:
         """Whether anything was ever answered."""
         return bool(self.database.select("select 1 from answers limit 1"))

@@ -12,7 +12,7 @@ import pandas as pd
 from fire_toolkit.campaign.asking import HandedOut
 from fire_toolkit.campaign.keys import ids_of_keys, split_pair_id
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
-from fire_toolkit.campaign.records import BY_HAND, Round
+from fire_toolkit.campaign.records import BY_SERVER, Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import REFERENCE_URL
@@ -166,7 +166,7 @@ def kept_files(file: Path, texts: Mapping[str, bytes], *, carrier: str) -> tuple
     gone = set() if file.is_file() else both
     found = {name: file.with_name(name) for name in there if file.with_name(name).is_file()}
     earlier = {name: path.read_bytes() for name, path in found.items() if name not in gone}
-    is_on_server = carrier not in ("", BY_HAND)
+    is_on_server = carrier == BY_SERVER
     changed = [
         name for name, text in earlier.items() if texts.get(name, None if name in both else text) != text
     ]

@@ -38,7 +38,7 @@ from fire_toolkit.formats.columns import named_columns
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
 from fire_toolkit.formats.tables.fire_release import ABOUT, is_fire_release, read_fire_release
 from fire_toolkit.formats.tables.table_files import has_columns
-from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.guidelines.model import Guideline, choose_grades
 from fire_toolkit.labelstudio.connection import key_at
 from fire_toolkit.tables.columns import PAIR, code_pairs
 from fire_toolkit.workspace.database import STORE
@@ -143,6 +143,12 @@ def import_(
         say_next(f"agree {quote(str(file))}")
 
 
+def _refuse_renamed(root: Path) -> None:
+    """Refuse more answers where the guideline has lost a label: the record would be of two guidelines."""
+    with Store(root / STORE) as store:
+        choose_grades(store.labels(), guideline=guideline_here())
+
+
 def _ledger_here(paths: Sequence[Path]) -> Path | None:
     """Return the workspace whose ledger takes answers: of a campaign, with some, or given sheets."""
     campaign = begun_here()
@@ -164,6 +170,7 @@ def _into_ledger(
     """
     if given.values["guideline"]:
         campaign_of(root, given.guideline)  # refuses another page than the campaign's
+    _refuse_renamed(root)
     files = Given()
     for path in sheets:
         files.use(path)
@@ -254,6 +261,7 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
     if refusals:
         raise FormatError(f"{', '.join(file.path for file in files)}: {'; '.join(refusals)}")
     take_earlier_exports(workspace.root)
+    _refuse_renamed(workspace.root)
     is_of_server = all(file.tool == LABEL_STUDIO.name for file in files)
     name_of = partial(
         pseudonym_of,

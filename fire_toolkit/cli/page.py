@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 
 import click
 
+from fire_toolkit.campaign.beginning import campaign_of
 from fire_toolkit.campaign.records import BY_PAGE, Round, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import people_asked
@@ -47,6 +48,7 @@ class _OnPage(NamedTuple):
         campaign = begun_here()
         if campaign is None or not (rounds := [*Rounds(campaign.root, BY_PAGE)]):
             raise UsageError("no round is on our own page; `push --carrier page --annotator A01` begins one")
+        campaign_of(campaign.root, campaign.guideline)  # answers to two pages cannot be mixed
         people = people_asked(campaign.store, BY_PAGE) - read_retired(campaign.root)
         return cls(campaign, rounds, people, read_text(consent).strip() if consent else CONSENT)
 

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import exports
 import httpx
 import pytest
 from command import (
@@ -419,6 +421,24 @@ def test_a_file_that_is_damaged_was_handed_out_or_is_of_another_page_is_refused(
     told = run("import", path, "--guideline", "caption-image-relevance-v1", code=1).stderr
     assert "the campaign began with another labeling page" in told
     assert not has_answers(hand)
+
+
+def test_a_label_that_was_renamed_lets_nothing_more_into_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would hold labels of two guidelines, of which neither has all."""
+    monkeypatch.chdir(begin_workspace(tmp_path, 6))
+    run("guideline", "mine-v1", "--like", "caption-relevance-v1")
+    Path("fire.toml").write_text(Path("fire.toml").read_text().replace('"caption-relevance-v1"', '"mine-v1"'))
+    run("tasks", "--annotator", "A1,A2", "--overlap", 0)
+    exports.fill_in(Path("tasks/tasks.A1.csv"), Path("exports/tasks.A1.csv"), lambda *_: "relevant")
+    run("import")
+    for path in Path("mine-v1").iterdir():
+        path.write_text(re.sub('(["`])relevant(["`])', r"\1match\2", path.read_text()))
+    exports.fill_in(Path("tasks/tasks.A2.csv"), Path("exports/tasks.A2.csv"), lambda *_: "match")
+    before = Path("campaign.sqlite").read_bytes()
+    assert "labels that guideline mine-v1 does not have: 'relevant'" in run("import", code=1).stderr
+    assert Path("campaign.sqlite").read_bytes() == before
 
 
 def test_killed_before_the_record_the_same_command_begins_the_same_campaign(hand: Path) -> None:

@@ -111,6 +111,9 @@ def test_a_page_is_served_until_it_has_answers_to_pull(root: Path) -> None:
         answer_on_page(root, pair, "A01", "relevant", number)
         assert named(run("status")) == "pull"
         assert follows("pull") == ("page serve" if number < len(pairs) else "agree")
+    queries = root / "collection/queries.tsv"  # a server's tasks can be corrected, and no others
+    queries.write_text(queries.read_text().replace("a dog runs 3", "a cat runs 3"))
+    assert "would change, and its round has begun" in run("tasks", "--overlap", 0, code=1).stderr
 
 
 def test_a_round_of_next_round_is_sent_to_those_that_it_chose(root: Path) -> None:

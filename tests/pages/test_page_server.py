@@ -17,6 +17,7 @@ import httpx
 import pandas as pd
 import pytest
 from brought import refused
+from command import alter
 from page_site import Person, make_workspace, page_records, run, serving, token_of
 
 from fire_toolkit.campaign.keys import pair_id
@@ -124,6 +125,14 @@ def test_a_new_link_is_for_an_annotator_of_the_page(root: Path) -> None:
     refused = run("page", "serve", "--port", "0", "--new-link", "A07", code=1).stderr
     assert "'A07' has no tasks here; expected one of A01, A02" in refused
     assert not (root / "campaign/page/links.json").exists()
+
+
+def test_no_page_has_other_answers_than_the_campaign_began_with(root: Path) -> None:
+    with Store(root / "campaign.sqlite") as store:
+        ((page,),) = store.database.select("select label_config from campaign")
+    alter(root, "update campaign set label_config = ?, config_sha256 = ''", page.replace("relevant", "good"))
+    for command in ("serve", "write"):
+        assert "answers to two pages cannot be mixed" in run("page", command, code=1).stderr
 
 
 def test_other_pages_and_other_names_of_this_machine_are_refused(page: Open, person: Person) -> None:
