@@ -143,6 +143,8 @@ def _study(it: Any) -> Study:
     """Return the study that the tables of a report make."""
     given = {_FIELDS.get(name, name): each for name, each in vars(it).items() if not is_missing(each)}
     given.pop("figure", None)
+    if (pooled := given.get("sources")) is not None:
+        given["sources"] = PoolSources(pooled[pooled["query_id"].isin(it.qrels["query_id"])])
     study = Study(**{"background": Background(), "tops": it.runs, **given})
     known = study.background
     if not known.counts.get("include_machine"):  # which honest rows leave out

@@ -174,6 +174,7 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Foun
     Raises:
         JoinError: there are labels, and none is on a pair of the pool.
     """
+    sources = PoolSources(sources[sources["query_id"].isin(original["query_id"])])
     pairs = sources[PAIR].drop_duplicates(ignore_index=True)
     label, originals = pair_rows(pairs, labels), original[original["relevance"] >= 1]
     is_positive = np.append(labels["relevance"].to_numpy() >= 1, False)[label]

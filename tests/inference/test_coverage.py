@@ -150,6 +150,8 @@ def test_each_run_is_credited_with_what_became_of_its_pairs() -> None:
         "irrelevant": 1, "not_judged": 0, "n_own": 2, "own_positive": 1, "own_new": 1, "own_share": 0.5,
     }  # fmt: skip
     assert (n["rejected"], n["not_judged"], n["n_own"], n["own_positive"], n["new"]) == (1, 1, 2, 0, 1)
+    dropped = made(check_pool_sources, "query_id doc_id run_id rank", *FOUND, ("unusable", "a", "m", 1))
+    assert contributions(dropped, LABELS, ORIGINAL).runs.to_dict("records") == [m, n]
 
 
 def test_sets_of_runs_split_the_pool() -> None:
