@@ -27,6 +27,7 @@ _BESIDE = {**dict.fromkeys(_NUMBERS, "float64"), "n_resampled": "int64", "interv
 KEYS = [*PAIR, "annotator_id"]
 _EFFECTS = ("mean place of positives", "neighbours both positive")
 LENGTHS = (5, 10, 15, 20)
+_UNEVEN = 0.1  # by which a round's share of the pairs judged twice may differ from that of all pairs
 # What is one number for all rows stands in the words below the table.
 _SAID_BELOW = ("level", "n_units", "n_pairable", "n_annotators", "n_resampled")
 _NOTES = ("note", "interval_note")
@@ -292,6 +293,23 @@ def words_of_differing_votes(judgments: Judgments) -> list[str]:
         f"all {n_of(n_most, 'pair')} with {n_votes.max()} votes have votes that differ, {fewer.mean():.0%} "
         "of the others: if the last vote was asked because of it, this is not how far annotators agree; "
         "say so in a column round, 1 for first answers"
+    ]
+
+
+def words_of_uneven_rounds(judgments: Judgments) -> list[str]:
+    """Return a note where a round has far more, or fewer, of the pairs judged twice than of all pairs."""
+    if "round" not in judgments:
+        return []
+    first, n_votes = np.unique(code_pairs(judgments)[0], return_index=True, return_counts=True)[1:]
+    rounds, place = np.unique(judgments["round"].to_numpy()[first], return_inverse=True)
+    of_all, of_twice = (np.bincount(each, minlength=len(rounds)) for each in (place, place[n_votes > 1]))
+    share, shown = of_all / len(first), of_twice / max(of_twice.sum(), 1)
+    if not of_twice.any() or np.abs(shown - share).max() <= _UNEVEN:
+        return []
+    most = int((shown - share).argmax())
+    return [
+        f"round {rounds[most]} has {share[most]:.0%} of the pairs and {shown[most]:.0%} of those judged "
+        "twice, on which agreement rests: it is not that of all pairs (--by round)"
     ]
 
 

@@ -18,6 +18,7 @@ from fire_toolkit.agreement.table import (
     notes_of_rows,
     words_of_differing_votes,
     words_of_pages,
+    words_of_uneven_rounds,
 )
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import GuidelineOf, Option, Table
@@ -88,6 +89,7 @@ def agree(
         grades = choose_grades(judgments["label"], guideline=guideline)
     at = level if level != "guideline" else guideline.level if guideline else fitting_level(grades or {})
     counted, notes, said = _first_answers(judgments, all_rounds=all_rounds)
+    notes += [] if by or all_rounds or INCLUSION in counted else words_of_uneven_rounds(counted)
     for table in joined:
         counted = typed_judgments(join_columns(counted, table, by=by), where="joined table")
     notes += words_of_pages(counted, grades)

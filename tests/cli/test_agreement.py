@@ -48,6 +48,19 @@ def eighty(here: Path) -> list[Answer]:
     return two_annotators(80)
 
 
+@pytest.mark.parametrize(("n_doubled", "is_told"), [(10, False), (40, True)])
+def test_rounds_that_are_doubled_unevenly_are_told(here: Path, n_doubled: int, is_told: bool) -> None:
+    """Two annotators agree on a first round of 160 pairs, 20 of them doubled, and never on a second of 80."""
+    answers = [(f"q{n % 10}", f"d{n}", "ann", "irrelevant") for n in range(240)]
+    answers += [(f"q{n % 10}", f"d{n}", "bob", "irrelevant") for n in range(20)]
+    answers += [(f"q{n % 10}", f"d{n}", "bob", "relevant") for n in range(160, 160 + n_doubled)]
+    write(answers, round=[1 + (int(doc[1:]) >= 160) for _, doc, *_ in answers])
+    words = "round 2 has 33% of the pairs and 67% of those judged twice, on which agreement rests"
+    assert (words in words_of()) == is_told
+    for by in (("--by", "round"), ("--all-rounds",)):
+        assert "judged twice, on which" not in words_of(*by)
+
+
 @pytest.mark.usefixtures("folder")
 def test_every_statistic_can_be_asked_for() -> None:
     found = table("--measure", "all", file="judgments.csv")
