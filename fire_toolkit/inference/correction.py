@@ -17,7 +17,9 @@ from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs
 from fire_toolkit.inference.votes import Votes, votes_of_labels
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Scores
+from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.design import DESIGN
+from fire_toolkit.words import n_of
 
 METHOD = "corrected for label errors"
 IF_INDEPENDENT = "corrected if errors are independent"
@@ -124,6 +126,10 @@ def correct_for_errors(
     n_units = len(joined.queries) if codes is None else int(codes.max()) + 1
     method = IF_INDEPENDENT if rates.doubt else METHOD
     notes = [*_notes(terms, rates, n_units), *rates.told]
+    lost = None if background.audit is None or not known else background.disputes
+    if lost is not None and (n_lost := int((pair_rows(lost, labels) < 0).sum())):
+        words = f"{n_of(n_lost, 'pair')} in dispute, which the audit leaves out"
+        notes.append(f"taken as not relevant: {words}")
     return Correction(known, gains, codes, method, rates.n_answers, notes)
 
 

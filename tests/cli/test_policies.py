@@ -305,6 +305,13 @@ def test_experts_audit_labels_and_scores_are_corrected_by_them(begun: Path) -> N
     honest = as_json("score", "--honest", "-m", "P@5")
     assert {row["run_id"]: row["estimate"] for row in honest} == pytest.approx(found)
     assert {row["estimate_method"] for row in honest} == {"corrected for label errors"}
+    (query, doc), label = next((pair, label) for pair, label in label_of.items() if pair not in ORIGINALS)
+    against = [*answers, f"{query},{doc},B,{names[1 - label]}"]
+    write(Path("judgments/judgments.csv"), "query_id,doc_id,annotator_id,label", against)
+    run("resolve")
+    run("augment")
+    told = run("score", "-m", "P@5").stderr
+    assert "taken as not relevant: 1 pair in dispute, which the audit leaves out" in told
 
 
 @pytest.mark.slow
