@@ -181,10 +181,13 @@ def judge_file(name: str | None) -> Path:
     found = {path.parent.name: relative_path(path) for path in paths}
     if name in found or (name is None and len(found) == 1):
         return found[name or next(iter(found))]
-    known = ", ".join(found) or "none; `machine run` or `machine import` first"
-    if found and name is None:
-        raise FormatError(f"name one of the judges (for `next-round` with --judge): {known}")
-    raise FormatError(f"{name or 'machine'}: no such judge; known are {known}")
+    if not found:
+        raise FormatError(
+            f"{name or 'machine'}: no judge here yet; `machine run` or `machine import` makes one"
+        )
+    if name is None:
+        raise FormatError(f"name one of the judges (for `next-round` with --judge): {', '.join(found)}")
+    raise FormatError(f"{name}: no such judge; known are {', '.join(found)}")
 
 
 @reads

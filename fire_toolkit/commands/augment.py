@@ -211,7 +211,7 @@ def _unusable_among(qrels: Qrels, validity: QueryLabels, policy: str) -> Unusabl
 
 def _answers(machine: MachineJudgments | None, grades: Grades | None, judge: str) -> pd.DataFrame:
     if machine is None:
-        raise UsageError(f"include_machine {judge!r} names a judge; expected its answers in machine")
+        raise UsageError(f"include_machine is {judge!r}: give the answers of that judge as machine")
     return labels_of_answers(machine, grades or {})
 
 

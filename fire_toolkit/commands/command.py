@@ -213,7 +213,7 @@ def column_of(queries: pd.DataFrame | None, name: pd.Series | str | None) -> pd.
     if not isinstance(name, str):
         return name
     if queries is None:
-        raise UsageError(f"clusters {name!r} is a column of the queries; expected queries with it")
+        raise UsageError(f"clusters {name!r} names a column of the queries; give queries too")
     if name not in queries.columns:
         raise UsageError(f"queries have no column {name!r}; found {', '.join(queries.columns)}")
     column: pd.Series = queries[name].set_axis(queries["query_id"])

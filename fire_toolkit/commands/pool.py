@@ -138,8 +138,8 @@ def _refuse_to_lose_sample(was: Mapping[str, Any]) -> None:
     """Raise UsageError where a sample that was handed out would be written over by a pool that is none."""
     names = [name for name in _OF_SAMPLE if was.get(name)]
     raise UsageError(
-        f"{was['path']}: a sample that was handed out, and the pool that would take its place is none, so "
-        "that nothing could be estimated from what was drawn and judged; expected the same design again"
+        f"{was['path']}: this pool is a sample that was handed out; the one that would replace it is not a "
+        "sample, so nothing could be estimated from the answers; draw it by the same design"
         + (f": {', '.join(f'{name} = {was[name]!r}' for name in names)}" if names else "")
         + " (as options, or under [pool] in fire.toml)"
     )

@@ -164,7 +164,7 @@ def _counted(
 def _shared(judgments: Judgments, queries: Queries | None) -> tuple[Judgments, dict[str, int]]:
     """Return the judgments with those shared among queries of the same text, and what was counted."""
     if queries is None:
-        raise UsageError("judgments are shared among queries of the same text; expected queries")
+        raise UsageError("share_judgments needs the texts of the queries; give queries too")
     shared = share_with_same_text(judgments, queries)
     return shared.judgments, {"shared_judgments": shared.n_added, "shared_conflicts": shared.n_conflicts}
 

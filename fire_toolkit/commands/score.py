@@ -190,7 +190,7 @@ def _shown(
         beside: Any = {"said": said, "draw": _drawn, "is_long": is_long, "place": place, "next": goes_on}
         return Found({"scores": scores}, notes, **beside)
     if queries is None:
-        raise UsageError(f"by {by!r} is a column of the queries; expected queries with it")
+        raise UsageError(f"by {by!r} names a column of the queries; give queries too")
     aspects = score_breakdown(scores, queries, column=by)
     draw = partial(_drawn_breakdown, column=by)
     return Found({"aspects": aspects}, notes, said=said, draw=draw, next=goes_on)

@@ -114,7 +114,7 @@ def several_config(label_config: str) -> str:
     """
     page = parse_label_config(label_config)
     if not _items(page):
-        raise ValueError("a page without an item has no several captions of one")
+        raise ValueError("the page shows no item, so it cannot show several captions of one")
     view = ET.fromstring(_PAGE)
     style, question, shown, captions, words = view
     view.remove(words)

@@ -19,6 +19,7 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints, number_groups, running_count
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.words import n_of
 
 TIE_RULES = ("doc-desc", "index", "average", "optimistic", "pessimistic", "expected")
 SETTLING_RULES = TIE_RULES[2:5]  # `expected` takes the mean over all orders; the first two, that of the run
@@ -59,12 +60,12 @@ def places_in_order(doc_ids: pd.Index[str], order: Sequence[str], *, run_id: str
     docs = pd.Index(order)
     if not docs.is_unique:
         twice = docs[docs.duplicated()][0]
-        raise UsageError(f"order of the docs: {twice!r} appears twice, expected each doc once")
+        raise UsageError(f"list of docs: {twice!r} appears twice, expected each doc once")
     place = docs.get_indexer(doc_ids)
     if (place < 0).any():
         absent = doc_ids[place < 0]
         raise JoinError(
-            f"run {run_id}: {len(absent):,} docs are not in the order of the docs ({absent[0]}); expected "
+            f"run {run_id}: {n_of(len(absent), 'doc')} missing from the list of docs ({absent[0]}); expected "
             "the list of the whole collection"
         )
     return np.asarray(place, dtype=np.int64)

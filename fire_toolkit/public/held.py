@@ -267,7 +267,8 @@ def _is_of(x: Any, package: str) -> bool:
 
 
 def _kind(x: Any) -> str:
-    return f"{type(x).__module__}.{type(x).__name__}".removeprefix("builtins.")
+    kind = f"{type(x).__module__}.{type(x).__name__}".removeprefix("builtins.")
+    return f"{kind} (give its .to_pandas())" if hasattr(x, "to_pandas") else kind
 
 
 def _shown(names: Any) -> str:

@@ -44,7 +44,7 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
     side = [(grade, name) for name, grade in known.items() if (grade >= 1) == (end == "1")]
     if not side:
         what = "positive" if end == "1" else "negative"
-        raise UsageError(f"no label is {what}, so disputes cannot be so")
+        raise UsageError(f"no label of the guideline is {what}, so disputes cannot count as that")
     grade, label = min(side) if end == "1" else max(side)
     tied = disputes[disputes["reason"] == NO_MAJORITY]
     settled = tied[PAIR].assign(

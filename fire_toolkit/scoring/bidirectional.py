@@ -133,7 +133,8 @@ def make_folds(whole: Part, n_folds: int) -> list[Part]:
         )
     absent = sorted(set(qrels.loc[qrels["relevance"] >= 1, "doc_id"]) - set(docs))
     if absent:
-        raise JoinError(f"{len(absent):,} docs of the qrels are not in the order of the docs ({absent[0]})")
+        lost = f"{n_of(len(absent), 'doc')} of the qrels missing from the list of docs ({absent[0]})"
+        raise JoinError(f"{lost}; expected the list of the whole collection")
     folds = []
     for places in np.array_split(np.arange(len(docs)), n_folds):
         items = tuple(docs[place] for place in places)

@@ -28,6 +28,7 @@ from fire_toolkit.tables.columns import (
 )
 from fire_toolkit.tables.ids import are_ids, is_id, with_encoded_ids
 from fire_toolkit.tables.specs import SPECS, STR, Column, TableSpec
+from fire_toolkit.words import n_of
 
 Values = Any  # a column: the series as it came, or an array of its values that was made anew
 Checked = TypeVar("Checked", covariant=True)
@@ -111,7 +112,7 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
             keys = pd.DataFrame({name: columns[name] for name in key})
             again = keys[keys.duplicated()]
             shown = ", ".join(" ".join(map(str, row)) for row in again[:3].to_numpy())
-            raise TableError(f"{where}: {', '.join(key)} given twice ({len(again)} rows; {shown})")
+            raise TableError(f"{where}: {', '.join(key)} given twice ({n_of(len(again), 'row')}; {shown})")
         by = packed_codes([codes[name] for name in order])
         if (by[1:] < by[:-1]).any():
             place = np.argsort(by, kind="stable")

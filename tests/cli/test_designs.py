@@ -56,7 +56,7 @@ def test_a_sample_that_was_handed_out_is_not_pooled_over() -> None:
     run(*POOL, *STRATA)
     before = {path: path.read_bytes() for path in Path("pool").iterdir()}
     told = run(*POOL, "--depth", 3, "--previous", "pool", code=1).stderr
-    assert "pool/pool.csv: a sample that was handed out, and the pool that would take its place" in told
+    assert "pool/pool.csv: this pool is a sample that was handed out; the one that would replace it" in told
     assert "depth = 3, strategy = 'strata(1:1:1,2:3:.5)'" in told
     assert {path: path.read_bytes() for path in Path("pool").iterdir()} == before
     run(*POOL, *STRATA, "--previous", "pool")

@@ -78,7 +78,7 @@ def test_a_list_that_ends_in_the_tie_of_the_last_doc_kept_is_told() -> None:
         ({"ids": np.where(IDS == 5, -2, IDS)}, "place -2, but 6 doc ids"),
         (
             {"ids": np.where(IDS == 5, 3, IDS)},
-            "query_id, doc_id given twice (1 rows; I q1 d)",
+            "query_id, doc_id given twice (1 row; I q1 d)",
         ),
         ({"ids": np.where(IDS == 3, -1, IDS)}, "row 1, column 1: -1 before a doc"),
         ({"kind": "distance"}, "every list is in the other order: give --scores similarity"),

@@ -96,7 +96,7 @@ def test_each_qrels_has_its_own_best_order() -> None:
 def test_index_needs_every_doc_in_its_order() -> None:
     for ties, docs, said in (
         ("index", None, "needs the collection's docs in their order"),
-        ("index", DOCS[:4], "run m: 1 docs are not in the order of the docs (d4)"),
+        ("index", DOCS[:4], "run m: 1 doc missing from the list of docs (d4)"),
         ("index", [*DOCS, "d0"], "'d0' appears twice"),
     ):
         refused(said, score_runs, SQUARE, DIAGONAL, ["RR"], ties=ties, doc_order=docs, by=FireError)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pandas.testing as pdt
+import pyarrow as pa
 import pytest
 from brought import put, refused
 from command import run as run_command
@@ -179,6 +180,8 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
         (lambda: fire.run(SCORES), 'nothing says what the run is called; give name="..."'),
         (lambda: fire.run(None, "m"), "run: NoneType; expected a path, {query: {doc: score}}, a frame with"),
         (lambda: fire.run(np.eye(2), "m"), "or a matrix with name=, query_ids= and doc_ids="),
+        (lambda: fire.run(pa.table({"qid": ["q"]}), "m"), "run: pyarrow.lib.Table (give its .to_pandas()); "),
+        (lambda: fire.qrels({"q": {"a": "1"}}), "query 'q': relevance '1', expected a whole number"),
         (lambda: fire.run(pd.DataFrame({"a": [1]}), "m"), "a frame with columns a; expected a path"),
         (lambda: fire.run(frame("qid", "x", "score"), "m"), "run: no doc_id; found qid, x, score"),
         (lambda: fire.run(frame("qid", "docno", "x"), "m"), "columns qid, docno, x; expected score or rank"),
@@ -223,7 +226,7 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
             "columns are those of a frame; give pd.read_csv",
         ),
         (lambda: fire.qrels([1]), "qrels: list, expected a path, a dict or a frame with query_id"),
-        (lambda: fire.qrels({"q": {"a": 0.5}}), "score 0.5, expected a whole number"),
+        (lambda: fire.qrels({"q": {"a": 0.5}}), "relevance 0.5, expected a whole number"),
         (lambda: fire.qrels(pd.DataFrame({"qid": ["q"]})), "columns qid; expected doc_id (doc_id, doc-id,"),
         (lambda: fire.judgments(frame("qid", "docno", "x")), "expected annotator_id (annotator_id, anno"),
         (lambda: fire.judgments(frame("qid", "docno", "x"), {"label": "y"}), "no column 'y'; found qid"),

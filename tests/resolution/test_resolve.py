@@ -279,7 +279,7 @@ def test_disputes_can_be_settled_at_either_end() -> None:
         assert (row["n_judgments"], row["n_agree"]) == (2, 1)
         assert np.isnan(row["vote_share"])
         assert list(settled["doc_id"]) == ["one", "tie"]
-    with pytest.raises(UsageError, match="no label is positive"):
+    with pytest.raises(UsageError, match="no label of the guideline is positive"):
         settle_disputes(labels, disputes.assign(), grades={"no": 0}, end="1")
 
 

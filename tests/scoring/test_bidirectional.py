@@ -155,7 +155,7 @@ def test_what_cannot_be_scored_is_refused() -> None:
     with pytest.raises(UsageError, match=r"2 runs in one table \(x, y\), expected one a direction"):
         score_both_ways([rank_run(two), back], qrels)
     refused("3 folds of 2 docs", make_folds, Part(["a", "b"], (), qrels), 3, by=UsageError)
-    with pytest.raises(JoinError, match=r"1 docs of the qrels are not in the order of the docs \(b\)"):
+    with pytest.raises(JoinError, match=r"1 doc of the qrels missing from the list of docs \(b\)"):
         make_folds(Part(["a", "c"], (), qrels), 1)
     whole = Part(["a", "b", "c"], (), qrels)
     refused("the fold from c to c has no text", make_folds, whole, 3, by=JoinError)

@@ -89,7 +89,7 @@ def test_an_empty_table_is_valid_and_typed() -> None:
         ({"doc_id": [""], "n": [1]}, "doc_id is empty or holds white space"),
         ({"doc_id": [" ab"], "n": [1]}, "doc_id is empty or holds white space ... row 1: ' ab'"),
         ({"doc_id": ["a\u00a0b"], "n": [1]}, "white space"),
-        ({"doc_id": ["a", "a"], "n": [1, 2]}, "doc_id given twice (1 rows; a)"),
+        ({"doc_id": ["a", "a"], "n": [1, 2]}, "doc_id given twice (1 row; a)"),
         ({"doc_id": ["a"], "n": ["x"]}, "n is not a number (1 of 1; row 1: 'x')"),
         ({"doc_id": ["a"], "n": [1.5]}, "n is not a whole number"),
         ({"doc_id": ["a"], "n": ["1" * 25]}, f"n is too large a number (1 of 1; row 1: '{'1' * 25}')"),

@@ -134,6 +134,6 @@ def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
             raise FormatError(f"{at}: {str(docs)[:60]!r}, expected [doc, ...] or {{doc: grade}}")
         for doc, grade in docs.items() if isinstance(docs, Mapping) else ((doc, 1) for doc in docs):
             if not _is_whole(grade) or abs(grade) >= _MOST:
-                raise FormatError(f"{at}: score {str(grade)[:60]}, expected a whole number below 10^15")
+                raise FormatError(f"{at}: relevance {repr(grade)[:60]}, expected a whole number below 10^15")
             pairs.append((query, id_text(doc, at), int(grade)))
     return pd.DataFrame(pairs, columns=_COLUMNS)
