@@ -16,8 +16,8 @@ _CAPTION = ("caption_id", "sentence_id", "sen_id", "sentid")
 _TOPIC = ("topic_id", "topic", "query")  # ids in a run; a category or a text elsewhere
 _KEY = ("key",)
 DOC = ("doc_id", "corpus-id")
-# Docs with texts of their own: a table of them is no table of captions.
-_PASSAGE = ("doc-id", "docid", "docno", "did", "corpus_id", "document_id", "pid")
+# Docs with texts of their own: a table of them is no table of captions. (PyTerrier's docid counts docnos.)
+_PASSAGE = ("doc-id", "docno", "docid", "did", "corpus_id", "document_id", "pid")
 _ITEM = ("video_id", "image_id", "clip_id", "item_id", "video", "image", "clip")
 _FILE = ("filename", "file_name", "name")
 TEXT = ("text", "caption", "sentence", "query", "description")

@@ -47,7 +47,7 @@ def test_all_forms_give_the_run_of_the_file() -> None:
         "dict": fire.run(SCORES, "clip"),
         "numpy's numbers": fire.run(numpys, "clip").assign(score=expected["score"]),
         "frame": fire.run(frame("query_id", "doc_id", "score"), "clip"),
-        "PyTerrier": fire.run(frame("qid", "docno", "score"), "clip"),
+        "PyTerrier": fire.run(frame("qid", "docno", "score").assign(docid=range(len(PAIRS))), "clip"),
         "ir_measures": fire.run(frame("query_id", "doc_id", "score").assign(iteration=0), "clip"),
         "named": fire.run(frame("q_id", "docid", "score").assign(run="clip")),
         "ranx": fire.run(Held(SCORES, "clip")),
