@@ -137,7 +137,7 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
     return Sense(
         f"{FIRST} {100 * found:.1f} (chance {float(by_chance):g}); ranks of positives: median {median}",
         f"near chance: the positives of {wanted.size:,} queries stand where they would by chance; "
-        "check the order of the ids, the orientation of the matrix and the split before anything is judged"
+        "check the order of the ids, the orientation, the split, and that a higher score is better"
         if is_near
         else "",
     )

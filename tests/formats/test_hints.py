@@ -258,7 +258,7 @@ def test_a_score_that_is_no_number_is_named_by_its_row(score: str) -> None:
         assert scores == [1.5, *([float(real)] if np.isfinite(float(real)) else [])]
 
 
-@pytest.mark.parametrize("name", ["d.csv", "d.parquet", "d.json"])
+@pytest.mark.parametrize("name", ["d.csv", "d.parquet", "d.json", "d.run", "lists.json"])
 def test_distances_beside_their_ranks_are_refused(name: str) -> None:
     docs = [(f"q{query}", f"d{doc}", doc, doc / 10) for query in range(3) for doc in range(1, 5)]
     table = pd.DataFrame(docs, columns=["query_id", "doc_id", "rank", "score"])
@@ -266,6 +266,11 @@ def test_distances_beside_their_ranks_are_refused(name: str) -> None:
     def save(table: pd.DataFrame) -> Path:
         if name.endswith(".csv"):
             return put(name, table.to_csv(index=False))
+        if name.endswith(".run"):
+            return put(name, "".join(f"{q} Q0 {d} {r} {s} t\n" for q, d, r, s in table.to_numpy()))
+        if name.startswith("lists"):  # whose order is the ranks; objects have none
+            lists = {q: own[["doc_id", "score"]].to_numpy().tolist() for q, own in table.groupby("query_id")}
+            return put(name, lists if table["rank"].any() else {q: dict(own) for q, own in lists.items()})
         return put(name, table if name.endswith(".parquet") else table.to_dict("records"))
 
     refused("scores rise with their ranks in 3 of 3 lists", read_run, save(table), by=FireError)

@@ -37,6 +37,7 @@ from fire_toolkit.formats.runs.listed import (
     from_columns,
     listed_table,
     numbers_of,
+    refuse_distances,
 )
 from fire_toolkit.syntax import parse_json
 
@@ -45,7 +46,7 @@ _LISTS = ("docs", "doc_ids", "results", "ranking", "ranked", "retrieved", "hits"
 _MOST_LEVELS = 8
 _CANDIDATE = "candidate"  # of FashionIQ, whose entries have no id
 _PLACE = re.compile("[0-9]{1,15}")
-_Ranking = tuple[Sequence[Any], Sequence[Any] | None]  # docs, and their scores; without, they are best first
+_Ranking = tuple[Sequence[Any], Sequence[Any] | None, bool]  # docs, their scores, and whether best first
 _List = tuple[str, Any, _Ranking]  # where it stands, its query
 
 
@@ -137,13 +138,13 @@ def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 def _ranking(item: Any) -> _Ranking | None:
     """Return `{doc: score}`, `[doc, ...]`, `[[doc, score], ...]` or such records as a ranking, else None."""
     if isinstance(item, Mapping):
-        return (list(item), list(item.values())) if _are_numbers(item.values()) else None
+        return (list(item), list(item.values()), False) if _are_numbers(item.values()) else None
     is_one = isinstance(item, str | bytes) or getattr(item, "shape", None) == ()
     if is_one or isinstance(item, set | frozenset) or not isinstance(item, Collection):
         return None  # a set has no order
     items = list(item)
     if all(isinstance(doc, str | bytes | int | np.integer) for doc in items):
-        return items, None
+        return items, None, True
     pairs = items
     if isinstance(items[0], dict):
         names = list(map(str, items[0]))
@@ -155,7 +156,7 @@ def _ranking(item: Any) -> _Ranking | None:
         return None
     if not pairs or not all(isinstance(doc, str | int) and _is_number(score) for doc, score in pairs):
         return None
-    return [doc for doc, _ in pairs], [score for _, score in pairs]
+    return [doc for doc, _ in pairs], [score for _, score in pairs], True
 
 
 def _are_numbers(values: Collection[Any]) -> bool:
@@ -178,8 +179,8 @@ def _oddity(value: Any) -> str:
 
 def _of_lists(lists: Sequence[_List], where: str, notes: tuple[str, ...] = ()) -> Listed:
     """Return docs with their scores, or best first."""
-    queries, docs, scores, seen = list[str](), list[str](), list[Any](), set[str]()
-    for at, named, (ranked, values) in lists:
+    queries, docs, scores, ranks, seen = list[str](), list[str](), list[Any](), list[int](), set[str]()
+    for at, named, (ranked, values, is_ordered) in lists:
         query = id_text(named, at)
         if query in seen:
             raise FormatError(f"{at}: the query appears twice, expected one list for each query")
@@ -188,9 +189,12 @@ def _of_lists(lists: Sequence[_List], where: str, notes: tuple[str, ...] = ()) -
         are_plain = {*map(type, ranked)} <= {str} and "".join(ranked).isascii()
         docs += ranked if are_plain else [id_text(doc, at) for doc in ranked]
         scores += range(-1, -1 - len(ranked), -1) if values is None else values
-    are_orders = any(values is None and len(ranked) for _, _, (ranked, values) in lists)
+        ranks += range(len(ranked)) if is_ordered else [0] * len(ranked)
+    are_orders = any(values is None and len(ranked) for _, _, (ranked, values, _) in lists)
     notes = (*notes, *((FROM_RANKS,) if are_orders and FROM_RANKS not in notes else ()))
-    return from_columns(queries, docs, numbers_of(scores, where), where=where, notes=notes)
+    numbers = numbers_of(scores, where)
+    refuse_distances(pd.Series(queries), pd.Series(ranks), numbers, where)
+    return from_columns(queries, docs, numbers, where=where, notes=notes)
 
 
 def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> Listed:

@@ -116,7 +116,7 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
         raise FormatError(f"{where}: no row below the header, expected a query with a ranked doc")
     numbers = numbers_of(table[score or rank], f"{where}: {score or rank}")
     if score and rank:
-        _refuse_distances(table[pair["query_id"]], table[rank], numbers, where)
+        refuse_distances(table[pair["query_id"]], table[rank], numbers, where)
     table = table.reset_index(drop=True)
     ids = {role: id_column(table[name], f"{where}: column {name}") for role, name in pair.items()}
     notes = [] if score else [FROM_RANKS]
@@ -125,7 +125,7 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     return Listed(pd.DataFrame({**ids, "score": numbers if score else -numbers}), run_id, tuple(notes))
 
 
-def _refuse_distances(queries: pd.Series, ranks: pd.Series, scores: Any, where: str) -> None:
+def refuse_distances(queries: pd.Series, ranks: pd.Series, scores: Any, where: str) -> None:
     """Raise `FormatError` where most lists say that lower scores are better; ranks are else not used.
 
     The first rows tell; ranks that are all the same say nothing (BEIR's runs).
@@ -139,7 +139,7 @@ def _refuse_distances(queries: pd.Series, ranks: pd.Series, scores: Any, where: 
     if n_rising * 2 > len(of_lists):
         raise FormatError(
             f"{where}: scores rise with their ranks in {n_rising} of {len(of_lists)} lists, as distances do; "
-            "give minus the distance as score, or leave the ranks out"
+            "give minus the distance as score; where higher is better, put the best first"
         )
 
 

@@ -1,10 +1,10 @@
 """TREC text: runs (`query_id Q0 doc_id rank score run_id`) and qrels (`query_id 0 doc_id relevance`).
 
-The ranks in a run are not used: the order is that of `ranking`. Fields after a run's sixth are left out, and
-so are lines that start with `#` before the first row and do not have the fields of a row; both are counted in
-a `FileNote`. Any other line with `#` is data: ids may begin with it. Arrow reads the rows. What it refuses
-goes through one pass over the lines, which names the first that is wrong, or evens out what lies between
-fields for Arrow to read.
+The ranks in a run are not used (the order is that of `ranking`), but scores that rise with them are refused.
+Fields after a run's sixth are left out, and so are lines that start with `#` before the first row and do not
+have the fields of a row; both are counted in a `FileNote`. Any other line with `#` is data: ids may begin
+with it. Arrow reads the rows. What it refuses goes through one pass over the lines, which names the first
+that is wrong, or evens out what lies between fields for Arrow to read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pyarrow import csv
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, read_text
 from fire_toolkit.formats.recognised import start_of
-from fire_toolkit.formats.runs.listed import Listed, chosen_run
+from fire_toolkit.formats.runs.listed import Listed, chosen_run, refuse_distances
 from fire_toolkit.formats.tables.delimited import field_texts, joined_lines
 from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.ids import are_ids
@@ -120,9 +120,12 @@ def read_trec_run(path: str | Path, key: str | None = None, *, is_named: bool = 
 
     Raises:
         FormatError: a line with another number of fields, a score that is not a finite number, several
-            run ids and no `key`, an empty file.
+            run ids and no `key`, an empty file; ranks that rise with the score.
     """
     scored = _read(path, _RUN)
+    rows = (line.split() for line in start_of(path)[0].decode(errors="replace").split("\n")[:-1])
+    shown = pd.DataFrame([fields[:5] for fields in rows if len(fields) > 5], columns=list(RUN_FIELDS[:5]))
+    refuse_distances(shown["query_id"], shown["rank"], pd.to_numeric(shown["score"], "coerce"), str(path))
     tags = [*map(str, scored["run_id"].unique())]
     if not tags:
         raise FormatError(f"{path}: nothing but comments, expected the lines of a run")
