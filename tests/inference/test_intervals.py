@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fire_toolkit.inference import resampling
 from fire_toolkit.inference.intervals import (
     change_interval,
     influences,
@@ -228,3 +229,13 @@ def test_intervals_of_gains_cover_at_least_what_they_say(share: float) -> None:
         limits = [change_interval(own, np.zeros(n), AP)[1:3] for own in gains]
         covered = np.mean([low <= share / 4 <= high for low, high in limits])
         assert covered >= 0.92
+
+
+def test_draws_are_the_same_however_many_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn() -> np.ndarray:
+        return np.vstack(list(resampling.draw_units(30, n_resamples=50, seed=1)))
+
+    whole = drawn()
+    assert set(whole.sum(axis=1)) == {30}
+    monkeypatch.setattr(resampling, "_CELLS", 40)
+    np.testing.assert_array_equal(whole, drawn())

@@ -153,19 +153,6 @@ def test_pairs_judged_before_are_marked_and_the_others_are_of_the_next_round() -
     assert (result.counts["judged_before"], result.counts["to_ask"], result.counts["round"]) == (1, 1, 4)
 
 
-def test_a_later_model_leaves_the_sources_whole_and_the_first_pairs_in_their_round() -> None:
-    first = pool_runs([CLIP], depth=2)
-    both = pool_runs([CLIP, SSB], depth=2, previous=first.pool, judged=first.pool)
-    at_once = pool_runs([CLIP, SSB], depth=2)
-    pd.testing.assert_frame_equal(at_once.pool_sources, both.pool_sources)
-    without = both.pool.drop(columns=["round", "is_judged"])
-    pd.testing.assert_frame_equal(at_once.pool.drop(columns="round"), without)
-    asked = set(zip(first.pool["query_id"], first.pool["doc_id"], strict=True))
-    for row in both.pool.itertuples():
-        is_old = (row.query_id, row.doc_id) in asked
-        assert (row.is_judged, row.round) == (is_old, 1 if is_old else 2)
-
-
 asked_pairs = st.tuples(st.sampled_from("123"), st.sampled_from("abcdwxyzk"), st.integers(1, 3))
 asked_before = st.lists(asked_pairs, max_size=12)
 

@@ -15,7 +15,7 @@ from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.scoring import score_curves, score_runs
-from fire_toolkit.scoring.bidirectional import Part, make_folds, score_both_ways, turn_qrels
+from fire_toolkit.scoring.bidirectional import Part, make_folds, score_both_ways
 from fire_toolkit.scoring.score import score_breakdown
 from fire_toolkit.tables import Qrels, Run, Scores, check_qrels, check_queries
 
@@ -95,15 +95,6 @@ def test_folds_are_parts_of_the_matrix(n_folds: int, seed: int) -> None:
     assert as_dict(found) == pytest.approx(expected)
 
 
-def test_folds_are_consecutive_in_the_order_given() -> None:
-    qrels = make_qrels([("t1", "b"), ("t2", "a"), ("t3", "c"), ("t4", "a")])
-    folds = make_folds(Part(["c", "a", "b"], (), qrels), 2)
-    assert [(fold.items, fold.texts) for fold in folds] == [
-        (("c", "a"), ["t2", "t3", "t4"]),
-        (("b",), ["t1"]),
-    ]
-
-
 def test_pairs_across_folds_are_left_out_of_the_augmented_qrels() -> None:
     qrels = make_qrels([("t1", "a"), ("t2", "b")])
     augmented = make_qrels([("t1", "a"), ("t2", "b"), ("t1", "b")])
@@ -138,11 +129,6 @@ def test_python_scores_both_ways_of_one_model_and_refuses_a_single_run() -> None
     refused(
         "1 run; expected one matrix, or two runs", fire.score, forth, qrels, direction="both", by=UsageError
     )
-
-
-def test_turned_twice_is_the_same() -> None:
-    qrels = make_qrels([("t1", "b"), ("t2", "a"), ("t3", "a")])
-    pd.testing.assert_frame_equal(qrels, turn_qrels(turn_qrels(qrels)))
 
 
 def test_what_cannot_be_scored_is_refused() -> None:
