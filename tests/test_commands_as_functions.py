@@ -30,11 +30,10 @@ from fire_toolkit.tables import check_disputes
 from fire_toolkit.workspace.config import SETTINGS
 
 COMMANDS = Path(fire.__file__).with_name("commands")
-OTHERS = {"__init__", "command", "types"}
 MODULES = [
     import_module(f"fire_toolkit.commands.{path.stem}")
     for path in COMMANDS.glob("*.py")
-    if path.stem not in OTHERS
+    if path.stem not in {"__init__", "command", "types"}
 ]
 FUNCTIONS = {
     name: each
@@ -45,8 +44,6 @@ FUNCTIONS = {
 NAMES = sorted(FUNCTIONS)
 SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"
 NO_PYTHON_NAME = {"measures"}  # `fire_toolkit.measures` is the room of measures
-OF_THE_FRAME = {"output_format", "out"}
-OF_STAGES = {"as_json", "out"}
 GROUPS_OF_COMMANDS = ("machine",)
 # What each parameter reads, and by which function.
 READ: dict[str, tuple[Any, Callable[[Any], Any]]] = {
@@ -141,7 +138,7 @@ def test_the_parameters_are_the_options_each_with_a_sentence(name: str) -> None:
     how_read |= {"reasons"} if "exclude" in how_read else set()
     told = {name for name, table in tables.items() if table.is_told}  # by the manifests of files
     options = {param.name for param in command_of(name).params}
-    own = OF_STAGES if place_of(name) else OF_THE_FRAME
+    own = {"as_json", "out"} if place_of(name) else {"output_format", "out"}
     assert options - own - how_read == parameters - told
     assert options >= own
     helps = {name: each.words for name, each in about(function).parameters.items() if each.words}

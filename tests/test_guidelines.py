@@ -86,7 +86,6 @@ def test_whole_numbers_keep_value_and_order(numbers: list[int]) -> None:
     assert list(grades) == [str(number) for number in expected]
 
 
-IN_ORDER = [("-1", -1), ("2", 2), ("2.5", 2.5), ("007", 7), ("10", 10)]
 NO_NUMBERS = ["", "nan", "inf", "1e3", "1_000", "١", " 1", "1 ", "0x1", "9" * 5000]
 
 
@@ -94,7 +93,7 @@ NO_NUMBERS = ["", "nan", "inf", "1e3", "1_000", "١", " 1", "1 ", "0x1", "9" * 5
     ("labels", "expected"),
     [
         (["1", "0"], [("0", 0), ("1", 1)]),
-        (["10", "2", "-1", "2.5", "007"], IN_ORDER),
+        (["10", "2", "-1", "2.5", "007"], [("-1", -1), ("2", 2), ("2.5", 2.5), ("007", 7), ("10", 10)]),
         (["relevant", "ambiguous"], [("irrelevant", 0), ("relevant", 1), ("ambiguous", None)]),
         ([], list(DEFAULT.grades.items())),
         (["cat", "dog"], None),

@@ -15,7 +15,6 @@ from fire_toolkit.inference import resampling
 from fire_toolkit.resolution.votes import Votes
 from fire_toolkit.tables import Judgments
 
-LEVELS = ["nominal", "ordinal", "interval", "ratio"]
 doubled = partial(on_pairs, n_queries=7)
 
 
@@ -46,7 +45,7 @@ def text(answers: np.ndarray) -> list[str]:
 MIXED = ["11"] * 30 + ["00"] * 40 + ["10"] * 6 + ["110"] * 3 + ["22"] * 9 + ["122"] * 2 + ["1"] * 20
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
 def test_the_value_is_krippendorffs_alpha_and_lies_in_its_interval(level: str) -> None:
     judgments = doubled(MIXED)
     interval = alpha_interval(judgments, level=level, n_resamples=500)

@@ -22,14 +22,12 @@ from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 RULES = read_guideline("caption-relevance-v1")
-LABELS = ["relevant", "irrelevant", "", "two"]
-PEOPLE = ["", "A01", "A02", 'ann,"o']
 
 
 def row(chance: random.Random, seen_at: str) -> dict[str, str]:
     """A version of one of 12 answers on 5 pairs, by anybody, in a queue or none, rarely on no pair."""
     number = chance.randrange(12)
-    label, day = chance.choice(LABELS), chance.randint(1, 9)
+    label, day = chance.choice(["relevant", "irrelevant", "", "two"]), chance.randint(1, 9)
     names = ["relevant", "irrelevant"] if label == "two" else [label] if label else []
     result = [{"from_name": "relevance", "value": {"choices": names}}] if names else []
     if chance.random() < 0.3:
@@ -48,7 +46,7 @@ def row(chance: random.Random, seen_at: str) -> dict[str, str]:
         "pair_id": "" if chance.random() < 0.05 else pair_id(f"q{chance.randrange(5)}", "d,1"),
         "task": str(number),
         "queue": chance.choice(["", "", "1/A01", "2/A02"]),
-        "annotator_id": chance.choice(PEOPLE),
+        "annotator_id": chance.choice(["", "A01", "A02", 'ann,"o']),
         "answer": json.dumps(answer | {"lead_time": chance.choice([3, 0.1 + 0.2, None])}),
     }
 

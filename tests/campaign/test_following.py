@@ -9,7 +9,6 @@ from fire_toolkit.campaign.following import Standing, Step, what_follows
 from fire_toolkit.workspace.stages import STAGES, StageState
 
 DISPUTED = "still in dispute (`next-round` asks again)"
-UNREAD = "answers from the page are not read yet"
 
 
 def standing(states: Mapping[str, str] | None = None, **facts: Any) -> Standing:
@@ -32,7 +31,7 @@ def asking(open_people: Mapping[int, Sequence[str]], carrier: str = "page", **fa
         (standing({"score": "stale"}), Step("score")),
         (standing({"score": "waiting"}), Step("")),
         (standing({"pool": "stale"}, **asking({}, has_unread=True)), Step("pool")),
-        (standing(**asking({}, has_unread=True)), Step("pull", UNREAD)),
+        (standing(**asking({}, has_unread=True)), Step("pull", "answers from the page are not read yet")),
         (standing({"import": "ready"}, **asking({}, is_read=False), to_ask=dict), Step("import")),
         (
             standing({"score": "stale"}, **asking({}), to_ask=lambda: {"dispute": 3}),

@@ -18,7 +18,6 @@ from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 LABELS = ["relevant", "irrelevant", "ambiguous", ""]
-RULES = read_guideline("caption-relevance-v1")
 
 
 @dataclass
@@ -72,7 +71,7 @@ def test_what_counts_is_what_the_rules_say(tmp_path: Path, seed: int) -> None:
             for words, what in said.items():
                 assert sum(words in note for note in store.notes) == bool(told[what])
     with Store(path) as store:
-        found = record_to_judgments(store, guideline=RULES)
+        found = record_to_judgments(store, guideline=read_guideline("caption-relevance-v1"))
         n_versions = sum(len(each.versions) for each in histories.values())
         kept = store.rows()
     assert (kept["state"].isin(["answered", "edited"])).sum() == n_versions

@@ -23,7 +23,6 @@ from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.tables import check_labels, check_qrels
 
 # query 1 loses its only positive, query 2 one of two, 3 keeps its own with a lower grade, 4 as it is
-QRELS = "1 0 a 1\n2 0 a 1\n2 0 b 1\n3 0 a 2\n4 0 a 1\n"
 LABELS = """query_id,doc_id,label,relevance
 1,a,no,0
 1,z,no,0
@@ -35,7 +34,7 @@ LABELS = """query_id,doc_id,label,relevance
 
 @pytest.fixture
 def labelled(folder: Path) -> Path:
-    (folder / "qrels.txt").write_text(QRELS)
+    (folder / "qrels.txt").write_text("1 0 a 1\n2 0 a 1\n2 0 b 1\n3 0 a 2\n4 0 a 1\n")
     (folder / "labels.csv").write_text(LABELS)
     return folder
 

@@ -10,12 +10,10 @@ from fake_api import FakeServer
 
 from examples import cases, some
 
-N_PAIRS = 12
-
 
 @pytest.fixture(autouse=True)
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(begin_workspace(tmp_path, N_PAIRS))
+    monkeypatch.chdir(begin_workspace(tmp_path, 12))
     return tmp_path
 
 

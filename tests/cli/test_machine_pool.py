@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from command import as_json, manifest_of, pairs_in, run
 
-N = 60
-POOL = ("pool", "--depth", "4", "--strategy", "machine(judge=j, random=170)", "--budget", "210")
 SCORE = ("score", "--honest", "-m", "P@4")
 
 
@@ -15,7 +13,7 @@ SCORE = ("score", "--honest", "-m", "P@4")
 def judged(here: Path) -> Path:
     """A workspace whose pool was drawn by a judge's score, with labels of all of its pairs."""
     run("init", ".")
-    rng, queries = np.random.default_rng(2), [f"q{n}" for n in range(N)]
+    rng, queries = np.random.default_rng(2), [f"q{n}" for n in range(60)]
     Path("collection/queries.tsv").write_text("query_id\ttext\n" + "".join(f"{q}\ta cat\n" for q in queries))
     Path("collection/qrels.txt").write_text("".join(f"{q} 0 d0 1\n" for q in queries))
     pairs = [(query, f"d{n}") for query in queries for n in range(8)]
@@ -27,7 +25,7 @@ def judged(here: Path) -> Path:
     Path("machine/j").mkdir(parents=True)
     Path("machine/j/machine.csv").write_text("judge_id,query_id,doc_id,score,backbone\n" + "".join(said))
     Path("fire.toml").write_text('[runs.a]\nbackbone = "bm25"\n[runs.b]\nbackbone = "CLIP"\n')
-    run(*POOL)
+    run("pool", "--depth", "4", "--strategy", "machine(judge=j, random=170)", "--budget", "210")
     known = [f"{q},{doc},x,{int(positive[q, doc])}\n" for q, doc in sorted(pairs_in(Path("pool/pool.csv")))]
     Path("labels").mkdir()
     Path("labels/labels.csv").write_text("query_id,doc_id,label,relevance\n" + "".join(known))

@@ -10,14 +10,11 @@ from command import run
 
 from examples import cases
 
-RUN = "q0 Q0 d1 1 2.0 clip\n"
-QRELS = "q0 0 d1 1\n"
-
 
 @pytest.fixture
 def folder(here: Path) -> Path:
-    (here / "x.run").write_text(RUN)
-    (here / "q.txt").write_text(QRELS)
+    (here / "x.run").write_text("q0 Q0 d1 1 2.0 clip\n")
+    (here / "q.txt").write_text("q0 0 d1 1\n")
     return here
 
 

@@ -252,11 +252,8 @@ def levenshtein(a: str, b: str) -> int:
     return above[-1]
 
 
-letters = st.text(alphabet="abé", min_size=1, max_size=12)
-
-
 @settings(max_examples=examples(60))
-@given(st.sets(letters, min_size=2, max_size=6))
+@given(st.sets(st.text(alphabet="abé", min_size=1, max_size=12), min_size=2, max_size=6))
 def test_edit_distances_are_those_of_the_definition(texts: set[str]) -> None:
     """Of near duplicates, whatever their cosine; missing above 8."""
     ids = [f"q{n}" for n in range(len(texts))]

@@ -13,11 +13,10 @@ from fire_toolkit.demo.film import render_clip
 from fire_toolkit.demo.models import rank_clips, score_clips
 from fire_toolkit.demo.world import make_world
 
-SINGLE = [models.see_colours, models.see_motion, models.see_shapes]
 OWN = list(range(12))
 
 
-@pytest.mark.parametrize("model", SINGLE)
+@pytest.mark.parametrize("model", [models.see_colours, models.see_motion, models.see_shapes])
 def test_shuffled_clips_and_captions_give_shuffled_scores(model, texts, frames):
     rng = np.random.default_rng(1)
     rows, columns = rng.permutation(20), rng.permutation(12)

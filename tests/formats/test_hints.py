@@ -102,14 +102,13 @@ def test_lines_of_numbers_and_texts_are_the_corpus_where_the_qrels_use_them_as_d
     assert collection(texts).queries["query_id"].tolist() == ["11", "12"]
 
 
-RECORDS = [{"clip": f"c{n}", "sentence_id": f"s{n}", "score": n} for n in (1, 2)]
 HITS = {f"s{n}": [{"clip": f"c{n}", "key": 7, "score": 0.5}] for n in (1, 2)}
 LISTS = [{"sentence_id": f"s{n}", "name": "m", "docs": [f"c{n}"]} for n in (1, 2)]
 
 
 @pytest.mark.parametrize(
     "content",
-    [{"test": RECORDS}, HITS, LISTS],
+    [{"test": [{"clip": f"c{n}", "sentence_id": f"s{n}", "score": n} for n in (1, 2)]}, HITS, LISTS],
     ids=["records under a name", "hits of a search", "lists beside a model's name"],
 )
 def test_json_has_the_usual_names_too(content: Any) -> None:

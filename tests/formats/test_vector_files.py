@@ -60,9 +60,6 @@ def test_one_safetensors_file_may_hold_both_sides(items: str) -> None:
     assert vector_names(read_vectors(safetensors(header, VALUES.tobytes()))) == ("text_embeds", items)
 
 
-LACKS = "lacks dtype, shape or data_offsets"
-
-
 @pytest.mark.parametrize(
     ("header", "content", "length", "said"),
     [
@@ -70,7 +67,7 @@ LACKS = "lacks dtype, shape or data_offsets"
         ({"v": about("F32", [2, 2], 0, 12)}, b"x" * 16, None, "12 bytes, expected 16 of F32"),
         ({"v": about("F32", [2, 2], 0, 16)}, b"", 1 << 39, "a header of 549,755,813,888 bytes in a file of"),
         ({"v": about("F8_E4M3", [2, 2], 0, 4)}, b"xxxx", None, "v (F8_E4M3 of shape [2, 2]); expected"),
-        ({"v": {"dtype": "F32"}}, b"", None, LACKS),
+        ({"v": {"dtype": "F32"}}, b"", None, "lacks dtype, shape or data_offsets"),
         ({"v": about("F32", [2, -2], 0, 16)}, b"x" * 16, None, "negative dimensions"),
         ({"v": about("F32", [2**59] * 100_000, 0, 16)}, b"x" * 16, None, "maximum supported dimension"),
         (b'{"v": ', b"", None, "the header is not JSON"),

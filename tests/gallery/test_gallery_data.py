@@ -25,8 +25,6 @@ from fire_toolkit.gallery.pairs import (
 )
 from fire_toolkit.matching.ranking import rank_run
 
-GRADES = {"no": 0, "yes": 1, "unsure": None}
-
 
 def a_run(run_id: str, **lists: str) -> tables.Run:
     rows = [(run_id, q, doc, float(-rank)) for q, docs in lists.items() for rank, doc in enumerate(docs)]
@@ -139,7 +137,7 @@ def test_votes_go_to_their_pairs(shown: Shown) -> None:
     )
     judgments = tables.check_judgments(given)
     numbers = {"ann": 1, "bob": 2, "cat": 3, "dan": 4}
-    votes = votes_on(shown, judgments, grades=GRADES, numbers=numbers)
+    votes = votes_on(shown, judgments, grades={"no": 0, "yes": 1, "unsure": None}, numbers=numbers)
     shown_votes = [[2, "no", "</script>"], [1, "yes", ""], [3, "unsure", ""]]
     assert votes.table[["who", "label", "comment"]].values.tolist() == shown_votes
     at = int(votes.table["pair"].iloc[0])

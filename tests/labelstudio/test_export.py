@@ -107,7 +107,6 @@ def in_turn(*answers: Json) -> list[list[Json]]:
 YES, NO = ("3", "relevant"), ("3", "irrelevant")
 SPLIT = [result("relevance", "relevant", "irrelevant")]
 TWICE = [result("relevance", "relevant")] * 2
-DRAFTS = [7, DRAFT, {"id": 9, "user": "ann@example.org", "result": []}]
 NEWER = annotation(1, "irrelevant", updated_at=LATER)
 # Exports; who gave which label; and of what was dropped reason, annotator, label, detail, as far as given.
 OUTCOMES: dict[str, tuple[list[list[Json]], list[tuple[str, str]], list[tuple[str, ...]]]] = {
@@ -123,7 +122,7 @@ OUTCOMES: dict[str, tuple[list[list[Json]], list[tuple[str, str]], list[tuple[st
         [("skipped",)],
     ),
     "drafts are dropped with what they hold": (
-        one(drafts=DRAFTS),
+        one(drafts=[7, DRAFT, {"id": 9, "user": "ann@example.org", "result": []}]),
         [],
         [("draft", "", "", "draft 7"), ("draft", "", "", "draft 9"), ("draft", "4", "relevant", "draft 8")],
     ),
@@ -358,16 +357,13 @@ def annotations(draw: st.DrawFn) -> Json:
     )
 
 
-DRAFTED = st.lists(st.sampled_from([5, {"id": 6, "user": 1, "result": TWICE[:1]}]), max_size=2)
-
-
 @st.composite
 def exports(draw: st.DrawFn) -> list[list[Json]]:
     tasks = st.builds(
         lambda pair, answers, drafts: task(*answers, pair=pair, drafts=drafts),
         st.sampled_from([("q1", "v1"), ("q1", "v2"), ("007", "NA")]),
         st.lists(annotations(), max_size=3),
-        DRAFTED,
+        st.lists(st.sampled_from([5, {"id": 6, "user": 1, "result": TWICE[:1]}]), max_size=2),
     )
     return draw(st.lists(st.lists(tasks, max_size=3), max_size=3))
 

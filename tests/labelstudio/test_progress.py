@@ -16,7 +16,6 @@ from fire_toolkit.campaign.views import answered_pairs, seen_pairs, waiting_pair
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Tasks
 
-NAMES = {"2": "ann", "3": "bob", "4": "cy"}
 ENTRY = round_of(tasks_of(8), training=tasks_of(1, prefix="t"), controls=tasks_of(2, prefix="c"))
 
 
@@ -24,7 +23,7 @@ def answered(
     queue: str, user: int, pairs: list[str], label: str | None, seconds: float = 5.0
 ) -> pd.DataFrame:
     """Return the ledger's rows of one label by one account at several pairs."""
-    origin = Origin("s", "1", queue, "2026-12-01T00:00:00.000000Z", NAMES)
+    origin = Origin("s", "1", queue, "2026-12-01T00:00:00.000000Z", {"2": "ann", "3": "bob", "4": "cy"})
     result = {"from_name": "relevance", "to_name": "video", "type": "choices", "value": {"choices": [label]}}
     rows = []
     for number, pair in enumerate(pairs):

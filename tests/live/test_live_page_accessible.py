@@ -14,7 +14,6 @@ from page_site import N_PAIRS, page_records, run, serving
 from test_live_page import COUNTED, DONE, answers, is_ready, shown
 
 SHIFT, DOWN = "\ue008", "\ue015"
-ANSWERS = ["relevant 1", "irrelevant 2", "ambiguous 3"]
 OTHERS = ["sound m", "1× x", "last answers l", "sensitive 4", "pause space", "does not show 0", "undo ⌫"]
 FOCUS = "return document.activeElement.innerText || document.activeElement.id"
 
@@ -90,7 +89,7 @@ def test_each_control_has_a_name_and_says_its_state(opened: Opened) -> None:
         check_accessible(browser)
         assert headings(browser)[0] == 1
         names = names_of(browser, "button")
-        assert names[:3] == ANSWERS
+        assert names[:3] == ["relevant 1", "irrelevant 2", "ambiguous 3"]
         assert set(OTHERS) <= set(names)
         assert names_of(browser, "group") == [browser.run("return state.question"), "Flags"]
         assert names_of(browser, "Video") == ["the clip to judge"]

@@ -10,8 +10,6 @@ from test_composed_pages import GUIDELINE, make_composed
 from test_live_images import ALL_SEEN, IMAGES
 from test_live_page import is_ready, press
 
-SIZE = (1240, 580)
-
 
 def world_here(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     """Make the demo's world, with plain backgrounds, in `place`, which becomes the current folder."""
@@ -27,7 +25,7 @@ def world_here(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
 
 
 def open_page(browser: Browser, place: Path) -> None:
-    browser.resize(*SIZE)
+    browser.resize(1240, 580)
     browser.open((place / "pages" / "A01" / "judge.html").as_uri())
     browser.click("#agree:not([hidden])")
     is_ready(browser)

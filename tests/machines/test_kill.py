@@ -24,7 +24,6 @@ from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.machines.run import Cache, Spending, ask_all, open_cache
 from fire_toolkit.workspace.database import STORE
 
-HERE = Path(__file__).parent
 N_PAIRS = 60
 JUDGE = Judge("http://127.0.0.1:1/v1", "toy", prompt_sha256="hash")
 
@@ -37,7 +36,7 @@ def server(folder: Path) -> Iterator[tuple[str, Path]]:
     (folder / "pool.csv").write_text("query_id,doc_id\n" + "".join(f"q{n},a\n" for n in range(N_PAIRS)))
     log = folder / "asked.txt"
     log.touch()
-    command = [sys.executable, str(HERE / "chat_server.py"), str(log), "0.05"]
+    command = [sys.executable, str(Path(__file__).parent / "chat_server.py"), str(log), "0.05"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1", log

@@ -16,7 +16,6 @@ QUERY_IDS = ["q1", "q2", "q3", "q4", "q5"]
 DOC_IDS = [f"d{n:02d}" for n in range(14)]
 runs = drawn(QUERY_IDS, DOC_IDS, st.integers(0, 4))
 qrels = drawn(QUERY_IDS, DOC_IDS, st.integers(-1, 2))
-cutoffs = st.integers(1, 16)
 every_name = st.sampled_from(
     [
         definition.example.replace("@10", k) + modifiers
@@ -78,7 +77,7 @@ SLOW: dict[str, Callable[[list[int | None], int, int, float], float]] = {
 }
 
 
-@given(run=runs, relevances=qrels, k=cutoffs, p=st.floats(0.01, 0.99))
+@given(run=runs, relevances=qrels, k=st.integers(1, 16), p=st.floats(0.01, 0.99))
 @settings(max_examples=examples(80))
 def test_equal_their_definitions(run, relevances, k: int, p: float) -> None:
     ranking = join(run, relevances)

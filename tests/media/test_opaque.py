@@ -14,7 +14,6 @@ from fire_toolkit.media import serving
 from fire_toolkit.media.places import opaque_name
 from fire_toolkit.media.server import MediaServer
 
-PAGE = "http://127.0.0.1:8080"
 SECRET = Path(".fire/private/media.key")
 ADDRESS = re.compile(r"http://127\.0\.0\.1:[89]\d{3}/m/[0-9a-f]{32}\.webm")
 
@@ -54,7 +53,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Serve:
         made: list[MediaServer] = []
         enter = MediaServer.__enter__
         monkeypatch.setattr(MediaServer, "__enter__", lambda self: made.append(self) or enter(self))
-        monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", PAGE)
+        monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", "http://127.0.0.1:8080")
         monkeypatch.setattr(serving, "wait_to_be_stopped", lambda stopped: look(made[-1].base_url))
         return fire("media", "serve", "--port", "0", *more).stderr
 

@@ -18,10 +18,9 @@ FOUND = {
         *("/srv/x", "/opt/x", "C:\\\\runs", "~/runs"),
     ],
 }
-CASES = [(what, text) for what, texts in FOUND.items() for text in texts]
 
 
-@pytest.mark.parametrize(("what", "text"), CASES)
+@pytest.mark.parametrize(("what", "text"), [(what, text) for what, texts in FOUND.items() for text in texts])
 def test_each_kind_is_found_alone_and_within_a_line(what: str, text: str) -> None:
     for line in (text, f'see "{text}", he wrote'):
         assert what in [found.what for found in find_private({"a.csv": f"x\n{line}\n"})], line
