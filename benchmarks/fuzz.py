@@ -348,7 +348,7 @@ def searched() -> list[tuple[str, bytes]]:
 
 def collections() -> list[Target]:
     """The files of benchmarks, each as one damaged file of the collection."""
-    from fire_toolkit.formats.collections import read_collection
+    from fire_toolkit.formats.collections.registry import read_collection
 
     found = []
     for folder in sorted((GOLDEN / "collections").iterdir()):

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fire_toolkit.errors import FireError as FireError
     from fire_toolkit.evidence.qrels import augment_qrels as augment_qrels
     from fire_toolkit.evidence.qrels import change_counts as change_counts
-    from fire_toolkit.formats.collections import read_collection as read_collection
+    from fire_toolkit.formats.collections.registry import read_collection as read_collection
     from fire_toolkit.formats.plot_files import save_plot as save_plot
     from fire_toolkit.formats.runs.read import open_run as open_run
     from fire_toolkit.formats.tables.guideline_files import list_guidelines as list_guidelines

@@ -138,23 +138,29 @@ def text_sha256(text: str) -> str:
 def sha256_of(path: str | Path) -> str:
     """Return the sha256 of a file's bytes as they lie on disk, in hex.
 
-    A file that lies as it lay is read once by a process.
+    A file that lies as it lay is read once by a process, one that it wrote itself not at all.
     """
     with opened(path) as stream:
-        state = state_of(stream)
-        sha256 = _HASHES.get(state) or hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+        state, sha256 = state_of(stream), _HASHES.get(state_of(stream, is_own=True))
+        sha256 = sha256 or hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
     if state:
         _HASHES[state] = sha256
     return sha256
 
 
-def state_of(stream: BinaryIO) -> str:
+def keep_sha256(path: Path, sha256: str) -> None:
+    """Keep the sha256 of a file that this process has just written."""
+    with opened(path) as stream:
+        _HASHES[state_of(stream, is_own=True)] = sha256
+
+
+def state_of(stream: BinaryIO, *, is_own: bool = False) -> str:
     """Return in what state an open file lies: another one after each change, which its times tell.
 
-    Empty where it has just changed: the next change might not show in them.
+    Empty where it has just changed, unless that is_own: the next change might not show in them.
     """
     found = os.fstat(stream.fileno())
-    if time.time() - max(found.st_mtime, found.st_ctime) < _SETTLED_S:
+    if not is_own and time.time() - max(found.st_mtime, found.st_ctime) < _SETTLED_S:
         return ""
     return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
 

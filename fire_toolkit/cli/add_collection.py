@@ -14,7 +14,7 @@ from fire_toolkit.cli.here import current_workspace, say_next
 from fire_toolkit.collections.assembly import turned
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.collections import own_item_rule_of, read_collection
+from fire_toolkit.formats.collections.registry import own_item_rule_of, read_collection
 from fire_toolkit.formats.collections.tables import ROLES
 from fire_toolkit.formats.columns import columns_by_role
 from fire_toolkit.formats.releases import said_at

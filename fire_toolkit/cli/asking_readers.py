@@ -26,7 +26,6 @@ from fire_toolkit.cli.readers import counted
 from fire_toolkit.collections.duplicates import share_judgments
 from fire_toolkit.commands.types import Asked
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import known_labels_in
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import judged_by, read_guideline
@@ -261,6 +260,8 @@ def training_texts(given: Given) -> list[str] | None:
     train = given.values["train"]
     if train is None:
         return None
+    from fire_toolkit.formats.collections.registry import read_collection  # heavy
+
     try:
         collection, recognised = read_collection([train], split="train")
     except UsageError:

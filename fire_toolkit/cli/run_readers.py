@@ -16,8 +16,8 @@ from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.here import named_files
 from fire_toolkit.errors import FormatError, OptionError, UsageError
 from fire_toolkit.files import STDIN, stem_of
-from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.collections.registry import own_item_rule_of, read_collection
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
 from fire_toolkit.formats.runs.matrices import MatrixRun

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,14 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.facts import TAKEN_OUT, Evidence, Facts
 from fire_toolkit.evidence.qrels import augmented_of, originals_beside, rows_where, words_of_shared
 from fire_toolkit.inference.audit import AuditedLabels, labels_by_band, with_answers
-from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign, QueryLabels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.further import SAMPLE
 from fire_toolkit.words import n_of
+
+if TYPE_CHECKING:
+    from fire_toolkit.inference.judged_pairs import JudgedPairs
 
 FLAG, KEEP, DROP = POLICIES = ("flag", "keep", "drop")
 _EFFECTS = {

@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from fire_toolkit.errors import FireError, FormatError, StaleError
-from fire_toolkit.files import BOM, read_bytes, sha256_of, text_of
+from fire_toolkit.files import BOM, keep_sha256, read_bytes, sha256_of, text_of
 from fire_toolkit.syntax import parse_json
 
 SCHEMA_VERSION = 1
@@ -148,6 +148,8 @@ def write_stage(
     contents = {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()}
     outputs = {path.name: hashlib.sha256(content).hexdigest() for path, content in sorted(contents.items())}
     write_files(contents | {at: replace(manifest, outputs=outputs).as_bytes()})
+    for path in contents:
+        keep_sha256(path, outputs[path.name])
     for name in earlier.outputs.keys() - outputs.keys():
         at.with_name(name).unlink(missing_ok=True)
 
@@ -389,10 +391,8 @@ def exchange(one: Path, other: Path) -> bool:
     else:
         return False
     function = getattr(ctypes.CDLL(None, use_errno=True), call, None)
-    if function is None:
-        return False
-    if function(*arguments) == 0:
-        return True
+    if function is None or function(*arguments) == 0:
+        return function is not None
     number = ctypes.get_errno()
     if number in _CANNOT:
         return False

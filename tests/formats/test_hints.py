@@ -14,8 +14,8 @@ from command import run
 import fire_toolkit as fire
 from examples import cases
 from fire_toolkit.errors import FileNote, FireError
-from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.collections.registry import read_collection
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.reader import recognise

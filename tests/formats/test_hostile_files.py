@@ -31,7 +31,7 @@ from brought import put, refused
 from fire_toolkit import files, formats
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.arrays import containers
-from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.collections.registry import read_collection
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.reader import read_mask

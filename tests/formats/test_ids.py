@@ -14,7 +14,7 @@ from command import run
 
 from examples import cases
 from fire_toolkit.errors import StaleError
-from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.collections.registry import read_collection
 from fire_toolkit.formats.ids import id_text, id_texts
 from fire_toolkit.formats.runs.axis_ids import id_file_for, read_ids
 from fire_toolkit.formats.runs.ingest import Request, ingest

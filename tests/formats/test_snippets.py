@@ -19,7 +19,7 @@ import pytest
 from brought import refused
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.collections.registry import read_collection
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.snippets import SNIPPETS, find_snippet
 

@@ -4,7 +4,3 @@ Read `registry` first: the first reader that recognises a file reads it. `source
 readers look at. Most benchmarks are a layout in `benchmarks.toml`, which `layouts` reads;
 `tables` reads plain tables by their columns, and lists of ids, `qrels` qrels of every form.
 """
-
-from fire_toolkit.formats.collections.registry import READERS as READERS
-from fire_toolkit.formats.collections.registry import own_item_rule_of as own_item_rule_of
-from fire_toolkit.formats.collections.registry import read_collection as read_collection

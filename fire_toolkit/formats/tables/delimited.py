@@ -37,6 +37,7 @@ _LONGEST_FIELD = 1 << 17
 _NOT_EXACT = 2.0**53  # from where on a float skips whole numbers
 _BLOCK_BYTES, _MOST_BYTES = 1 << 20, (1 << 31) - 1  # small blocks are read into memory that is there already
 _ROWS_WRITTEN_AT_ONCE, _ROWS_JOINED_AT_ONCE = 1 << 20, 1 << 16
+_FEW = 100  # different whole numbers, each of which is spelled once
 _FIELD = r'(?:"[^"]*(?:""[^"]*)*"|[^"\t\r\n]*)'
 _QUOTED_ROW = re.compile(f"{_FIELD}(?:\t{_FIELD})*(?:\r\n?|\n)?")
 _ALL_QUOTED = re.compile(r'"[^"]*(?:""[^"]*)*"(?:\t"[^"]*(?:""[^"]*)*")*(?:\r\n?|\n)?')
@@ -319,15 +320,20 @@ def field_texts(values: pd.Series, *, nan: str = "") -> Texts:
     """Return a column's fields as text: floats with the fewest digits that read back equal, none if missing.
 
     Args:
-        values: any column. Text and whole numbers are converted at once, of categories, other numbers and
-            booleans each distinct one, anything else cell by cell.
+        values: any column. Text and whole numbers are converted at once, of few numbers, categories, other
+            numbers and booleans each distinct one, anything else cell by cell.
         nan: the text for NaN.
     """
     dtype: Any = values.dtype
     if isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":
         return arrow_text(values.array).fill_null("" if dtype.na_value is pd.NA else nan)
     if pd.api.types.is_integer_dtype(dtype):
-        return arrow_text(pa.array(values.array)).fill_null("")
+        numbers = pa.array(values.array)
+        low, high = compute.min_max(numbers).as_py().values()
+        if low is None or high - low >= _FEW:
+            return arrow_text(numbers).fill_null("")
+        each = pa.array(range(low, high + 1), numbers.type)
+        return arrow_text(each).take(compute.subtract(numbers, each[0])).fill_null("")
     codes: Any
     if dtype in (np.float64, np.float32):  # equal bits are written once, so that 0.0 and -0.0 stay apart
         codes, bits = pd.factorize(values.to_numpy(dtype=np.float64).view(np.int64))

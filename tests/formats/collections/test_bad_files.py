@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from examples import cases, examples
 from fire_toolkit.errors import FireError, FormatError, JoinError, TableError, UsageError
-from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.collections.registry import read_collection
 from fire_toolkit.tables import check_items, check_qrels, check_queries
 
 pytestmark = pytest.mark.usefixtures("here")

@@ -9,8 +9,7 @@ from brought import put
 
 from examples import some
 from fire_toolkit.collections import Collection
-from fire_toolkit.formats.collections import READERS, read_collection
-from fire_toolkit.formats.collections.registry import ReadCollection
+from fire_toolkit.formats.collections.registry import READERS, ReadCollection, read_collection
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_text
 

@@ -14,8 +14,8 @@ import fire_toolkit as fire
 from examples import cases
 from fire_toolkit import errors
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
-from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.collections.registry import read_collection
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.runs.read import read_run
 
