@@ -69,7 +69,14 @@ TABLES.update(
     clusters=lambda given: (
         None if given.values["clusters"] is None else column_of(given.queries, given.values["clusters"])
     ),
-    named_queries=lambda given: given.queries if given.plain["by"] or given.values.get("groups") else None,
+    queries_if_any=File("queries", read_queries, "exists"),
+    named_queries=lambda given: (
+        given.queries
+        if given.plain["by"] or given.values.get("groups")
+        else given.queries_if_any
+        if given.plain["direction"]
+        else None
+    ),
     # The original qrels, beside augmented ones as `augment` took them; augmented ones where there are any.
     original=lambda given: given.own.qrels(
         given.original_as_read if given.known.original is None else given.known.original

@@ -136,7 +136,8 @@ def score(
     """
     known = background or Background(disputes=disputes)
     if direction:
-        table, notes = score_both_ways(runs, qrels, augmented, back=back, folds=folds, docs=doc_order)
+        of_both: Any = {"back": back, "folds": folds, "docs": doc_order, "queries": queries}
+        table, notes = score_both_ways(runs, qrels, augmented, **of_both)
         return Found({"scores": table}, notes, draw=drawn_directions)
     by_votes: Any = {"sources": pool_sources, "clusters": clusters, "policies": policies or [known.policy]}
     if honest:
@@ -144,7 +145,7 @@ def score(
         return show_honest(rows, place="" if policies else "scores/honest.csv")
     runs, notes = (runs, []) if groups is None else _restricted(runs, groups, qrels, queries, own_item)
     fed = set(pool_sources["run_id"]) if fed is None and pool_sources is not None else fed
-    on_labels = [*unpooled(runs, fed), *known.notes]
+    basis = [*unpooled(runs, fed), *known.notes]
     ordered: Any = {"ties": ties, "doc_order": doc_order}
     measures, left_out = _with_expectation(_OF_CURVES if curves else measures, ties)
     each = per_query or bool(by)
@@ -153,8 +154,7 @@ def score(
     if groups is None:  # a group's docs are few, and its positives known
         notes += describe_labelled(runs, qrels, augmented, scores, measures, known.design)
     if curves:
-        tables = {"curves": score_curves(runs, qrels, augmented=augmented)}
-        return Found(tables, notes + on_labels, is_long=True)
+        return Found({"curves": score_curves(runs, qrels, augmented=augmented)}, notes + basis, is_long=True)
     is_plain = groups is None and not each and ties == "doc-desc"
     errors = {} if augmented is None else known.counts.get("label_errors", {})
     said = [words_of_errors(errors)] if "wrong_share" in errors else []
@@ -165,7 +165,7 @@ def score(
     if by is None and known.unusable is not None:
         usable = usable_scores(known.unusable, runs, qrels, augmented, measures, **ordered)
         scores = scores if usable is None else Scores(pd.concat([scores, usable]))
-    return _shown(scores, [*notes, *on_labels], said, queries, by=by, is_long=per_query, is_plain=is_plain)
+    return _shown(scores, [*notes, *basis], said, queries, by=by, is_long=per_query, is_plain=is_plain)
 
 
 _NO_REFERENCE = "the queries have no column reference; no doc of a group is left out"

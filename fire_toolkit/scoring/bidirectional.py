@@ -13,9 +13,11 @@ from fire_toolkit.measures.defaults import DIRECTION, DIRECTION_CUTOFFS
 from fire_toolkit.results import drawn_text
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.scoring.drawn import score_cell
-from fire_toolkit.tables import Qrels, Run, Scores, check_qrels
+from fire_toolkit.tables import Qrels, Queries, Run, Scores, check_qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
+
+WAYS = ("t2i", "i2t")
 
 
 class Part(NamedTuple):
@@ -39,6 +41,7 @@ def score_both_ways(
     back: Qrels | None = None,
     folds: int | None = None,
     docs: Sequence[str] | None = None,
+    queries: Queries | None = None,
 ) -> tuple[Scores, list[str]]:
     """Return R@1, 5, 10, MedR and MnR from texts to items and from items to texts, R@Sum and mR; and notes.
 
@@ -56,6 +59,7 @@ def score_both_ways(
             in ECCV Caption, whose images have positives among all captions, and whose queries are some.
         folds: the mean over how many parts, see `make_folds`; None or 1: the whole.
         docs: for folds of two runs: all items, in their order.
+        queries: where none has a text, the items are the texts, and i2t comes first.
 
     Returns:
         Scores as `score_runs` has them, without values per query, under the id of the first run, in the order
@@ -101,9 +105,10 @@ def score_both_ways(
         both = runs[0].both_ways(axes, known, depth=max(DIRECTION_CUTOFFS))
     else:
         both = [runs] if len(parts) == 1 else [_runs_of(part, *runs) for part in parts]
+    called = WAYS if queries is None or (queries["text"] != "").any() else WAYS[::-1]
     tables, notes = [], []
     for number, ((forth, again), part) in enumerate(zip(both, parts, strict=True), 1):
-        scores, own = _score_part(part, forth, again)
+        scores, own = _score_part(part, forth, again, called)
         tables.append(scores)
         notes += own if len(parts) == 1 else [f"fold {number}: {note}" for note in own]
     means = sum(scores["value"] for scores in tables) / len(tables)  # of MedR, of the medians
@@ -167,18 +172,20 @@ def drawn_directions(scores: Scores, form: str) -> str:
     return drawn_text(rows, ["measure", str(scores["run_id"].iloc[0])], form)
 
 
-def _score_part(part: Part, text_to_item: Run, item_to_text: Run) -> tuple[Scores, list[str]]:
-    """Return the scores of both directions by the qrels of a part, and notes."""
+def _score_part(
+    part: Part, text_to_item: Run, item_to_text: Run, called: Sequence[str]
+) -> tuple[Scores, list[str]]:
+    """Return the scores of both directions, so called, by the qrels of a part, and notes."""
     augmented, turned, n_added = part.augmented, None, 0
     if augmented is not None:
         is_known = augmented["doc_id"].isin(set(part.qrels["doc_id"]))
         turned, n_added = turn_qrels(Qrels(augmented[is_known])), augmented.loc[~is_known, "doc_id"].nunique()
     ways = (
-        ("t2i", text_to_item, part.qrels, augmented),
-        ("i2t", item_to_text, turn_qrels(part.qrels) if part.back is None else part.back, turned),
+        (text_to_item, part.qrels, augmented),
+        (item_to_text, turn_qrels(part.qrels) if part.back is None else part.back, turned),
     )
     tables, notes = [], []
-    for way, run, own, corrected in ways:
+    for way, (run, own, corrected) in zip(called, ways, strict=True):
         scores, own_notes = score_runs(run, own, list(DIRECTION.values()), augmented=corrected)
         names = scores["measure"].map({measure: name for name, measure in DIRECTION.items()})
         tables.append(scores.assign(measure=way + "_" + names))

@@ -47,6 +47,18 @@ def test_one_matrix_and_two_runs_score_alike(fire: Fire, folds: tuple[object, ..
     )
 
 
+def test_where_the_items_are_texts_the_ways_keep_their_names(fire: Fire, matrix: np.ndarray) -> None:
+    there = scores(fire(*BOTH, "m.npz", "--qrels", "pairs.txt", "--format", "json"))
+    Path("back.txt").write_text("".join(f"{item} 0 {text} 1\n" for text, item in PAIRS))
+    queries = "".join(f"{item}\t\thttps://example.org/{item}.jpg\n" for item in ITEMS)
+    Path("items.tsv").write_text("query_id\ttext\tmedia_url\n" + queries)
+    np.savez("turned.npz", sims=matrix.T, query_ids=ITEMS, doc_ids=TEXTS)
+    ends = ("--qrels", "back.txt", "--queries", "items.tsv", "--format", "json")
+    found = scores(fire(*BOTH, "turned.npz", *ends))
+    assert found == pytest.approx(there)
+    assert next(iter(found)) == "i2t_R@1"
+
+
 @pytest.mark.usefixtures("matrix")
 def test_the_table_and_the_file(fire: Fire, folder: Path) -> None:
     shown = fire(*BOTH, "m.npz", "--qrels", "pairs.txt", "--out", "both.csv").stdout.splitlines()
