@@ -267,8 +267,9 @@ def publish(
             is one, as their stages wrote them.
         judgments: with annotator_id as the workspace has it.
         original, corrected: qrels.
-        queries: texts and other columns are published where [licences] captions names a licence.
-        items: their texts by the same licence, addresses where [licences] media names one; None: not listed.
+        queries: texts and other columns are published where [licences] captions names a licence, public
+            addresses where [licences] media names one.
+        items: their texts and addresses by the same licences; None: not listed.
         names: the pseudonym of each annotator.
         licences: [licences] of fire.toml.
         with_comments: whether annotators agreed that comments are published.
@@ -285,7 +286,7 @@ def publish(
         if licences["captions"]:
             columns |= {name: items[name].fillna("") for name in ("title", "text") if name in items}
         if licences["media"]:
-            urls = items["media_url"].where(items["media_url"].map(is_public), "")
+            urls = _public(items["media_url"], is_public)
             is_text = items["media_url"].isin(spellings(items["doc_id"])) & ("text" in items)
             n_left_out = int(((urls == "") & ~is_text).sum())
             columns |= {"media_url": urls} if urls.any() else {}
@@ -293,10 +294,13 @@ def publish(
             notes += [more] if n_left_out else []
     disputes = stages["disputes"]
     counts = [name for name in disputes.columns if name.startswith("n_")]
-    kept = [name for name in queries.columns if licences["captions"] or name in ("query_id", "reference")]
+    of_captions = [*queries.columns] if licences["captions"] else ["query_id", "reference"]
+    kept = queries.drop(columns="media_url", errors="ignore").filter(of_captions)
+    if licences["media"] and "media_url" in queries:
+        kept["media_url"] = _public(queries["media_url"], is_public)
     tables = {
         "corpus": pd.DataFrame(columns),
-        "queries": queries[kept].rename(columns={"query_id": "_id"}),
+        "queries": kept.rename(columns={"query_id": "_id"}),
         "qrels": _as_beir(corrected),
         "original": _as_beir(original),
         "changes": stages["changes"],
@@ -306,6 +310,10 @@ def publish(
     }
     others = {name: table for name, table in stages.items() if name not in tables}
     return Published({**tables, **others}, original, corrected, names, tuple(notes))
+
+
+def _public(urls: pd.Series, is_public: Callable[[str], bool]) -> pd.Series:
+    return urls.where(urls.map(is_public), "")
 
 
 def _as_beir(qrels: Qrels) -> pd.DataFrame:

@@ -203,6 +203,17 @@ def test_every_form_holds_corrected_pairs_text_ids_nothing_private(released: Pat
         module.load_qrels("new")
 
 
+@pytest.mark.parametrize("media", ["", "CC-BY-4.0"])
+def test_addresses_of_queries_that_are_media_go_by_the_licence_of_media(workspace: Path, media: str) -> None:
+    queries = "1\ta red circle\t/data/ann/1.jpg\n2\t\thttps://example.org/2.jpg\n"
+    (workspace / "collection/queries.tsv").write_text("query_id\ttext\tmedia_url\n" + queries)
+    set_in(workspace, captions="CC-BY-4.0", media=media)
+    run(*RELEASE)
+    lines = (workspace / "releases/1.0/queries.jsonl").read_text().splitlines()
+    urls = [json.loads(line).get("media_url") for line in lines]
+    assert urls == (["", "https://example.org/2.jpg"] if media else [None, None])
+
+
 def test_which_queries_were_judged_deep_is_published_and_said(workspace: Path) -> None:
     set_in(workspace, depth=1, deep_queries=0.5, deep_depth=2, seed=3)
     follow("pool", *CHAIN)
