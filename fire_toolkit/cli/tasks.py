@@ -201,7 +201,10 @@ def _what_to_ask(given: Given) -> tuple[Pool, Path, int]:
 
 def _made(given: Given, asked: Pool, *, is_by_hand: bool, options: dict[str, Any]) -> Tasks:
     """Return the tasks of pairs that are no query's own item."""
-    pairs = without_own_pairs(asked, own_items_of(given.queries))
+    own_items = own_items_of(given.queries)
+    if own_items and given.guideline.is_of_queries:
+        say("warning: composed queries: people judge the text alone, without the reference that it changes")
+    pairs = without_own_pairs(asked, own_items)
     if n_own := len(asked) - len(pairs):
         say(f"note: {n_of(n_own, 'pair')} of a query and its own item left out: nobody is asked about it")
     made = shown_tasks(given, pairs, given.guideline, by_hand=is_by_hand, **options)

@@ -74,6 +74,14 @@ def judged(stand_in: StandIn) -> Path:
     return stand_in(judge, "main")
 
 
+@pytest.mark.parametrize("reference", ["", "d"])
+def test_that_nobody_sees_the_reference_of_a_composed_query_is_said(captions: Path, reference: str) -> None:
+    queries = "".join(f"{query}\tthe same in red\t{reference}\n" for query in TEXTS)
+    (captions.parent / "collection/queries.tsv").write_text("query_id\ttext\treference\n" + queries)
+    told = "people judge the text alone, without the reference that it changes"
+    assert (told in run("tasks").stderr) == bool(reference)
+
+
 def test_a_task_shows_the_caption_alone_as_text(captions: Path) -> None:
     run("tasks")
     tasks = json.loads((captions / "tasks/tasks.json").read_text())
