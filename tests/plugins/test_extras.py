@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from command import begin_workspace, rows
+from command import begin_workspace, pairs_in, rows, write_table
 
 from fire_toolkit.campaign.carrier import CARRIERS, Fetched
 from fire_toolkit.campaign.ledger import ANSWERED
@@ -69,10 +69,15 @@ def test_a_measure_from_outside_is_as_good_as_its_twin_in_the_package(commands: 
 def test_a_share_of_the_top_from_outside_is_estimated_from_a_sample(commands: Commands) -> None:
     """Screen calls itself a precision, so that pairs drawn with a probability estimate it as they do P@5."""
     strata = ["pool", *RUNS, "--depth", "10", "--strategy", "strata(1:2:1,3:10:.6)", "--out", "drawn"]
+    commands([strata])
+    drawn, judged = pairs_in(Path("drawn/pool.csv")), rows(Path("judgments.csv"))
+    write_table(Path("own.csv"), [row for row in judged if (row["query_id"], row["doc_id"]) in drawn])
+    resolve = ["resolve", "own.csv", "--out", "labels"]
     augment = ["augment", "--qrels", "qrels.txt", "--labels", "labels", "--pool", "drawn"]
     honest = ["score", "--honest", *RUNS, *AUGMENTED, "-m", "P@5", "-m", "Screen", *CSV]
-    done = commands([strata, corrected()[0], [*augment, "--out", "augmented.txt"], honest])
+    done = commands([resolve, [*augment, "--out", "augmented.txt"], honest])
     found = {(row["run_id"], row["measure"]): row for row in rows(done[-1])}
+    assert len(found) == 2 * len(RUNS), done
     for (run_id, _), row in list(found.items())[::2]:
         assert float(row["estimate"]) > float(row["augmented"])
         assert row == found[run_id, "Screen"] | {"measure": "P@5"}
