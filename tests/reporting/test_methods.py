@@ -31,7 +31,7 @@ def test_what_is_known_is_said() -> None:
         labels_by={"rule": "fire", "labels": 1500, "disputes": 20, "against_majority": against}
         | {"shared_judgments": 788},
         augmented=COUNTS | {"policy": "override", "queries_without_positive": ["q"], "label_errors": errors},
-        asked={"overlap": 5},
+        asked={"overlap": 5, "adjudication": 214},
         policy="until-confirmed",
     )
     text = dict(methods_paragraphs(facts))
@@ -47,6 +47,7 @@ def test_what_is_known_is_said() -> None:
     assert "1 query lost every positive" in text["Labels"]
     assert "Of the new positives an expected 1.4% [0.9, 1.9] are wrong, and of the relevant" in text["Labels"]
     assert "by the policy until-confirmed." in text["Procedure"]
+    assert "; later rounds asked for 214 further answers." in text["Procedure"]  # of a pair perhaps two
 
 
 @cases("parameters", "said")
