@@ -54,10 +54,10 @@ class Votes(LabelRates):
     """Judged pairs by design, with their votes, and what these tell: `votes_by_design` makes it.
 
     pairs: also design_votes, and label (the one it has: 1, 0, or −1 where there is none); counted: the counts
-    of `moment_rates`; told_by: the class whose votes tell the rates, the one with more second votes;
-    is_graded: whether labels have several positive grades, so that fourth votes settle disputes between
-    grades too, and those who have one are no random part; n_demoted: doubled pairs with one vote, which count
-    as single; reason: why nothing can be corrected, empty where it can.
+    of `moment_rates`; told_by: the class whose votes tell the rates, the one with more second votes on
+    positives; is_graded: whether labels have several positive grades, so that fourth votes settle disputes
+    between grades too, and those who have one are no random part; n_demoted: doubled pairs with one vote,
+    which count as single; reason: why nothing can be corrected, empty where it can.
     """
 
     told_by: str = DOUBLED
@@ -276,7 +276,10 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame) -> Votes:
     grade = pairs["relevance"] if "relevance" in pairs else pd.Series(by_design, index=pairs.index)
     label = np.where(grade.isna(), -1, grade >= 1).astype(np.int64)
     pairs = pairs.assign(relevance=by_design, label=label)
-    name = max((DOUBLED, VERIFY), key=lambda each: int(_have_second(pairs, each).sum()))
+    is_positive = (
+        pairs["design_votes"].str.slice(0, 2).str.contains("1")
+    )  # these tell more than two negatives
+    name = max((DOUBLED, VERIFY), key=lambda each: int((_have_second(pairs, each) & is_positive).sum()))
     known: Any = {"told_by": name, "n_demoted": int(is_demoted.sum()), "reason": _why_not(pairs)}
     found = Votes(pairs, counted=_counted(pairs, name), **known)
     if not found.reason and not found.n_differ:

@@ -486,6 +486,15 @@ def test_a_vote_beyond_the_design_makes_no_positive_with_a_second_vote() -> None
     assert found.in_words.endswith("(118 positives with a second vote, 18 disagreements)")
 
 
+@pytest.mark.parametrize(("n", "told"), [(1, "(1,000 doubled, "), (2, "(200 positives with a second vote, ")])
+def test_rates_are_told_by_the_class_with_more_votes_on_positives(n: int, told: str) -> None:
+    """Of 1,000 doubled pairs 180 have a positive vote; of pairs to verify n times 100."""
+    votes = n * (["11"] * 80 + ["101"] * 7 + ["100"] * 13 + ["0"] * 900)
+    pairs = pd.DataFrame({"query_id": "q00", "doc_id": [f"v{each}" for each in range(len(votes))]})
+    verified = pairs.assign(design_class="verify", design_votes=votes)
+    assert told in votes_by_design(pd.concat([doubled(), verified]), ORIGINAL).in_words
+
+
 def test_a_dispute_that_was_settled_counts_once() -> None:
     labels = doubled().assign(relevance=labels_by_design)
     disputes = labels[labels["design_votes"].str.len() == 3].drop(columns="relevance")
