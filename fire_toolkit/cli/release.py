@@ -18,6 +18,7 @@ from fire_toolkit.campaign.store import Store, check_record
 from fire_toolkit.cli.common import FORMATS, Progress, say, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import made_file, needed_workspace, relative_path, say_next, workspace_lock
+from fire_toolkit.cli.readers import counted
 from fire_toolkit.cli.report_readers import workspace_facts
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, StaleError, UsageError
@@ -217,7 +218,7 @@ class _Release:
         judgments = given.all_judgments
         key = key_at(self.workspace.root / SERVER_FOLDER / _KEY, _LOSS)
         corrected = read_qrels(given.use(root / "augmented/qrels.txt"))
-        queries, items, original = given.queries, given.items_if_any, given.original_as_read
+        queries, items, original = given.queries, given.items_if_any, counted(given, given.original_as_read)
         runs = [given.use(relative_path(path)) for path in self.workspace.paths("runs", "files")]
         files = {"file": [path.name for path in runs], "sha256": [given.hash_of(path) for path in runs]}
         stages = {

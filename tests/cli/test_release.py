@@ -85,6 +85,19 @@ def test_what_no_file_knows_is_asked_for_by_name_in_one_message(workspace: Path)
     assert not run("release", "--draft").stdout
 
 
+def test_dropped_captions_are_in_neither_qrels_of_a_release(workspace: Path) -> None:
+    """By its two qrels the scores are those of the caption that counts; of both they would be half of it."""
+    validity = "query_id,label,is_usable,n_votes,n_agree\n1,usable,True,1,1\n2,unusable,False,1,1\n"
+    Path("query_labels.csv").write_text(validity)
+    run("augment", "--unusable", "drop", "--validity", "query_labels.csv")
+    scored = rows(run("score", "--format", "csv"))
+    run(*RELEASE, "--include-runs", 5)
+    qrels = ("--qrels", "releases/1.0/qrels.original.txt", "--augmented", "releases/1.0")
+    assert rows(run("score", *qrels, "--format", "csv")) == scored
+    assert {float(row["value"]) for row in scored if row["qrels"] == "augmented"} >= {1.0}
+    assert "; nothing found" in run("release", "check", "releases/1.0").stderr
+
+
 @cases("values", "words")
 def test_an_answer_that_is_wrong_is_named(workspace: Path, values: dict[str, str], words: str) -> None:
     set_in(workspace, **values)
