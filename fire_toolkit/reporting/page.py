@@ -171,7 +171,8 @@ def headline(
     Points are those of the first score that is a share; what is to be bold stands between asterisks.
 
     Args:
-        outcome: new, n_queries, and is_graded where labels have more grades than 0 and 1.
+        outcome: new, n_queries, is_graded where labels have more grades than 0 and 1, and wrong_share: of the
+            new positives, as votes expect.
         scores: honest rows as `first_of` returns them; where some of a top has no label, gains are the least.
         changes: of places, as `swaps` returns them.
     """

@@ -124,10 +124,11 @@ def test_three_sentences_say_what_was_found() -> None:
         "C@1 was understated by 21.8 to 57.1 points, depending on the model.",
         "By C@1, 1 pair of models changes places; this change may be chance.",
     ]
-    graded = headline(
-        {"new": 2, "n_queries": 4, "is_graded": True}, pd.DataFrame({"measure": [], "run_id": []}), []
-    )
+    outcome, no_scores = {"new": 2, "n_queries": 4}, pd.DataFrame({"measure": [], "run_id": []})
+    graded = headline(outcome | {"is_graded": True, "wrong_share": 0.004}, no_scores, [])
     assert graded == ["*2 answers of grade 1 or more counted as wrong*, 0.5 a query."]
+    (noisy,) = headline(outcome | {"wrong_share": 0.262}, no_scores, [])
+    assert noisy.endswith("*, 0.5 a query; an expected 26% of these labels are wrong.")
     assert _said([-0.02, 0.05])[1:] == [
         "C@1 was off by -2.0 to +5.0 points, depending on the model.",
         "By C@1, no two models change places.",
