@@ -248,4 +248,5 @@ def test_a_new_measure_is_seen_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
     assert scored.stdout.splitlines()[-1].split() == ["Full@4", "50.0"]
     assert "Share of k retrieved." in run("measures").stdout
     assert "Full@k (such as Full@10)" in run("measures", "Full@4").stdout
+    assert run("measures", "NN").stdout.startswith("NN\n")
     assert "### `Full@k`\n\nShare of k retrieved. None." in build_measures.page()

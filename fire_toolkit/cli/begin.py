@@ -69,8 +69,7 @@ def init(
     for name in ("collection", "runs", "exports"):
         (folder / name).mkdir(exist_ok=True)
     key_at(folder / SERVER_FOLDER / MEDIA_KEY)
-    places = f"queries.tsv and qrels.txt into {folder / 'collection'}, runs into {folder / 'runs'}"
-    say(f"{path} written; put {places}")
+    say(f"{path} written; `add-collection` brings in the benchmark, `add-run` each model's predictions")
     say(f"next: {'' if folder == Path() else f'cd {quote(str(folder))} && '}fire-toolkit status")
 
 

@@ -75,7 +75,8 @@ def status(*, as_json: bool) -> None:
     following = what_follows(standing)
     state = next((state for state in states if state.state != "done"), None)
     if state and state.state == "waiting" and not standing.open:
-        say(f"waiting: {state.stage.name} {state.reason}")
+        brings = "; `add-collection` and `add-run` bring them in" if state is states[0] else ""
+        say(f"waiting: {state.stage.name} {state.reason}{brings}")
         if state.stage.name == "import" and not standing.carriers and handed_out(workspace.root):
             say(ON_A_SERVER)
         if following.reason == state.reason:

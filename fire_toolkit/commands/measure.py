@@ -141,7 +141,8 @@ def _explained(table: pd.DataFrame, form: str) -> str:
     value = f"a {row['unit']}; {direction}; {row['aggregate']} over queries"
     parts = {"definition": row["definition"], "source": row["source"], "conventions": row["convention"]}
     lines = [f"  {key:<13}{text}\n" for key, text in (parts | {"value": value}).items()]
-    return f"{row['measure']} (such as {row['example']})\n{''.join(lines)}"
+    example = f" (such as {row['example']})" if row["example"] != row["measure"] else ""
+    return f"{row['measure']}{example}\n{''.join(lines)}"
 
 
 def _definition(name: str) -> Definition:

@@ -158,6 +158,12 @@ def test_a_pool_that_was_judged_elsewhere_has_no_tasks_to_make(n_judged: int) ->
     assert "every pair of the pool is judged" in run("status").stdout or n_judged < N_PAIRS
 
 
+def test_a_new_workspace_says_what_brings_its_files_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "`add-collection` brings in the benchmark" in run("init", "new").stderr
+    monkeypatch.chdir("new")
+    assert "waiting: pool needs runs/*, collection/qrels.txt; `add-collection`" in run("status").stderr
+
+
 def test_judgments_that_a_pool_knows_and_the_workspace_has_not_are_to_be_imported() -> None:
     Path("pool/pool.csv").unlink()
     write_run(Path("runs/clip.run"), {f"q{n}": [f"v{n}"] for n in range(N_PAIRS)})
