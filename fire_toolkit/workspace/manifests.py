@@ -25,8 +25,7 @@ from typing import Any
 import msgspec
 
 from fire_toolkit.errors import FireError, FormatError, StaleError
-from fire_toolkit.files import BOM, keep_sha256, read_bytes, sha256_of, text_of
-from fire_toolkit.syntax import parse_json
+from fire_toolkit.files import keep_sha256, read_bytes, sha256_of
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -90,8 +89,8 @@ def manifest_at(path: Path) -> Manifest:
     content = read_bytes(path)
     if content.strip(b"\0 \t\r\n") and sum(mark in content for mark in _MARKS) < 2:
         return NONE
-    found = parse_json(text_of(content.removeprefix(BOM), path), str(path))
     try:
+        found = json.loads(content)
         if found["schema_version"] > SCHEMA_VERSION:
             newer = f"schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
             raise FormatError(f"{path}: {newer}")
@@ -100,7 +99,7 @@ def manifest_at(path: Path) -> Manifest:
             encoded = name.encode(errors="surrogatepass")
             if len(encoded) > _LONGEST_PATH or max(map(len, encoded.split(b"/"))) > _LONGEST_NAME or not name:
                 raise TypeError("a name of a file that is empty, or longer than any can be")
-    except (TypeError, KeyError, msgspec.ValidationError) as error:
+    except (TypeError, KeyError, RecursionError, ValueError) as error:
         raise FormatError(f"{path}: damaged manifest ({error}); delete it and run the stage again") from None
     return manifest
 
@@ -229,13 +228,13 @@ def finish_interrupted(folder: Path, *, with_folders: bool = False) -> None:
 def _renames(record: Path) -> dict[str, str]:
     """Return what a commit record asks for; nothing when another process has carried it out."""
     try:
-        renames = dict(parse_json(record.read_text(encoding="utf-8"), "record").items())
+        renames = dict(json.loads(record.read_bytes()).items())
         for name in (*renames, *renames.values()):
             if not name or Path(name).name != name or "\0" in name or len(os.fsencode(name)) > _LONGEST_NAME:
                 raise ValueError("a name that no file in its folder can have")
     except FileNotFoundError:
         return {}
-    except (ValueError, TypeError, AttributeError, FormatError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise FormatError(f"{record}: damaged commit record ({error}); delete it") from None
     return renames
 

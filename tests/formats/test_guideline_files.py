@@ -10,7 +10,7 @@ from brought import refused
 from examples import cases
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.formats.tables import guideline_files
-from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
+from fire_toolkit.formats.tables.guideline_files import guideline_problems, list_guidelines, read_guideline
 from fire_toolkit.guidelines.model import DEFAULT_NAME
 
 
@@ -49,7 +49,8 @@ def test_the_shipped_guidelines_are_these() -> None:
 def test_every_shipped_guideline_agrees_in_its_files_and_works_through_ten_examples_and_edge_cases(
     name: str,
 ) -> None:
-    guideline = read_guideline(name)  # checks labels, hotkeys, question and names in code font
+    assert guideline_problems(name) == []  # labels, hotkeys, question and names in code font
+    guideline = read_guideline(name)
     assert guideline.name == name
     assert guideline.grades == LABELS[name]
     best_first = sorted(guideline.grades, key=lambda label: -(guideline.grades[label] or 0))

@@ -10,13 +10,11 @@ from typing import Any
 
 from fire_toolkit.errors import FileNote, FormatError, TableError, UsageError
 from fire_toolkit.files import read_text
-from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.model import (
     RELEVANCE,
     Guideline,
     GuidelineFlag,
     GuidelineLabel,
-    LabelConfig,
     disagreements,
 )
 from fire_toolkit.syntax import parse_toml
@@ -139,7 +137,14 @@ def guideline_problems(name_or_path: str | Path) -> list[str]:
         []
     """
     folder = guideline_folder(name_or_path)
-    return disagreements(*_parsed(folder, *_texts_in(folder)))
+    return _problems(folder, _parsed(folder, *_texts_in(folder)))
+
+
+def _problems(folder: Path, guideline: Guideline) -> list[str]:
+    from fire_toolkit.guidelines.label_config import parse_label_config  # heavy
+
+    config = parse_label_config(guideline.label_config, where=str(folder / "label_config.xml"))
+    return disagreements(guideline, config)
 
 
 def _texts_in(folder: Path) -> list[str]:
@@ -148,14 +153,15 @@ def _texts_in(folder: Path) -> list[str]:
 
 @lru_cache  # a command asks for it some ten times
 def _checked(folder: Path, text: str, labels: str, label_config: str) -> Guideline:
-    guideline, config = _parsed(folder, text, labels, label_config)
-    if problems := disagreements(guideline, config):
+    """Return the guideline of three files; of the toolkit's own a test sees that they agree."""
+    guideline = _parsed(folder, text, labels, label_config)
+    if folder.parent != _shipped() and (problems := _problems(folder, guideline)):
         raise TableError(f"{folder}: {'; '.join(problems)}")
     return guideline
 
 
-def _parsed(folder: Path, text: str, labels: str, label_config: str) -> tuple[Guideline, LabelConfig]:
-    """Return the guideline of three files and its parsed page; whether they agree is not looked at."""
+def _parsed(folder: Path, text: str, labels: str, label_config: str) -> Guideline:
+    """Return the guideline of three files; whether they agree is not looked at."""
     where = str(folder / "labels.toml")
     entries = parse_toml(labels, where)
     found: dict[str, Any] = typed(entries, _GUIDELINE, where)
@@ -165,8 +171,7 @@ def _parsed(folder: Path, text: str, labels: str, label_config: str) -> tuple[Gu
             raise FormatError(f"{where}: {key} is not a list of tables; write each as [[{key}]]")
         placed = enumerate(given, start=1)
         found[key] = tuple(made(**typed(each, kinds, f"{where}: {key} {n}")) for n, each in placed)
-    guideline = Guideline(**found, text=text, label_config=label_config)
-    return guideline, parse_label_config(label_config, where=str(folder / "label_config.xml"))
+    return Guideline(**found, text=text, label_config=label_config)
 
 
 def new_guideline_files(name: str, *, like: str | Path) -> dict[str, str]:
