@@ -17,6 +17,7 @@ Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 
+GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
 _DENSE_CELLS = 1 << 25
 
 
@@ -114,21 +115,26 @@ def find_pairs(keys: Ints, sorted_keys: Ints, n_keys: int) -> Ints:
     Args:
         keys: what is looked up, in 0..n_keys-1.
         sorted_keys: ascending, each once.
-        n_keys: how many keys are possible; a table of all of them is used while it is small.
+        n_keys: how many keys are possible. A table tells which may be there: of all of them while it is
+            small, else of cells that a few share.
 
     Examples:
         >>> find_pairs(np.array([4, 2, 9]), np.array([2, 9]), 10)
         array([-1,  0,  1])
     """
+    place: Ints = np.full(keys.size, -1, dtype=np.int64)
     if sorted_keys.size == 0:
-        return np.full(keys.size, -1, dtype=np.int64)
-    if n_keys <= min(_DENSE_CELLS, 64 * (keys.size + sorted_keys.size)):
-        found = np.flatnonzero(are_among(sorted_keys, n_keys)[keys])
-        among: Ints = np.full(keys.size, -1, dtype=np.int64)
-        among[found] = np.searchsorted(sorted_keys, keys[found])
-        return among
-    place = np.minimum(np.searchsorted(sorted_keys, keys), sorted_keys.size - 1)
-    return np.where(sorted_keys[place] == keys, place, -1).astype(np.int64)
+        return place
+    cells, n_cells = [sorted_keys, keys], n_keys
+    if n_keys > min(_DENSE_CELLS, 64 * (keys.size + sorted_keys.size)):
+        n_bits = min((16 * sorted_keys.size).bit_length(), 25)
+        step, shift, n_cells = np.uint64(GOLDEN), np.uint64(64 - n_bits), 1 << n_bits
+        cells = [((each.view(np.uint64) * step) >> shift).view(np.int64) for each in cells]
+    rows = np.flatnonzero(are_among(cells[0], n_cells)[cells[1]])
+    found = np.searchsorted(sorted_keys, keys[rows]).clip(max=sorted_keys.size - 1)
+    is_there = sorted_keys[found] == keys[rows]
+    place[rows[is_there]] = found[is_there]
+    return place
 
 
 def count_by_query(query: Ints, n_queries: int) -> Ints:
@@ -139,9 +145,6 @@ def count_by_query(query: Ints, n_queries: int) -> Ints:
 def sum_by_query(query: Ints, values: npt.NDArray[Any], n_queries: int) -> Floats:
     """Return the sum of each query's values, 0 where it has none, added in the order of the entries."""
     return np.bincount(query, weights=values, minlength=n_queries).astype(np.float64)
-
-
-GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
 
 
 def mix_bits(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import csv
+from pyarrow import compute, csv
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, read_text
@@ -30,6 +30,7 @@ from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.listed import Listed, chosen_run, refuse_distances
 from fire_toolkit.formats.tables.delimited import field_texts, joined_lines
 from fire_toolkit.tables import Qrels, check_qrels
+from fire_toolkit.tables.columns import arrow_text
 from fire_toolkit.tables.ids import are_ids
 from fire_toolkit.words import n_of
 
@@ -203,7 +204,7 @@ def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
         found = _frame(table)
         assert found is not None, "plain lines hold what rows hold"
     ids: Any = found["query_id"].array
-    marked = [code for code, each in enumerate(ids.categories) if each.startswith("#")]
+    marked = np.flatnonzero(compute.starts_with(arrow_text(ids.categories.array), "#"))
     n_comments, n_ids = sum(bool(line.strip()) for line in above), int(np.isin(ids.codes, marked).sum())
     left_out = [f"{n_of(n_comments, 'line')} beginning with #"] if n_comments else []
     left_out += [f"the fields past the sixth on {n_of(n_longer, 'line')}"] if n_longer else []
