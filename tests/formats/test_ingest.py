@@ -160,7 +160,7 @@ def test_a_few_equal_captions_and_what_is_allowed_are_no_fault() -> None:
 def test_of_several_arrays_one_is_chosen_by_name_shape_or_key() -> None:
     ids = {"query_ids": QUERIES[:2], "doc_ids": DOCS}
     path = put("m.npz", {"first": SQUARE[:2], "second": SQUARE[2:], "third": SQUARE})
-    refused("choose one with `add-run --key`: first (2 × 4), second (2 × 4)", ingest, path, Request(**ids))
+    refused("choose an array with ... : first (2 × 4), second (2 × 4)", ingest, path, Request(**ids))
     chosen = ingest(path, Request(**ids, key="second")).run
     assert list(chosen[chosen["query_id"] == "q0"]["doc_id"][:2]) == ["d3", "d2"]
     refused("no array 'fourth'; found first", ingest, path, Request(**ids, key="fourth"))

@@ -74,9 +74,10 @@ def readings_of(
     if not fits or not values.size:
         expected = "queries × docs"
         if may_be_padded:
+            either = " or ".join({f"{n_queries} × {n_docs}": 0, f"{n_docs} × {n_queries}": 0})
             expected = (
-                f"{n_queries} × {n_docs}, or {n_docs} × {n_queries}, or more rows of padding; if these are "
-                "vectors, give query vectors and doc vectors with --similarity"
+                f"{either}, or more rows of padding; of vectors give queries' and docs' with --similarity, "
+                "of places of docs an .npz with their scores and --scores, or lists: json.dump(x.tolist(), f)"
             )
         raise FormatError(f"{path}: shape {shape}, but {ids}; expected {expected}")
     if wanted is not None and wanted not in fits:

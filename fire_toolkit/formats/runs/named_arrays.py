@@ -205,7 +205,7 @@ def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tu
     if vector_names(arrays) is not None:
         raise FormatError(f"{where}: vectors; rank them with `add-run --similarity`: {described(arrays)}")
     raise FormatError(
-        f"{where}: several arrays that could be meant; choose one with `add-run --key`: {described(arrays)}"
+        f"{where}: choose an array with `add-run --key`, a search's with --scores: {described(arrays)}"
     )
 
 

@@ -64,7 +64,8 @@ def open_run(
     The toolkit's own files and matrices are read only when they are scored; others are read whole.
 
     Warns:
-        FileNote: a matrix lies the other way round, as its shape shows or the file says; it is turned.
+        FileNote: a matrix lies the other way round, as its shape shows or the file says, and is turned; or
+            it is square, and nothing says what its rows are.
 
     Examples:
         >>> from pathlib import Path
@@ -90,6 +91,9 @@ def open_run(
     if is_turned := QUERIES_ROWS not in readings:
         how = "the file says" if found.orientation else "the shape shows"
         warnings.warn(f"{path}: columns are queries, as {how}", FileNote, stacklevel=2)
+    elif len(readings) > 1:
+        rows = "square, and its rows are taken for queries; bring it in with add-run --expect to be sure"
+        warnings.warn(f"{path}: {rows}", FileNote, stacklevel=2)
     is_unsaid = found.query_ids is None and found.orientation is None
     may_be_turned = is_unsaid and QUERIES_COLUMNS in readings
     matrix = MatrixRun(path, run_name(path, run_id), found.matrices[name], *axes, is_turned, may_be_turned)
