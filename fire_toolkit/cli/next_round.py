@@ -21,7 +21,14 @@ from fire_toolkit.cli.campaigns import begun_here, deliver_files, names_of, reco
 from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.frame import keep_files
 from fire_toolkit.cli.given import Given, with_tables
-from fire_toolkit.cli.here import named, say_next, setting_or_default, workspace_lock, workspace_path
+from fire_toolkit.cli.here import (
+    current_workspace,
+    named,
+    say_next,
+    setting_or_default,
+    workspace_lock,
+    workspace_path,
+)
 from fire_toolkit.cli.pool_readers import judge_file, options_of_pool, scores_of_judge
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.pool import pool
@@ -37,6 +44,7 @@ from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import RECHECK
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import MANIFEST, manifest_of, writer_of
+from fire_toolkit.workspace.rounds import refuse_lost_record
 
 DOUBTS, AUDIT = "doubts", "audit"
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
@@ -113,6 +121,8 @@ def next_round(
     values = {"judgments": judgments, "labels": labels, "qrels": qrels, "guideline": None, "seed": seed}
     given = Given({**values, "out": out, "as_json": as_json})
     with workspace_lock():
+        if (workspace := current_workspace()) and judgments is None:
+            refuse_lost_record(workspace.root)
         if strategy is not None:
             _ask_by(given, strategy, annotators)
         elif recheck is not None or DOUBTS in ask:

@@ -17,7 +17,7 @@ from fire_toolkit.cli.here import (
 )
 from fire_toolkit.commands.pool import DRAWN
 from fire_toolkit.commands.types import Before
-from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.errors import FormatError, StaleError, UsageError
 from fire_toolkit.formats.releases import judged_file
 from fire_toolkit.formats.tables.guideline_files import guideline_of, read_guideline
 from fire_toolkit.formats.tables.table_files import (
@@ -35,7 +35,13 @@ from fire_toolkit.tables import ALONE, ELSEWHERE, MachineJudgments, Pool, check_
 from fire_toolkit.tables.columns import numbers_of, pair_rows, texts_of
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import NONE, checked, manifest_of, writer_of
-from fire_toolkit.workspace.rounds import begun_rounds, handed_out, pairs_of_rounds, planned_rounds
+from fire_toolkit.workspace.rounds import (
+    begun_rounds,
+    campaign_rounds,
+    handed_out,
+    pairs_of_rounds,
+    planned_rounds,
+)
 from fire_toolkit.workspace.stages import given_options
 
 TABLES.update(
@@ -77,7 +83,9 @@ def earlier(given: Given) -> Earlier:
     taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
     file = Given({"pool": previous}).path("pool")
     root, is_there = workspace.root if workspace else Path(), rounds and file is not None and file.is_file()
-    # The record says what was asked where no such pool is, or at another site.
+    # The record says what was asked where no such pool is, or one that was changed, or at another site.
+    if is_there and file and not previous and campaign_rounds(root):
+        is_there = not any(map(_was_changed, (file, file.with_name("pool_sources.csv"))))
     merged = pairs_of_rounds(root, begun - {*handed_out(root)} if is_there else begun)
     if file is None or not (previous or is_there):
         asked = Pool(merged) if len(merged) else None
@@ -96,6 +104,14 @@ def earlier(given: Given) -> Earlier:
     number = 1 + max({*taken, *found["round"].unique().tolist()}, default=0)
     at = beside if beside.is_file() else None
     return Earlier(found, at, pairs, number, durations, is_whole=len(found) == n_pooled)
+
+
+def _was_changed(path: Path) -> bool:
+    """Whether a file is there and not as its stage wrote it."""
+    try:
+        return path.is_file() and not checked(path)
+    except StaleError:
+        return True
 
 
 @reads

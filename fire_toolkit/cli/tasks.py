@@ -44,7 +44,7 @@ from fire_toolkit.pooling import pairs_to_ask
 from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import checked
-from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, tasks_file
+from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, refuse_lost_record, tasks_file
 
 _File = Annotated[str | None, Option(metavar="FILE")]
 
@@ -102,6 +102,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     """Write the tasks, and begin a round by hand where people are named."""
     workspace = current_workspace()
     if workspace:
+        refuse_lost_record(workspace.root, by_hand=False)
         check_policy(workspace.root, policy)
     (asked, file, n_left), rules = _what_to_ask(given), given.guideline
     carrier = _carrier_of(file)

@@ -792,7 +792,7 @@ def test_where_the_record_is_gone_no_judgments_are_made_of_the_rest(judged: Path
     table, record = Path("judgments/judgments.csv"), Path("campaign.sqlite")
     before, copy = table.read_bytes(), record.rename(tmp_path / "copy.sqlite")
     elsewhere = ("import", "tasks/tasks.A02.csv", "--columns", "annotator=video", "--label", "x=relevant")
-    for command in (("import",), ("tasks", "--annotator", "A02,A03"), elsewhere):
+    for command in (("import",), ("tasks",), ("tasks", "--annotator", "A02,A03"), ("next-round",), elsewhere):
         told = run(*command, code=1).stderr
         assert "error: campaign.sqlite: is gone, with its answers and who was asked; restore it" in told
     assert not record.exists()

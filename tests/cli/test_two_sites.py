@@ -170,7 +170,10 @@ def test_what_the_other_site_asks_of_a_late_model_is_not_asked_here_again(sites:
     at(one, "tasks", "--annotator", "A1,A2,A3", "--overlap", 0)
     fill_in(one, "A1", number=2)
     merge(other, one)
-    assert "8 judged before, 40 asked and not judged, none new" in at(other, "pool", "--depth", 1).stderr
+    for _ in range(2):  # the second time after a way through Windows
+        assert "8 judged before, 40 asked and not judged, none new" in at(other, "pool", "--depth", 1).stderr
+        for path in (other / "pool").glob("*.csv"):
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     at(other, "resolve")
     written = re.findall(r"for (\w+): (\S+)", at(other, "next-round").stderr)
     assert written == [(name, f"tasks/round-2/tasks.{name}.json") for name in ("A2", "A3")]  # A1 has answered
