@@ -26,6 +26,7 @@ from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.inference.correction import is_by_design
 from fire_toolkit.inference.judged_pairs import Tell, silent
 from fire_toolkit.inference.trust import describe_labelled
 from fire_toolkit.matching.stored_runs import AnyRun
@@ -73,6 +74,8 @@ def _table1(it: Any) -> Found:
     scores, notes = score_runs(it.runs, it.qrels, measures, augmented=it.augmented)
     design = it.background.design if it.background else None
     trusted = describe_labelled(it.runs, it.qrels, it.augmented, scores, measures, design)
+    if it.background and is_by_design(it.background.labels, it.background):
+        trusted.append("scores are as labelled; `score` says what errors of votes do to C@k and P@k")
     return Found(
         {"scores": scores}, [*map(str, notes), *trusted, *unpooled(it.runs, it.fed)], draw=drawn_scores
     )

@@ -304,6 +304,7 @@ def test_experts_audit_labels_and_scores_are_corrected_by_them(begun: Path) -> N
     assert {row["measure"] for row in scored if row["qrels"] == "corrected"} == {"P@5"}
     honest = as_json("score", "--honest", "-m", "P@5")
     assert {row["run_id"]: row["estimate"] for row in honest} == pytest.approx(found)
+    assert "as labelled; `score` says what errors" in run("report", "table1", "-m", "P@5").stderr
     assert {row["estimate_method"] for row in honest} == {"corrected for label errors"}
     (query, doc), label = next((pair, label) for pair, label in label_of.items() if pair not in ORIGINALS)
     against = [*answers, f"{query},{doc},B,{names[1 - label]}"]
