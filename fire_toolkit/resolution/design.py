@@ -33,7 +33,7 @@ from fire_toolkit.tables.design import (
 
 VERIFY_POSITIVES = "verify-positives"
 POLICIES = (VERIFY_POSITIVES, UNTIL_CONFIRMED)
-_ORDER_OF_KINDS = {"task": 0, "overlap": 1}
+_ORDER_OF_KINDS, _AGAIN = {"task": 0, "overlap": 1}, "adjudication"
 
 
 def design_pairs(
@@ -119,7 +119,8 @@ def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
     asked for, and those to a pair that was looked at again (kind `recheck`) are left out.
 
     Returns:
-        query_id, doc_id, design_votes (1 for a positive vote, else 0, in order; see `tables.design`), by
+        query_id, doc_id, design_votes (1 for a positive vote, else 0, in order; see `tables.design`) and
+        is_asked_again (whether a vote that is asked because of earlier ones is among the first two), by
         query_id, doc_id; pairs without a vote have no row.
     """
     known = judgments if "kind" in judgments else judgments.assign(kind="")
@@ -132,11 +133,15 @@ def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
     is_shared = origin.str.startswith(SHARED)
     votes = votes.iloc[np.lexsort((votes["annotator_id"], when, kind, by_round, is_shared))]
     code, pairs = code_pairs(votes)
-    signs = votes["sign"].to_numpy(dtype="S1")[np.argsort(code, kind="stable")]
+    in_order = np.argsort(code, kind="stable")
+    signs = votes["sign"].to_numpy(dtype="S1")[in_order]
     ends = np.append(0, np.bincount(code, minlength=len(pairs)).cumsum())
+    is_again = np.append((votes["kind"] == _AGAIN).to_numpy()[in_order], False)
+    second = np.minimum(ends[:-1] + 1, ends[1:] - 1)
     content = [None, pa.py_buffer(ends), pa.py_buffer(signs)]
     texts = pa.Array.from_buffers(pa.large_string(), len(pairs), content)
-    return pairs.assign(design_votes=pd.array(texts, dtype="str"))
+    said = pd.array(texts, dtype="str")
+    return pairs.assign(design_votes=said, is_asked_again=is_again[ends[:-1]] | is_again[second])
 
 
 def with_design(
@@ -171,7 +176,8 @@ def decide_classes(design: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
 
     A pair of `until-confirmed` is of class `verify` while some run's top k that holds it holds neither an
     original nor a pair before it that was confirmed; else `single`. Its class hangs on the votes on pairs
-    before it alone.
+    before it alone. A doubled pair of whose first two votes one is missing, as its annotator skipped it or
+    is excluded, is of class `single` once a vote was asked because of the others.
 
     Returns:
         query_id, doc_id, design_class (empty where votes on earlier pairs are still missing), design_votes.
@@ -187,6 +193,8 @@ def decide_classes(design: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
     """
     said = _text_of(design, votes, "design_votes")
     classes = design["design_class"].to_numpy(dtype=object, copy=True)
+    is_again = np.append(votes.get("is_asked_again", np.zeros(len(votes), dtype=bool)), False)
+    classes[(classes == DOUBLED) & is_again[pair_rows(design, votes)]] = SINGLE
     if unknown := sorted({*classes} - {"", *CLASSES, RECHECK, UNTIL_CONFIRMED}):
         known = ", ".join((*CLASSES, UNTIL_CONFIRMED))
         raise UsageError(f"design class {unknown[0]!r}; expected one of {known}")

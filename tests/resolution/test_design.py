@@ -101,6 +101,23 @@ def test_votes_stand_by_round_then_by_kind_and_escalations_are_none() -> None:
     assert found[["design_class", "design_votes"]].values.tolist() == [["doubled", "101"], ["", ""]]
 
 
+@pytest.mark.parametrize("left_out", ["", "u", "v", "w"])
+def test_a_doubled_pair_that_lost_a_first_vote_is_one_of_a_single_vote(left_out: str) -> None:
+    """u and v differ, so that w is asked: without v, say, the vote of w hangs on what u said."""
+    votes = {"u": ("task", 1, "yes"), "v": ("overlap", 1, "no"), "w": ("adjudication", 2, "yes")}
+    table = pd.DataFrame(votes.values(), columns=["kind", "round", "label"]).assign(annotator_id=[*votes])
+    judgments = check_judgments(
+        table.assign(query_id="q", doc_id="a")[lambda t: t["annotator_id"] != left_out]
+    )
+    known = pd.DataFrame({"query_id": "q", "doc_id": ["a"]})
+    (found,) = with_design([known], design_pairs(pairs("a", "a")), judgments, grades=GRADES)
+    classes = {"": "doubled", "u": "single", "v": "single", "w": "doubled"}
+    assert found["design_class"].tolist() == [classes[left_out]]
+    assert found["design_votes"].tolist() == [
+        "".join("01"[votes[n][2] == "yes"] for n in votes if n != left_out)
+    ]
+
+
 def test_votes_of_another_pair_stand_beyond_the_design_and_leave_none_of_its_positives_open() -> None:
     queries = pd.DataFrame({"query_id": ["q1", "q2"], "text": "a dog"})
     votes = ("q1", "u", "no", "09:00"), ("q2", "v", "yes", "08:00"), ("q2", "w", "yes", "10:00")
