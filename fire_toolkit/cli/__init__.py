@@ -13,12 +13,10 @@ their helps in a file, `helps.json`, which `docs/build_commands.py` writes from 
 import gc
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from keyword import iskeyword
-from types import ModuleType
 from typing import Any
 
 import click
@@ -55,12 +53,16 @@ class LazyCommands(Mapping[str, click.Command]):
         word += "_" if iskeyword(word) else ""
         file = next((file for file, names in _FILES.items() if name in names.split()), word)
         is_of_tables = find_spec(f"fire_toolkit.commands.{file}") is not None
-        module = _imported(f"fire_toolkit.commands.{file}" if is_of_tables else f"{__name__}.{file}")
-        found = getattr(module, word, None)
-        if not isinstance(found, click.Command):
-            plain = _imported(f"{__name__}.plain")
-            make = _imported(f"{__name__}.frame").framed if is_of_tables else plain.plain_command
-            found = plain.group_of(module, make) if hasattr(module, "COMMANDS") else make(found)
+        with (
+            without_collection()
+        ):  # what imports make stays, so cycles are not looked for in it, then or later
+            module = import_module(f"fire_toolkit.commands.{file}" if is_of_tables else f"{__name__}.{file}")
+            found = getattr(module, word, None)
+            if not isinstance(found, click.Command):
+                plain = import_module(f"{__name__}.plain")
+                make = import_module(f"{__name__}.frame").framed if is_of_tables else plain.plain_command
+                found = plain.group_of(module, make) if hasattr(module, "COMMANDS") else make(found)
+            gc.freeze()
         self._made[name] = found
         return found
 
@@ -69,16 +71,6 @@ class LazyCommands(Mapping[str, click.Command]):
 
     def __len__(self) -> int:
         return len(NAMES)
-
-
-def _imported(name: str) -> ModuleType:
-    """Return a module; what its import makes stays, so cycles are not looked for in it, then or later."""
-    if name in sys.modules or not gc.isenabled():
-        return import_module(name)
-    with without_collection():
-        module = import_module(name)
-        gc.freeze()
-    return module
 
 
 class LazyGroup(FireGroup):

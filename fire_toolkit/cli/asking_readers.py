@@ -153,7 +153,9 @@ def judgments(given: Given) -> Judgments:
 
 def without_excluded(given: Given, *, is_said: bool) -> Judgments:
     """Return the judgments without those excluded."""
-    found = given.all_judgments
+    found: Judgments = given.all_judgments
+    if not given.excluded:
+        return found
     counts = found["annotator_id"].value_counts()
     is_asked = "exclude" in given.values
     for name, reason in given.excluded.items():
@@ -170,7 +172,7 @@ def without_excluded(given: Given, *, is_said: bool) -> Judgments:
             of_labels = "" if is_asked else ", as in the labels"
             say(f"note: {n_of(int(counts.get(name, 0)), 'judgment')} of {name} left out{of_labels}: {reason}")
     kept = found[~found["annotator_id"].isin(list(given.excluded))]
-    return Judgments(kept.reset_index(drop=True)) if given.excluded else found
+    return Judgments(kept.reset_index(drop=True))
 
 
 @reads

@@ -308,9 +308,8 @@ def sources(given: Given) -> Any:
 @reads
 def fed(given: Given) -> set[str] | None:
     """The runs that fed the pool, read alone where the rest was not; None where it is not known."""
-    if given.values.get("labellings"):
+    if given.values.get("labellings") or (path := _sources_file(given)) is None:
         return None
-    path = _sources_file(given)
-    if path and not given.own.of_query and not {"sources", "sources_if_any"} & set(given.__dict__):
+    if not given.own.of_query and not {"sources", "sources_if_any"} & set(given.__dict__):
         return read_pooled_runs(given.use(path))
-    return None if given.sources_if_any is None else set(given.sources_if_any["run_id"].unique())
+    return set(given.sources_if_any["run_id"].unique())

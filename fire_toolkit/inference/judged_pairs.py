@@ -15,7 +15,7 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats, Ints, are_among, places_among
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.coded import ABSENT, code_together
-from fire_toolkit.matching.stored_runs import AnyRun, Cut, find_cut, judge_stored, list_stored
+from fire_toolkit.matching.stored_runs import AnyRun, Cut, find_cut, join_stored, list_stored
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.depths import Reach, note_depths
@@ -124,7 +124,7 @@ def join_runs(runs: Runs, original: Qrels, *others: pd.DataFrame) -> JudgedPairs
     if (first := coded[0]).stratum is not None:  # what only others hold is a stratum of its own
         first = replace(first, stratum=np.where(first.relevance == ABSENT, 0, 1 + first.stratum))
     every = first.labelled(np.arange(len(first.pairs)))
-    places = {run.run_id: judge_stored(run, every) for run in stored}
+    places = {run.run_id: join_stored(run, [every]).rankings[0] for run in stored}
     joined = JudgedPairs(every.queries, every.docs, every.pairs, every.relevance, every.stratum, places)
     labellings = [first.labelled(each.relevance) for each in coded]
     joined.labels.extend(zip((original, *others), labellings, strict=True))

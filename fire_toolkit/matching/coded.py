@@ -5,7 +5,7 @@ Qrels that are read together are labellings of one list of pairs, all that any o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -208,26 +208,26 @@ class CodedQrels:
 
 def code_qrels(qrels: Qrels) -> CodedQrels:
     """Return `qrels` as integers, over the universe of their queries, which may be none."""
-    return _labellings([qrels], "")[0]
+    return code_together(qrels, may_be_none=True)[0]
 
 
-def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented qrels") -> list[CodedQrels]:
+def code_together(
+    original: Qrels, *others: pd.DataFrame, what: str = "augmented qrels", may_be_none: bool = False
+) -> list[CodedQrels]:
     """Return qrels as integers over the queries of the first and the docs and pairs of all.
 
     Args:
         original: its queries are the universe.
         others: tables with query_id, doc_id and relevance.
         what: what the others are called in an error.
+        may_be_none: whether there need be no query.
 
     Raises:
         JoinError: no query; another table has queries of its own.
     """
-    if original.empty:
+    if original.empty and not may_be_none:
         raise JoinError("qrels: no query found, expected at least one judged pair")
-    return _labellings([original, *others], what)
-
-
-def _labellings(tables: Sequence[pd.DataFrame], what: str) -> list[CodedQrels]:
+    tables = [original, *others]
     ids = [table["doc_id"] for table in tables]
     doc, docs = _codes_of(pd.concat(ids) if len(ids) > 1 else ids[0])
     query, universe = _codes_of(tables[0]["query_id"], in_order=True)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Ints, rows_of_lists, starts_of_groups
+from fire_toolkit.arrays import Bools, rows_of_lists
 from fire_toolkit.errors import JoinError
-from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.matching.ranking import ends_of_lists, rank_run
 from fire_toolkit.tables import Run
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
@@ -18,7 +18,7 @@ def restrict_run(run: Run, is_kept: Bools) -> Run:
     Raises:
         JoinError: the run leaves ranks out, so that the order of what it lacks is not known.
     """
-    starts, stops = _lists(run)
+    starts, stops = ends_of_lists(run)
     gaps = np.flatnonzero(rows_of_lists(1, stops - starts) != run["rank"].to_numpy())
     if gaps.size:
         raise JoinError(
@@ -26,12 +26,6 @@ def restrict_run(run: Run, is_kept: Bools) -> Run:
             f"{run['query_id'].iloc[gaps[0]]}); expected whole lists, to rank a part of their docs"
         )
     return rank_run(run[is_kept])
-
-
-def _lists(run: pd.DataFrame) -> tuple[Ints, Ints]:
-    """Return the first row of each list, and one past its last."""
-    starts = starts_of_groups(run["run_id"].array.codes, run["query_id"].array.codes)
-    return starts, np.append(starts[1:], len(run))[: len(starts)]
 
 
 def restrict_to_groups(run: Run, groups: pd.DataFrame, references: Mapping[str, str] | None = None) -> Run:
@@ -72,7 +66,7 @@ def restrict_to_groups(run: Run, groups: pd.DataFrame, references: Mapping[str, 
         )
     members = _members(groups, references)
     is_kept = pair_rows(run[PAIR], members) >= 0
-    starts, stops = _lists(run)
+    starts, stops = ends_of_lists(run)
     n_members = np.add.reduceat(is_kept, starts, dtype=np.int64) if starts.size else starts
     wanted = run["query_id"].iloc[starts].astype("str").map(members.groupby("query_id").size()).to_numpy()
     has_gap = run["rank"].to_numpy()[stops - 1] > stops - starts

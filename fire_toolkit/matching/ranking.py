@@ -53,8 +53,8 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
         1      m        q      a     2    1.0
     """
     checked = check_table(_SCORED, scored, where=where)
-    starts = starts_of_groups(checked["run_id"].array.codes, checked["query_id"].array.codes)
-    lengths = np.diff(starts, append=len(checked))
+    starts, stops = ends_of_lists(checked)
+    lengths = stops - starts
     score, doc = checked["score"].to_numpy(), checked["doc_id"].array.codes
     is_first, rises = are_firsts(score), score[1:] > score[:-1]
     rises[starts[1:] - 1] = False
@@ -96,13 +96,17 @@ def refuse_unranked(run: Run, *, where: str) -> None:
 
 def top(run: Run, depth: int) -> Run:
     """Return the rows of `run` whose rank is at most `depth` (1 or more), above their list's first gap."""
-    rank = run["rank"].to_numpy()
-    start = starts_of_groups(run["run_id"].array.codes, run["query_id"].array.codes)
-    stop = np.append(start[1:], len(rank))[: len(start)]
+    rank, (start, stop) = run["rank"].to_numpy(), ends_of_lists(run)
     kept = rank <= depth
     if (rank[stop - 1] != stop - start).any():
         kept &= rank <= np.repeat(ranked_lengths(rank, start, stop), stop - start)
     return run if kept.all() else Run(run[kept].reset_index(drop=True))
+
+
+def ends_of_lists(run: pd.DataFrame) -> tuple[Ints, Ints]:
+    """Return the first row of each list, and one past its last."""
+    starts = starts_of_groups(run["run_id"].array.codes, run["query_id"].array.codes)
+    return starts, np.append(starts[1:], len(run))[: len(starts)]
 
 
 def ranked_lengths(rank: npt.NDArray[Any], start: Ints, stop: Ints) -> Ints:

@@ -126,8 +126,3 @@ def join_stored(
     rankings = [ranks.under(coded, with_ties=with_ties) for coded in qrels]
     cut = find_cut(rankings[0].in_order, ranks.rank > 0, qrels)
     return JoinedRun([each.to_depth(cut.depth) for each in rankings] if cut else rankings, cut)
-
-
-def judge_stored(run: StoredRun, coded: CodedQrels) -> JudgedRanking:
-    """Return where the docs of the qrels stand in `run`, which fits them, see `join_stored`."""
-    return join_stored(run, [coded]).rankings[0]

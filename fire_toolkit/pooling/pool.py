@@ -131,7 +131,8 @@ def pool_runs(
     if positives is not None:
         counts |= {"originals": len(positives), "originals_in_pool": int(pairs["is_original"].sum())}
     counts |= _mark_asked(pairs, asked, judged, round_number)
-    _refuse_other_seed(pairs, previous)
+    if previous is not None:
+        _refuse_other_seed(pairs, previous)
     counts |= {f"stopped_{why}": n for why, n in sorted(stops["reason"].value_counts().items())}
     counts |= {"again": len(again)} if len(again) else {}
     drawn = {"query_design": design, "machine_sample": sample, "undrawn": undrawn, "again": again}
@@ -242,9 +243,9 @@ def _mark_asked(
     return counts
 
 
-def _refuse_other_seed(pairs: pd.DataFrame, previous: Pool | None) -> None:
+def _refuse_other_seed(pairs: pd.DataFrame, previous: Pool) -> None:
     """Raise UsageError for a sample of another seed than that of the earlier pool."""
-    if previous is None or not {"seed"} <= set(pairs) & set(previous) or not len(previous) * len(pairs):
+    if not {"seed"} <= set(pairs) & set(previous) or not len(previous) * len(pairs):
         return
     earlier, now = previous["seed"].iloc[0], pairs["seed"].iloc[0]
     if earlier != now:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.matching.stored_runs import judge_stored, list_stored
+from fire_toolkit.matching.stored_runs import join_stored, list_stored
 from fire_toolkit.measures import code_qrels, parse_measure
 from fire_toolkit.measures.defaults import FIRST, solved_at
 from fire_toolkit.measures.definition import values_of
@@ -121,7 +121,8 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
             "the run and the qrels share no query: check the split and how the ids are written; "
             "places need --query-ids and --doc-ids",
         )
-    judged, first = judge_stored(list_stored(run)[0], coded), parse_measure(FIRST)
+    (judged,), _ = join_stored(list_stored(run)[0], [coded])
+    first = parse_measure(FIRST)
     wanted = n_positives[is_there]
     ranks = np.full(wanted.sum(), np.inf)
     known = judged.found.rank
