@@ -29,7 +29,12 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.qrels import known_labels_in
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import judged_by, read_guideline
-from fire_toolkit.formats.tables.table_files import checked_table, read_judgments, read_query_design
+from fire_toolkit.formats.tables.table_files import (
+    checked_table,
+    has_columns,
+    read_judgments,
+    read_query_design,
+)
 from fire_toolkit.guidelines.model import Grades, Guideline, choose_grades
 from fire_toolkit.media.places import item_file_hashes
 from fire_toolkit.resolution.judgments import latest_round
@@ -258,10 +263,12 @@ def media_hashes(given: Given) -> pd.DataFrame | None:
 
 @reads
 def training_texts(given: Given) -> list[str] | None:
-    """The captions of a file's training split; of all splits where none is called train."""
+    """The captions of a column text, else of a file's training split; of all where none is called train."""
     train = given.values["train"]
     if train is None:
         return None
+    if Path(train).is_file() and has_columns(train, "text") and not has_columns(train, "split"):
+        return list(map(str, read_delimited(given.use(train), required=["text"])["text"]))
     from fire_toolkit.formats.collections.registry import read_collection  # heavy
 
     try:

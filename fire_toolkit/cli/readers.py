@@ -61,7 +61,7 @@ TABLES.update(
     judgments_if_any=lambda given: given.judgments if given.path("judgments", exists=True) else None,
     back=File("back", read_qrels, "named"),
     groups=File("groups", partial(read_delimited, required=PAIR), "named"),
-    training_captions=File("train", lambda path: read_delimited(path, required=["text"])["text"].tolist()),
+    training_captions=lambda given: given.training_texts if given.needed("train") else None,
     questions=File("questions", read_questions, "named"),
     # What a model answered to TIFA's questions; they may stand in one file with these.
     answers=lambda given: read_answers(given.use(given.values["answers"] or given.values["questions"])),

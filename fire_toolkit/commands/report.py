@@ -274,7 +274,7 @@ def report(
         own_item: Drop or keep each query's own item. [default: the collection's protocol]
         background: What is known of the labels beyond their rows.
         fed: The runs that fed the pool.
-        train: Of similarity: training captions, a table with a column text.
+        train: Of similarity: training captions (any collection file).
         tops: The first ten docs of each run, where runs are no tables.
         against: Of html: also what changed since another workspace, or a release (a folder or a zip).
         told: What is known of the study that no table holds.

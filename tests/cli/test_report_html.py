@@ -167,6 +167,10 @@ def test_what_is_needed_in_a_workspace_too_is_not_said_to_be_needed_outside_one(
     tables = (*TABLES[:4], *TABLES[6:])
     told = sample("report", "similarity", *RUNS, *tables, code=2).output
     assert told.endswith("Error: --train is needed\n")
+    Path("train.csv").write_text("text\na red square\n")
+    Path("clotho.csv").write_text("file_name,caption_1\nrain.wav,a red square\n")
+    asked = ("report", "similarity", *RUNS, *tables, "--format", "csv", "--train")
+    assert sample(*asked, "clotho.csv").stdout == sample(*asked, "train.csv").stdout
 
 
 @pytest.mark.usefixtures("study")
