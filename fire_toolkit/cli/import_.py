@@ -124,9 +124,9 @@ def import_(
             paths = [path for path in paths if path not in sheets]
         if not paths and not (begun_here() and {*sheets} & {*named_files("import", "exports")}):
             return
-        is_table = [path.suffix in (".csv", ".tsv") and path.is_file() for path in paths]
-        if begun_here() is None and all(is_table) and all(has_columns(path, *_OF_TABLE) for path in paths):
-            elsewhere = replace(elsewhere, columns=("label=label",))
+    is_plain = replace(elsewhere, dry_run=False) == Elsewhere() and begun_here() is None
+    if is_plain and all(map(_has_usual_columns, paths)):
+        elsewhere = replace(elsewhere, columns=("label=label",))
     is_usual = out is None
     if is_usual and (workspace := current_workspace()) and not any(map(is_record, paths)):
         refuse_lost_record(workspace.root)
@@ -141,6 +141,10 @@ def import_(
         say_following("agree")
     elif not elsewhere.dry_run:
         say_next(f"agree {quote(str(file))}")
+
+
+def _has_usual_columns(path: Path) -> bool:
+    return path.suffix in (".csv", ".tsv") and path.is_file() and has_columns(path, *_OF_TABLE)
 
 
 def _refuse_renamed(root: Path) -> None:

@@ -184,7 +184,9 @@ def test_judgments_of_our_own_need_no_columns() -> None:
         {"query_id": "NA", "doc_id": "v1", "annotator_id": who, "label": label, "round": "2"}
         for who, label in (("annotator-1", "relevant"), ("annotator-2", "irrelevant"))
     ]
-    save("exports/judgments.csv", rows)
+    file = save("exports/judgments.csv", rows)
+    assert "people     2 (under pseudonyms)" in fire("import", file, "--dry-run").stdout
+    assert not Path("judgments/judgments.csv").exists()
     told = fire("import").stderr
     assert "not known: which guideline people were shown" in told
     found = [(row["query_id"], row["doc_id"], row["label"], row["round"]) for row in table("judgments.csv")]
