@@ -20,6 +20,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import made_file, needed_workspace, relative_path, say_next, workspace_lock
 from fire_toolkit.cli.readers import counted
 from fire_toolkit.cli.report_readers import workspace_facts
+from fire_toolkit.cli.status import command_of
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, StaleError, UsageError
 from fire_toolkit.files import read_text
@@ -178,7 +179,8 @@ class _Release:
         for state in stage_states(self.workspace):
             name, is_stale = state.stage.name, state.state == "stale"
             if (name in _MADE and state.state != "done") or (name in _BROUGHT and is_stale):
-                raise StaleError(f"{name} is {state.state} ({state.reason}); run `fire-toolkit {name}` first")
+                todo = command_of(state, self.workspace) if name in _BROUGHT else name
+                raise StaleError(f"{name} is {state.state} ({state.reason}); run `fire-toolkit {todo}` first")
         tell("reading the tables")
         given = Given({"own_item": None})
         published = self._read(given)

@@ -45,6 +45,7 @@ from fire_toolkit.labelstudio.places import full_pull_due, lost_words, read_plac
 from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.tables import ELSEWHERE
 from fire_toolkit.workspace.config import SETTINGS, Workspace
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of, writer_of
 from fire_toolkit.workspace.rounds import (
     campaign_rounds,
@@ -241,7 +242,7 @@ def standing_of(
 
     return Standing(
         stages,
-        lambda state: _command_of(state, workspace),
+        lambda state: command_of(state, workspace),
         to_ask=to_ask,
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
         is_of_queries=is_of_queries,
@@ -252,7 +253,7 @@ def standing_of(
     )
 
 
-def _command_of(state: StageState, workspace: Workspace) -> str:
+def command_of(state: StageState, workspace: Workspace) -> str:
     """Return the command of a stage, or `refresh` where it can be given again as it was."""
     out, is_folder = workspace.root / state.stage.out, state.stage.is_folder
     given = manifest_of(out, is_folder=is_folder).command if state.state == "stale" else {}
@@ -260,10 +261,22 @@ def _command_of(state: StageState, workspace: Workspace) -> str:
         return state.stage.name
     if state.stage.name == "push" and {*state.changed.values()} <= {NEW}:
         return "push"  # new rounds go as the one before did; the options began that one
+    if state.stage.name in ("import", "pull") and (files := _to_import(state, workspace, given)):
+        return shlex.join(["import", *files])
     if state.stage.name in COMPUTED and EDITED not in state.changed.values():
         return "refresh" if state.changed else state.stage.name
     is_here = (workspace.root / given["folder"]).resolve() == Path.cwd() or len(given["words"]) == 1
     return shlex.join(map(str, given["words"])) + ("" if is_here else f"   # in {given['folder']}")
+
+
+def _to_import(state: StageState, workspace: Workspace, given: Mapping[str, Any]) -> list[str]:
+    """Return the files of earlier imports that have changed, which the command given last would not read."""
+    read = {(workspace.root / given["folder"] / str(word)).resolve() for word in given["words"]}
+    if state.stage.name == "import":
+        read |= {path.resolve() for path in workspace.paths("import", "exports")}
+    changed = [name for name, what in state.changed.items() if what == CHANGED and name != STORE]
+    paths = [workspace.root / name for name in changed]
+    return [str(relative_path(path.resolve())) for path in paths if path.resolve() not in read]
 
 
 def _planned(workspace: Workspace) -> str:

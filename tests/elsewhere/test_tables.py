@@ -197,6 +197,26 @@ def test_judgments_of_our_own_need_no_columns() -> None:
     assert "0 new" in fire("import").stderr
 
 
+def test_a_table_that_changed_after_another_import_or_a_pull_is_named_for_import() -> None:
+    """Each of them reads what it is for, and left the table stale for ever."""
+    Path("pool").mkdir()
+    Path("pool/pool.csv").write_text("query_id,doc_id\nq4,v3\n")
+    other = Path("../other.csv").resolve()
+    Path(said(("a", "NA", "v1", "Yes"))).rename(other)
+    fire("import", other, *OF_PEOPLE, *YES_NO)
+    fire("tasks")
+    fire("push", "--carrier", "page", "--annotator", "A01")
+    fire("pull")
+    save("exports/more.csv", [OWN | {"label": "relevant"}])
+    for command in (("pull",), ("import", "exports/more.csv", "--columns", "label=label")):
+        fire(*command)
+        other.write_text(other.read_text() + "b,NA,v1,No\n")
+        assert f"next: fire-toolkit import {other}\n" in fire("status").stderr
+        fire("import", other, *OF_PEOPLE, *YES_NO)
+        stages = json.loads(fire("status", "--format", "json").stdout)
+        assert {row["state"] for row in stages if row["stage"] in ("import", "pull")} == {"done"}
+
+
 def test_columns_of_one_name_are_told_apart_by_number() -> None:
     """A form that asks the same twice, saved with empty columns at its end."""
     Path("form.csv").write_text(
