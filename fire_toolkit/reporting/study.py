@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from fire_toolkit.agreement.table import notes_of_rows
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.compare import compare_runs
@@ -223,8 +224,7 @@ class Study:
     def agreement_notes(self) -> list[str]:
         """What is said of the statistics of agreement and of their intervals, each once."""
         summary = self.told.facts.agreement
-        said = [] if summary is None else [*summary.table["note"], *summary.table["interval_note"]]
-        return [note for note in dict.fromkeys(said) if note]
+        return [] if summary is None else notes_of_rows(summary.table)
 
     @cached_property
     def changed(self) -> dict[str, Any]:

@@ -164,6 +164,15 @@ def test_a_new_workspace_says_what_brings_its_files_in(monkeypatch: pytest.Monke
     assert "waiting: pool needs runs/*, collection/qrels.txt; `add-collection`" in run("status").stderr
 
 
+def test_one_run_is_compared_with_none_also_where_a_second_one_is_gone() -> None:
+    for name in ("clip", "ssb"):
+        write_run(Path(f"runs/{name}.run"), {f"q{n}": [f"v{n}"] for n in range(N_PAIRS)})
+    assert ("compare  ready" in run("status").stdout, run("compare").exit_code) == (True, 0)
+    Path("runs/ssb.run").unlink()
+    assert "compare  done     nothing to compare: one run" in run("status").stdout
+    assert run("refresh").exit_code == 0
+
+
 def test_judgments_that_a_pool_knows_and_the_workspace_has_not_are_to_be_imported() -> None:
     Path("pool/pool.csv").unlink()
     write_run(Path("runs/clip.run"), {f"q{n}": [f"v{n}"] for n in range(N_PAIRS)})
