@@ -85,7 +85,9 @@ def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="P
         left = free_tasks(campaign.store)
     if n_left := sum(left.get(name, 0) for name in names):
         say(f"{n_of(n_left, 'task')} of {', '.join(names)} without an answer; what still comes back counts")
-        say_next(f"annotators reassign {' '.join(name for name in names if left.get(name))} --to NAME")
+        giving = " ".join(name for name in names if left.get(name))
+        others = ",".join(sorted(there.askable)) if (there := begun_here()) else ""
+        say_next(f"annotators reassign {giving} --to {others or 'NAME'}")
     else:
         say_following("pull")
 
@@ -121,7 +123,7 @@ def reassign(
         raise UsageError(f"{both[0]} cannot both give tasks away and get them")
     refuse_retired(wanted)
     if BY_HAND in campaign.carriers:
-        refuse_file_names(wanted)
+        refuse_file_names(wanted, campaign.people)
     register = {row.pseudonym for row in read_register(private_folder()) if row.state in (ACTIVE, OWNER)}
     if BY_SERVER in campaign.carriers and (others := [name for name in wanted if name not in register]):
         raise UsageError(f"{others[0]} has no active account; fire-toolkit annotators add {others[0]}")

@@ -17,9 +17,10 @@ from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.common import metered, n_of, say
 from fire_toolkit.cli.frame import framed
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.here import own_guideline, say_next, workspace_path
+from fire_toolkit.cli.here import current_workspace, made_file, own_guideline, say_next, workspace_path
 from fire_toolkit.cli.media import media_root
 from fire_toolkit.cli.plain import group_of
+from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.machine_check import machine_check
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
@@ -105,7 +106,7 @@ def run(
     given.summarise(counts | {"cost": round(spending.money, 6), "tokens": spending.tokens}, words)
     for line in remarks(table, own):
         say(line)
-    say_next(f"machine check {asked.name}", "--labels LABELS")
+    _say_check(asked.name)
 
 
 def import_(
@@ -152,7 +153,15 @@ def import_(
             words += f"; {len(odd):,} with a {column} that is not known here (such as {odd.iloc[0]!r})"
     known = {"judge": name, "backbone": backbone}
     given.write(place, {place.name: table}, "machine import", known, counts, words)
-    say_next(f"machine check {name}", "--labels LABELS")
+    _say_check(name)
+
+
+def _say_check(judge: str) -> None:
+    """Name the check of a judge; in a workspace without labels, which it needs, what comes next there."""
+    if current_workspace() and made_file("labels/labels.csv") is None:
+        say_following()
+    else:
+        say_next(f"machine check {judge}", "--labels LABELS")
 
 
 def _known_here(given: Given) -> dict[str, Any]:

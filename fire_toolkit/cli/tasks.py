@@ -162,7 +162,8 @@ def _carrier_of(file: Path) -> str:
 
 def _drawn(given: Given, made: Tasks, people: Sequence[str], options: dict[str, Any]) -> Round:
     """Return the round by hand of the people named."""
-    refuse_file_names(loads := loads_of(people))
+    begun = begun_here()
+    refuse_file_names(loads := loads_of(people), begun.people if begun else ())
     draw = partial(first_round, round_of_pairs(made), made, loads)
     size = {"n_captions": options["n_captions"], "seed": options["seed"]}
     if (workspace := current_workspace()) is None or given.values["out"]:

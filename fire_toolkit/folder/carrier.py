@@ -1,5 +1,6 @@
 """Files as the carrier: a file of tasks and a sheet out for each annotator, exports and filled sheets in."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -35,11 +36,17 @@ def queue_tasks(entry: Round, queue: pd.DataFrame) -> Tasks:
     return Tasks(shown.assign(position=in_order["position"].array).reset_index(drop=True))
 
 
-def refuse_file_names(annotators: Iterable[str]) -> None:
-    """Raise `UsageError` at an annotator's id that no file's name can hold."""
-    bad = [name for name in annotators if "/" in name or "\\" in name or name == "overlap"]
-    if bad:
-        raise UsageError(f"annotator {bad[0]!r}: cannot be part of a file name; use another name")
+def refuse_file_names(annotators: Iterable[str], known: Iterable[str] = ()) -> None:
+    """Raise `UsageError` at an annotator's id that no file's name can hold, or that names another's file.
+
+    known: who has files already. On many disks names that differ in case alone are one.
+    """
+    bad, files = re.compile(r"[/\\:]|^overlap$|\.more-\d+$", re.IGNORECASE), dict[str, str]()
+    for name in (*known, *annotators):
+        if bad.search(name):
+            raise UsageError(f"annotator {name!r}: cannot be part of a file name; use another name")
+        if (other := files.setdefault(name.casefold(), name)) != name:
+            raise UsageError(f"annotators {other} and {name} differ in case alone, as no files may")
 
 
 def queue_files(

@@ -57,7 +57,7 @@ def test_what_somebody_leaves_goes_to_others(server: FakeServer, carrier: str) -
     told = run("annotators", "retire", "A02").stderr
     n_left = len(votes("A02")) - 2
     assert f"{n_left} tasks of A02 without an answer" in told
-    assert "next: fire-toolkit annotators reassign A02 --to NAME" in told
+    assert "next: fire-toolkit annotators reassign A02 --to A0" in told
     (line,) = [line for line in run("status").stderr.splitlines() if line.startswith("A02, ")]
     assert f"round 1: 2 of {n_left + 2} tasks" in line
     assert "retired, `annotators reassign`" in line

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import as_json, manifest_of, pairs_in, run
+from command import as_json, manifest_of, named, pairs_in, run
 
 SCORE = ("score", "--honest", "-m", "P@4")
 
@@ -82,3 +82,10 @@ def test_an_import_counts_what_is_known_of_nothing_here(judged: Path) -> None:
     known = "query_id,doc_id,label,score\nq0,d0,relevant,.9\nq1,d0,,.3\n"
     scores.write_text(known)
     assert "such as" not in run("machine", "import", scores).stderr
+
+
+def test_a_check_is_named_where_there_are_labels_to_check_by(judged: Path) -> None:
+    Path("said.csv").write_text("query_id,doc_id,score\nq1,d1,.5\n")
+    assert named(run("machine", "import", "said.csv")) == "machine check said"
+    Path("labels/labels.csv").unlink()  # without which there is nothing to check
+    assert named(run("machine", "import", "said.csv")) == "tasks"
