@@ -49,8 +49,16 @@ def guarded(path: Path, read: Callable[[], _T]) -> _T:
 
 
 def whole_table(path: Path) -> Any:
-    """Return the columns of a Parquet file, checked to the last value."""
-    table = guarded(path, lambda: open_parquet(path).read())
+    """Return the columns of a Parquet file, checked to the last value, but for those of pictures and sounds.
+
+    Hugging Face keeps these as a struct with their bytes.
+    """
+    import pyarrow as pa
+
+    file = open_parquet(path)
+    fields = guarded(path, lambda: list(file.schema_arrow))
+    kept = [own.name for own in fields if not (pa.types.is_struct(own.type) and "bytes" in own.type.names)]
+    table = guarded(path, lambda: file.read(kept if len(kept) < len(fields) else None))
     guarded(path, lambda: table.validate(full=True))  # lengths, offsets, and that text is UTF-8
     return table
 

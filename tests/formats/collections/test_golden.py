@@ -65,5 +65,11 @@ def test_parquet_files_of_corpus_queries_and_qrels_are_read(tmp_path: Path) -> N
     put(tmp_path / "queries" / "q.parquet", {"_id": ["q"], "text": ["ask"]})
     put(tmp_path / "qrels" / "test.parquet", {"query-id": ["q"], "corpus-id": ["NA"], "score": [1.0]})
     collection, _ = read_collection([tmp_path])
+    pictures = [{"bytes": b"\xff\xd8", "path": None}] * 2  # as Hugging Face keeps them
+    put(tmp_path / "corpus" / "c.parquet", {"id": ["007", "NA"], "modality": ["x"] * 2, "image": pictures})
+    assert read_collection([tmp_path])[0].items["doc_id"].tolist() == ["007", "NA"]
+    captions = {"image": pictures, "caption": [["a", "b"], ["c"]], "filename": ["1.jpg", "2.jpg"]}
+    found = read_collection([put(tmp_path / "captions.parquet", captions)])[0]
+    assert found.qrels["doc_id"].tolist() == ["1.jpg", "1.jpg", "2.jpg"]
     assert collection.items["doc_id"].tolist() == ["007", "NA"]
     assert trec_qrels_text(collection.qrels) == "q 0 NA 1\n"
