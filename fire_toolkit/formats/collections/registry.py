@@ -46,11 +46,12 @@ class _Unknown(FormatError):
 
 @dataclass(frozen=True)
 class Recognised:
-    """A file, the format it was recognised as, and why; of a table its columns, and those given (by role)."""
+    """A file, its format, why, and its part; of a table its columns, and those given (by role)."""
 
     path: Path
     reader: str
     why: str
+    part: Part
     columns: Sequence[str] = ()
     given: Mapping[str, str] = field(default_factory=dict)
 
@@ -153,7 +154,7 @@ def read_collection(
         >>> read_collection([file]).collection.counts["queries"]
         1
     """
-    parts, notes, recognised = list[Part](), list[str](), list[Recognised]()
+    notes, recognised = list[str](), list[Recognised]()
     takes_split, unknown = False, list[_Unknown]()
     named = {role: [own] if isinstance(own, str) else own for role, own in (columns or {}).items()}
     for path in map(Path, paths):
@@ -163,7 +164,7 @@ def read_collection(
                 reader = _reader_of(source)
                 if path.is_dir() and not _has_data(file) and reader is READERS["items"]:
                     continue  # a licence or a version of one word
-                parts.append(part := reader.read(source, split))
+                part = reader.read(source, split)
             except (FormatError, UsageError) as error:
                 is_own = reader is not None or isinstance(error, UsageError)
                 unknown += _refuse_or_pass_over(error, file, path, notes, is_own=is_own)
@@ -171,27 +172,32 @@ def read_collection(
             if not isinstance(part, Part):
                 raise PluginError(f"{reader.name} returned a {type(part).__name__}, expected a Part")
             of_table = (source.columns, source.given) if reader is _TABLE else ()
-            recognised.append(Recognised(file, reader.name, reader.recognise(source) or "", *of_table))
+            why = reader.recognise(source) or ""
+            recognised.append(Recognised(file, reader.name, why, part, *of_table))
             name = str(file.relative_to(path))  # nothing of a file that was named itself
             words = {*re.split(r"[^\w]+|_", name), *map(short_split, SPLITS.findall(name.lower()))}
             is_of_split = split is not None and not words.isdisjoint((split, short_split(split)))
             has_column = tables.SPLIT in recognised[-1].columns
             takes_split = takes_split or reader.has_splits or has_column or is_of_split
-    notes += _beside_a_benchmark(unknown, parts, recognised)
-    _refuse_unread(parts, recognised, named, notes)
-    _refuse_two_forms([Path(path) for path in paths if Path(path).is_dir()], parts, recognised, split)
+    benchmarks = {LAYOUTS[name].name for name in LAYOUTS if name not in _GENERAL}
+    if unknown and not any(each.part.queries is not None for each in recognised if each.reader in benchmarks):
+        raise unknown[0]
+    notes += [f"left out: {str(each).partition(';')[0]}" for each in unknown]
+    _refuse_unread(recognised, named, notes)
+    _refuse_two_forms([Path(path) for path in paths if Path(path).is_dir()], recognised, split)
     if split not in (None, tables.ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
-    collection = assemble(_without_strange_lists(parts, recognised, paths, notes))
+    collection = assemble(_without_strange_lists(recognised, paths, notes))
     collection.notes[:0] = notes
     names = [each.path.name.removesuffix(".gz") for each in recognised if each.reader == "fashioniq"]
     if len(kinds := {name.split(".")[-3:][0] for name in names}) > 1:
         apart = "FashionIQ's protocol has one of each: name the files of one alone, with --out NAME"
         collection.notes.append(f"{', '.join(sorted(kinds))} make one gallery here; {apart}")
     if collection.qrels.empty:  # tables of captions alone, whose items a column may name
-        for part, each in zip(parts, recognised, strict=True):
+        for each in recognised:
             line = tables.line_to_type(each.columns, each.given)
-            if each.columns and part.queries is not None and part.positives is None and "doc_id=" in line:
+            is_alone = each.part.queries is not None and each.part.positives is None
+            if each.columns and is_alone and "doc_id=" in line:
                 column = f"if a column of {each.path} names the item of each caption"
                 collection.notes.append(f"{column}, add {line}")
     return ReadCollection(collection, recognised)
@@ -216,43 +222,30 @@ def _refuse_or_pass_over(
     raise told from None
 
 
-def _beside_a_benchmark(
-    unknown: Sequence[_Unknown], parts: Sequence[Part], recognised: Sequence[Recognised]
-) -> list[str]:
-    """Return notes on files of no known format, beside captions of a benchmark's own file; else raise."""
-    readers = {each.reader for part, each in zip(parts, recognised, strict=True) if part.queries is not None}
-    if unknown and not readers & {LAYOUTS[name].name for name in LAYOUTS if name not in _GENERAL}:
-        raise unknown[0]
-    return [f"left out: {str(each).partition(';')[0]}" for each in unknown]
-
-
 def _without_strange_lists(
-    parts: Sequence[Part], recognised: Sequence[Recognised], paths: Sequence[str | Path], notes: list[str]
+    recognised: Sequence[Recognised], paths: Sequence[str | Path], notes: list[str]
 ) -> list[Part]:
     """Return the parts without a folder's lists of no item of captions that know their split themselves."""
     know_splits = {reader.name for reader in LAYOUTS.values() if reader.has_splits}
-    both = list(zip(parts, recognised, strict=True))
-    own = [part for part, each in both if part.queries is not None and each.reader in know_splits]
+    own = [each.part for each in recognised if each.part.queries is not None and each.reader in know_splits]
     known = {doc for part in own for doc in part_ids(part, "doc_id") or ()}
     strange = [
-        part.name
-        for part, each in both
-        if known and part.is_gallery and each.path not in map(Path, paths)
-        if known.isdisjoint(part_ids(part, "doc_id") or ())
+        each.path
+        for each in recognised
+        if known and each.part.is_gallery and each.path not in map(Path, paths)
+        if known.isdisjoint(part_ids(each.part, "doc_id") or ())
     ]
-    notes += [f"left out: {name} lists no item of {own[0].name}" for name in strange]
-    return [part for part in parts if part.name not in strange]
+    notes += [f"left out: {path} lists no item of {own[0].name}" for path in strange]
+    return [each.part for each in recognised if each.path not in strange]
 
 
-def _refuse_two_forms(
-    folders: Sequence[Path], parts: Sequence[Part], recognised: Sequence[Recognised], split: str | None
-) -> None:
+def _refuse_two_forms(folders: Sequence[Path], recognised: Sequence[Recognised], split: str | None) -> None:
     """Raise FormatError where a folder has captions with their items in two forms, or of a split and none."""
     are_all = split == tables.ALL
     of_form = {
         (each.reader, are_all or SPLITS.search(str(each.path.relative_to(own)).lower()) is None): each
-        for part, each in zip(parts, recognised, strict=True)
-        if part.queries is not None and part.positives is not None
+        for each in recognised
+        if each.part.queries is not None and each.part.positives is not None
         for own in folders
         if own in each.path.parents
     }
@@ -265,9 +258,7 @@ def _refuse_two_forms(
         )
 
 
-def _refuse_unread(
-    parts: Sequence[Part], recognised: Sequence[Recognised], named: Named, notes: Sequence[str]
-) -> None:
+def _refuse_unread(recognised: Sequence[Recognised], named: Named, notes: Sequence[str]) -> None:
     """Raise what is wrong where no table has a column that is named, or none captions: with what to type."""
     used = {name for each in recognised for name in each.given.values()}
     absent = [name for names in named.values() for name in names if name not in used]
@@ -278,6 +269,7 @@ def _refuse_unread(
     if absent:
         lack = f"no table has the columns {', '.join(absent)}; found {shown or 'no table'}"
         raise UsageError(f"--columns: {lack}{line and ';' + line}")
+    parts = [each.part for each in recognised]
     if line and not any(part.queries is not None for part in parts):
         raise FormatError(f"no queries: found {shown}; add the file with the captions, or{line}")
     if notes and not any(part.queries is not None or part.texts is not None for part in parts):
