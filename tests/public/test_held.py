@@ -184,7 +184,10 @@ NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give a
         (lambda: fire.qrels({"q": {"a": "1"}}), "query 'q': relevance '1', expected a whole number"),
         (lambda: fire.run(pd.DataFrame({"a": [1]}), "m"), "a frame with columns a; expected a path"),
         (lambda: fire.run(frame("qid", "x", "score"), "m"), "run: no doc_id; found qid, x, score"),
-        (lambda: fire.run(frame("qid", "docno", "x"), "m"), "columns qid, docno, x; expected score or rank"),
+        (
+            lambda: fire.run(frame("qid", "docno", "x"), "m"),
+            "columns qid, docno, x; expected score (minus a distance) or rank",
+        ),
         (lambda: fire.run(SCORES, 5), "run: name is an int, expected a text or path"),  # type: ignore[arg-type]
         (lambda: fire.run(TWICE, "m"), "run: several columns are called score, expected one"),
         (lambda: fire.qrels(TWICE), "qrels: several columns are called score, expected one"),

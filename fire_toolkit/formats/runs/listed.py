@@ -105,7 +105,7 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     pair = {role: needed_column(names, role, where) for role in PAIR}
     score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
     if score is None and rank is None:
-        raise FormatError(f"{where}: columns {', '.join(names)}; expected score or rank among them")
+        raise FormatError(f"{where}: columns {', '.join(names)}; expected score (minus a distance) or rank")
     run_id = None
     if run is not None:
         run_id = chosen_run({*map(str, table[run].unique())}, key, where)
