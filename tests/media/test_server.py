@@ -99,6 +99,8 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaServer]:
 PARTS = r".. . / // \ %2e %2E%2e %2f %5c %00 a b.mp4 sub é %c3%a9 %ff ? # %"
 
 
+@example("/a")
+@example("/sub/b.mp4")
 @example("/../b.mp4")
 @example("/%2e%2e/%2e%2e/etc/passwd")
 @example("/sub/%2e%2e/b.mp4")
