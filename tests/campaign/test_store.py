@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from records import answer_row as row
 from records import day, latest_answers, record_of, rows_of
 
-from examples import cases, examples, some
+from examples import cases, examples
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RESTORED, Version
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.said import _unread
@@ -332,35 +332,6 @@ def test_an_answer_to_a_task_that_names_no_pair_is_of_none_that_people_have_seen
         assert seen_pairs(store).to_numpy().tolist() == [["ann", "q|d"]]
     dropped = judged(*rows).dropped[["reason", "detail"]].to_numpy().tolist()
     assert dropped == [["no_pair", "annotation 2 at task 5 of project 1"]]
-
-
-@pytest.mark.parametrize("seed", some(range(30), 3))
-def test_what_counts_is_kept_as_counting_anew_finds_it(path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    for _ in range(20):
-        with Store(path, shows_now=chance.random() < 0.5) as store:
-            who, pair = chance.choice("AB"), f"q|d{chance.randrange(3)}"
-            kind = chance.choice(["task", "overlap", "control", "training"])
-            queue = chance.choice(["", "1/A", "2/B"])
-            own = row(f"a{chance.randrange(5)}", day(chance.randint(1, 9)), seen_at=day(20))
-            if chance.random() < 0.3:
-                with store.database.transaction() as db:
-                    values = [chance.randint(1, 3), 0, 1, "", who, pair, kind]
-                    db.execute("insert into given values (?, ?, ?, ?, ?, ?, ?)", values)
-            elif chance.random() < 0.2:
-                store.add_deleted(store.missing("http://server", "1", seen=["a0", "a1"]), store.now())
-            else:
-                author = chance.choice(["", "A", "B"])
-                store.add_answers([own | {"annotator_id": author, "pair_id": pair, "queue": queue}])
-            if chance.random() < 0.6:
-                store.count()
-    with Store(path) as store:
-        store.check()
-        kept = store.table("select * from counted order by number")
-        store.database._db.executescript("drop table counted; drop table counted_so_far")
-        store.count()
-        pd.testing.assert_frame_equal(store.table("select * from counted order by number"), kept)
-    assert len(kept)
 
 
 def test_to_count_again_reads_what_is_new_alone(path: Path) -> None:
