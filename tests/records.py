@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from fire_toolkit.campaign.counting import BEST
 from fire_toolkit.campaign.kept import columns_of, keep_columns
-from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, EVENTS, Version
+from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, Version
 from fire_toolkit.campaign.records import Round, Rounds, add_moves, write_round
 from fire_toolkit.campaign.said import with_said
 from fire_toolkit.campaign.store import Store
@@ -87,24 +86,18 @@ def moved_round(entry: Round, moves: pd.DataFrame) -> Round:
     return found
 
 
-# The version of each answer that counts, and its author.
-LATEST = f"""
-select number, source, project, annotation, updated_at,
-  case when 'deleted' = (select state from answers event where event.annotation = own.annotation
-         and event.updated_at = own.updated_at and state in {EVENTS}
-         order by seen_at desc, state desc limit 1) then 'deleted'
-       when exists (select 1 from answers other where other.annotation = own.annotation
-         and other.updated_at < own.updated_at) then 'edited' else 'answered' end as state,
-  seen_at, pair_id, task, queue,
-  coalesce(nullif(annotator_id, ''), (select annotator_id from answers named where annotator_id <> ''
-    and named.annotation = own.annotation order by {BEST} limit 1), '') as annotator_id, answer
-from answers own where number =
-  (select number from answers other where other.annotation = own.annotation order by {BEST} limit 1)
-order by annotation
+# The version of each answer that counts, and its author, as the record has counted them.
+_LATEST = """
+select number, source, project, annotation, updated_at, case when is_deleted then 'deleted'
+    when exists (select 1 from answers other where other.annotation = own.annotation
+      and other.updated_at < own.updated_at) then 'edited' else 'answered' end as state,
+  seen_at, own.pair_id, task, queue, counted.annotator_id, answer
+from counted join answers own using (number) order by annotation
 """
 
 
 def latest_answers(rows: pd.DataFrame | Path) -> pd.DataFrame:
     """Return what counts of rows of answers, or of those in a record."""
     with Store(rows) if isinstance(rows, Path) else record_of(rows=rows) as store:
-        return store.table(LATEST)
+        store.count()
+        return store.table(_LATEST)
