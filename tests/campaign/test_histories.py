@@ -62,6 +62,8 @@ def test_what_counts_is_what_the_rules_say(tmp_path: Path, seed: int) -> None:
             rows = []
             for _ in range(chance.randint(1, 3)):
                 number, moment, label = chance.randrange(4), day(chance.randint(1, 6)), chance.choice(LABELS)
+                if histories[number].is_gone and chance.random() < 0.5:
+                    moment, label = histories[number].versions[-1]  # it is there again as it was
                 became = histories[number].add(moment, label, shows_now=shows_now)
                 told |= {became: told[became] + 1} if became in told else {}
                 pair = {"pair_id": f"q{number}|d", "seen_at": store.now()}
