@@ -90,21 +90,17 @@ class Places:
     def gain(self, discount: Discount, k: Cut = None) -> Floats:
         """Return Σ grade / discount(rank) over the top k of each query."""
         found = self.to(k)
-        return found.total(found.weight * found.grade / _at_ranks(found.rank, discount))
+        ranks, deepest = found.rank.astype(np.int64), int(found.rank.max(initial=0))
+        if 4 * deepest > ranks.size or (ranks != found.rank).any():
+            by = discount(found.rank)
+        else:  # whole ones that repeat, each computed once
+            by = discount(np.arange(deepest + 1))[ranks]
+        return found.total(found.weight * found.grade / by)
 
     def precision(self, k: Cut = None) -> Floats:
         """Return Σ precision at the rank of each over the top k of each query."""
         found = self.to(k)
         return found.total(found.weight * found.place / found.rank)
-
-
-def _at_ranks(rank: npt.NDArray[Any], discount: Discount) -> Floats:
-    """Return the discount of each rank, computed once for each where ranks are whole and repeat."""
-    deepest = int(rank.max(initial=0))
-    codes = rank.astype(np.int64)
-    if 4 * deepest > rank.size or (codes != rank).any():
-        return discount(rank)
-    return discount(np.arange(deepest + 1))[codes]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ CIRR leaves it out, FashionIQ and CIRCO keep it. Nobody is ever asked about it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -109,7 +109,7 @@ def drop_own_items(run: Run | Any, queries: Queries | OwnItems, *, tell: Tell | 
     own_items = own_items_of(queries)
     tell = tell or (lambda left_out: None)
     if not isinstance(run, pd.DataFrame):
-        return run.without_own_items(own_items, tell)
+        return replace(run, own_items=own_items, tell=tell)
     query, doc, run_id = (run[name].array for name in ("query_id", "doc_id", "run_id"))
     n_queries, n_runs = len(query.categories), len(run_id.categories)
     lists = run_id.codes.astype(np.int64) * n_queries + query.codes

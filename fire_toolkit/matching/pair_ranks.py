@@ -19,7 +19,7 @@ from fire_toolkit.arrays import Ints, are_among, find_pairs, places_among, rows_
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import ABSENT, CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.own_items import OwnItems, Tell, places_of
+from fire_toolkit.matching.own_items import OwnItems, places_of
 from fire_toolkit.matching.ranking import ranks_in_rows
 from fire_toolkit.matching.ties import places_in_order
 
@@ -78,11 +78,6 @@ class StoredRun:
     def blocks(self) -> Iterable[RunBlock]:
         """Yield its lists; the queries of each block sort after those of the block before."""
         raise NotImplementedError
-
-    def without_own_items(self, own_items: OwnItems, tell: Tell) -> Any:
-        """Return the run of a file without each query's own item; tell: told of them when it is read."""
-        run: Any = self
-        return replace(run, own_items=own_items, tell=tell)
 
     def top_blocks(self, depth: int | None) -> Iterable[RunBlock]:
         """Return at least the top `depth` docs of each query, all without one; a query is in one block."""
