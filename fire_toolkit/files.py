@@ -135,13 +135,14 @@ def text_sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def sha256_of(path: str | Path) -> str:
+def sha256_of(path: str | Path, *, is_own: bool = False) -> str:
     """Return the sha256 of a file's bytes as they lie on disk, in hex.
 
-    A file that lies as it lay is read once by a process, one that it wrote itself not at all.
+    A file that lies as it lay is read once by a process; is_own: one that it has just written not at all, for
+    what is only shown.
     """
     with opened(path) as stream:
-        state, sha256 = state_of(stream), _HASHES.get(state_of(stream, is_own=True))
+        state, sha256 = state_of(stream), _HASHES.get(state_of(stream, is_own=is_own))
         sha256 = sha256 or hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
     if state:
         _HASHES[state] = sha256

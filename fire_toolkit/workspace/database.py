@@ -257,6 +257,6 @@ def rows_in(path: Path, query: str) -> list[Any]:
 def content_sha256(path: Path) -> str:
     """Return the sha256 of a file; of a campaign's record that of its answers, of whatever else it holds."""
     if path.name != STORE:
-        return sha256_of(path)
+        return sha256_of(path, is_own=True)
     last = "select number, sha256, (select count(*) from versions) from batches order by number desc limit 1"
     return hashlib.sha256(repr(rows_in(path, last)).encode()).hexdigest()

@@ -214,4 +214,6 @@ def test_a_file_that_may_have_changed_is_hashed_anew(tmp_path: Path, monkeypatch
     write(tmp_path, {"a.csv": "2"})
     with monkeypatch.context() as patched:
         patched.setattr("fire_toolkit.files.hashlib.file_digest", None)
-        assert sha256_of(path) == other  # which this process wrote
+        assert sha256_of(path, is_own=True) == other  # which this process wrote
+        with pytest.raises(TypeError):  # as it is no function now
+            sha256_of(path)  # what is computed with is read
