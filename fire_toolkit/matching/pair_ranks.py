@@ -117,10 +117,13 @@ class StoredRun:
             rows = np.flatnonzero((query >= 0) & (doc >= 0))
             if not rows.size:
                 continue
-            low, high, n_docs = query[rows[0]], query[rows[-1]] + 1, len(coded.docs)  # known queries ascend
+            keys, doc = (query, doc) if rows.size == query.size else (query[rows], doc[rows])
+            low, high, n_docs = keys[0], keys[-1] + 1, len(coded.docs)  # known queries ascend
             own = slice(coded.start[low], coded.start[high])
-            keys, n_keys = (query[rows] - low) * n_docs + doc[rows], int(high - low) * n_docs
-            place = find_pairs(keys, coded.pairs[own] - low * n_docs, n_keys)
+            keys -= low  # in place, as all rows of a file may be one block
+            keys *= n_docs
+            keys += doc
+            place = find_pairs(keys, coded.pairs[own] - low * n_docs, int(high - low) * n_docs)
             is_pair = place >= 0
             rows, at = rows[is_pair], place[is_pair] + own.start
             found.rank[at] = found.first[at] = found.last[at] = block.rank[rows]
