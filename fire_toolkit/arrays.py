@@ -99,7 +99,7 @@ def are_distinct(codes: Ints) -> bool:
     n_codes = int(codes.max(initial=-1)) + 1
     if codes.min(initial=0) >= 0 and n_codes <= min(_DENSE_CELLS, 16 * len(codes)):
         return bool(np.count_nonzero(are_among(codes, n_codes)) == len(codes))
-    return bool(are_firsts(np.sort(codes)).all())
+    return bool(are_firsts(np.sort(codes, kind="stable")).all())  # which gains by rows that stand together
 
 
 def places_among(codes: Ints, n_codes: int) -> Ints:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fire_toolkit.arrays import are_distinct
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.plugins import Registry
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
@@ -132,7 +133,7 @@ def _fault(found: Choice, pairs: Any, candidates: Candidates, budget: Budget) ->
     pairs = pairs.astype(np.int64)
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(candidates.starts)):
         return f"place {int(pairs.min() if pairs.min() < 0 else pairs.max())}, which no pair has"
-    if len(np.unique(pairs)) < len(pairs):
+    if not are_distinct(pairs):
         return "a pair twice"
     if budget != Budget():
         new = pairs[~candidates.known.is_asked[pairs]]
