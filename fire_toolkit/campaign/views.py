@@ -19,9 +19,9 @@ from fire_toolkit.campaign.votes import (
     notes_of_votes,
 )
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.resolution.judgments import SUPERSEDED
-from fire_toolkit.tables import ELSEWHERE, UNASSIGNED, Dropped, check_dropped, check_judgments
-from fire_toolkit.tables.columns import PAIR, arrow_text
+from fire_toolkit.resolution.judgments import DUPLICATE, SUPERSEDED
+from fire_toolkit.tables import ELSEWHERE, UNASSIGNED, Dropped, Judgments, check_dropped, check_judgments
+from fire_toolkit.tables.columns import PAIR, arrow_text, pair_rows
 from fire_toolkit.words import n_of
 
 NO_PAIR = "no_pair"
@@ -146,13 +146,30 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     del found  # as large as all answers, and the votes are let go there as soon as they can be
     result = judgments_of_votes(votes.pop(), others, guideline=guideline)
     nameless = check_dropped(store.table("select * from of_no_pair"))
-    parts = (result.dropped, *_earlier_versions(store), nameless)
+    parts = (_with_copies(result.dropped, result.judgments), *_earlier_versions(store), nameless)
     dropped = pd.concat(parts, ignore_index=True)
     dropped = check_dropped(dropped.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
     judgments = check_judgments(_with_pages(result.judgments, store))
     of_clocks = _notes_of_clocks(store, judgments, dropped)
     notes = (*notes_of_votes(judgments, dropped, guideline), *_notes(judgments, dropped), *of_clocks)
     return ImportResult(judgments, dropped, notes)
+
+
+def _with_copies(dropped: Dropped, judgments: Judgments) -> Dropped:
+    """Return what was dropped, as duplicates what is superseded by the same answer.
+
+    A server's lists name its answers otherwise than its exports do, so that both can be read.
+    """
+    columns, is_later = [*PAIR, "annotator_id", "label", "created_at"], dropped["reason"] == SUPERSEDED
+    if not is_later.any():
+        return dropped
+    counting = judgments.loc[pair_rows(judgments, dropped) >= 0, columns].drop_duplicates()
+    found = dropped[columns].merge(counting, how="left", indicator=True).set_axis(dropped.index)
+    is_copy = is_later & found["_merge"].eq("both") & dropped["created_at"].fillna("").ne("")
+    words = {"reason": DUPLICATE, "detail": "the same answer, read from two places"}
+    return Dropped(
+        dropped.assign(**{name: dropped[name].mask(is_copy, text) for name, text in words.items()})
+    )
 
 
 _SHOWN = {"pairs": PAIR, "meanings": ["label", "flags", "comment", "origin", "controls"]}

@@ -12,12 +12,11 @@ from fire_toolkit.campaign.answer_columns import DRAFT, EDITED_BY_OTHER, NO_LABE
 from fire_toolkit.campaign.answers import Answers, read_answers, read_export
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import RELEVANCE, Guideline, choose_grades
-from fire_toolkit.resolution.judgments import latest_judgments, latest_round
+from fire_toolkit.resolution.judgments import DUPLICATE, latest_judgments, latest_round
 from fire_toolkit.results import Result
 from fire_toolkit.tables import ALONE, DROPPED, ELSEWHERE, JUDGMENTS, Dropped, Judgments, check_dropped
 from fire_toolkit.tables.columns import codes_of, packed_codes
 
-DUPLICATE = "duplicate"
 _MOST_WITHOUT_LABEL = 0.1
 _ANSWERED = "answered: "
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of a formula

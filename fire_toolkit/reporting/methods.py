@@ -14,7 +14,7 @@ from fire_toolkit.evidence.facts import words_of_machine
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.votes import words_of_errors
 from fire_toolkit.reporting.templates import rendered_blocks
-from fire_toolkit.resolution.judgments import first_round
+from fire_toolkit.resolution.judgments import DUPLICATE, first_round
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import PAIR
 
@@ -84,13 +84,15 @@ def facts_of_judgments(
         "annotators": judgments["annotator_id"].nunique(),
         "hours": float(seconds.sum()) / 3600,
     }
+    left_out = Counter(() if dropped is None else dropped)
+    left_out.pop(DUPLICATE, None)
     if len(seconds):
         counts["seconds"] = tuple(float(seconds.quantile(share)) for share in (0.25, 0.5, 0.75))
     if len(moments):
         counts["days"] = tuple(str(moment.date()) for moment in (moments.min(), moments.max()))
     return {
         "judgments": counts,
-        "dropped": None if dropped is None else dict(sorted(Counter(dropped).items())),
+        "dropped": None if dropped is None else dict(sorted(left_out.items())),
         "n_later": len(kept) - len(first),
         "agreement": agreement_summary(first, grades=grades, level=level, all_rounds=True),
     }

@@ -28,6 +28,7 @@ _EITHER = rf"^[1-9]{_TO_SECONDS}(\.[0-9]{{6}})?Z$"
 _ROUND = re.compile(r"[1-9][0-9]*(\.0)?")
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b")
 SUPERSEDED = "superseded"
+DUPLICATE = "duplicate"  # a copy of an answer
 _ROUNDS = TableSpec("judgments", (Column("round", "int"),), ())
 
 

@@ -636,6 +636,16 @@ def test_server_and_files_are_one_campaign(hand: Path, server: FakeServer) -> No
     run("pull")
     assert judgments(hand) == both
     assert [states()[stage][0] for stage in ("push", "pull", "import")] == ["done"] * 3
+    own = {entry["task"]: entry for entry in server.annotations.values()}
+    found = [  # an export has ids of its own, which a list of Label Studio has not
+        task | {"annotations": [own[task["id"]] | {"unique_id": f"own {task['id']}"}]}
+        for task in server.tasks_of(server.project_of("A02"))
+    ]
+    Path("exports/tasks.A02.json").write_text(json.dumps(found))
+    came = bring_in("exports/tasks.A02.json")
+    assert (came["new"], came["dropped"]) == (len(found), {"duplicate": len(found)})
+    assert judgments(hand) == both
+    assert "did not count" not in run("report", "methods").stdout
 
 
 def test_rounds_before_the_campaign_keep_their_answers(hand: Path) -> None:
