@@ -157,6 +157,13 @@ def test_a_few_equal_captions_and_what_is_allowed_are_no_fault() -> None:
     assert len(read(FLOOD, **OF_20, allow=frozenset(["flood"])).run) == 10
 
 
+@pytest.mark.parametrize(("axis", "is_said"), [(0, True), (1, False)])
+def test_a_softmax_over_the_queries_is_said(axis: int, is_said: bool) -> None:
+    scores = np.exp(SQUARE) / np.exp(SQUARE).sum(axis=axis, keepdims=True)
+    found = read(scores.astype(np.float16), orientation="queries-rows", query_ids=QUERIES, doc_ids=DOCS)
+    assert any("a softmax over the wrong axis" in note for note in found.notes) == is_said
+
+
 def test_of_several_arrays_one_is_chosen_by_name_shape_or_key() -> None:
     ids = {"query_ids": QUERIES[:2], "doc_ids": DOCS}
     path = put("m.npz", {"first": SQUARE[:2], "second": SQUARE[2:], "third": SQUARE})

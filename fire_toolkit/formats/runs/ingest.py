@@ -128,6 +128,10 @@ class Ingested:
             yield "; ".join([rows, below, *counts])
 
 
+_SHARED = (
+    "the scores of each doc sum to 1 over the queries: a softmax over the wrong axis, or one over all test "
+    "queries (dual softmax), which is no score of one query alone"
+)
 _SAID = {"given": "--orientation says", "said by the file": "the file says"}
 _COUNTED = (
     ("others_below_top", "row", "more for own items and groups"),
@@ -300,6 +304,7 @@ def _finished(reading: _Reading, path: Path, request: Request, about: dict[str, 
     ranked, n_below = kept_of(ranked, axes, cells, request.depth)
     allowed = refuse_anomalies(ranked.anomalies, len(axes[0]), allow=request.allow, where=where)
     notes = [*reading.notes, *allowed]
+    notes += [_SHARED] if ranked.is_shared else []
     if not ranked.is_whole:
         report["positives_outside"] = n_outside
     if n_outside and not ranked.is_whole:

@@ -83,6 +83,7 @@ class Ranked:
     """Ranked docs by index: query, doc, rank (1-based, true over all docs) and score, by query, then rank.
 
     is_whole: the lists are whole; else one doc below the top ends them, and cells further down may follow.
+    is_shared: the scores of each doc sum to 1 over the queries.
     """
 
     anomalies: ScoreAnomalies
@@ -91,6 +92,7 @@ class Ranked:
     rank: Ints
     score: npt.NDArray[np.float64]
     is_whole: bool = False
+    is_shared: bool = False
 
 
 _COLUMNS = ("query", "doc", "rank", "score")
@@ -139,6 +141,7 @@ def rank_rows(
     anomalies, pieces = ScoreAnomalies(), list[list[Array]]()
     codes = places_among(np.argsort(np.array(docs, dtype=object), kind="stable"), len(docs))
     row = query = 0
+    sums = np.zeros(len(docs))
     for chunk in blocks:
         is_row = None if mask is None else mask[row : row + len(chunk)]
         if mask is None and n_rows > n_queries:
@@ -151,6 +154,8 @@ def rank_rows(
         if query > n_queries:
             break
         if len(chunk):
+            with np.errstate(invalid="ignore"):
+                sums += chunk.sum(axis=0, dtype=np.float64)
             scores, cut = cut_of(chunk, anomalies, (queries[own], docs))
             at = slice(*np.searchsorted(cells.query, (own.start, own.stop)))
             mine = Cells(cells.query[at] - own.start, cells.doc[at], cells.kind[at])
@@ -162,7 +167,8 @@ def rank_rows(
             "each query id; padding must be -inf or NaN throughout, or marked by a mask"
         )
     query_of, doc, rank, score = map(np.concatenate, zip(*pieces, strict=True))
-    return Ranked(anomalies, query_of, doc, rank, score)
+    is_shared = bool(np.allclose(sums, 1, rtol=0, atol=0.01))
+    return Ranked(anomalies, query_of, doc, rank, score, is_shared=is_shared)
 
 
 def _ranked_block(
