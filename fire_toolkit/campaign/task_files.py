@@ -166,19 +166,15 @@ def kept_files(file: Path, texts: Mapping[str, bytes], *, carrier: str) -> tuple
     gone = set() if file.is_file() else both
     found = {name: file.with_name(name) for name in there if file.with_name(name).is_file()}
     earlier = {name: path.read_bytes() for name, path in found.items() if name not in gone}
-    is_on_server = carrier == BY_SERVER
     changed = [
         name for name, text in earlier.items() if texts.get(name, None if name in both else text) != text
     ]
-    tasks = (
-        [parse_json(text.decode(), "tasks") for text in (earlier[name], texts.get(name) or b"[]")]
-        for name in (changed if is_on_server else ())
-    )
-    may_change = is_on_server and all(
-        [task["data"][PAIR_ID] for task in before] == [task["data"][PAIR_ID] for task in after]
-        for before, after in tasks
-    )
-    if changed and not may_change:
+
+    def pairs_in(text: bytes | None) -> list[str]:
+        return [task["data"][PAIR_ID] for task in parse_json((text or b"[]").decode(), "tasks")]
+
+    is_same = carrier == BY_SERVER and all(pairs_in(earlier[n]) == pairs_in(texts.get(n)) for n in changed)
+    if changed and not is_same:
         why = f"people may have its tasks; if nobody has, delete {file} and run this again; or"
         why = "its round has begun;" if carrier else why
         where = file.with_name(changed[0])
