@@ -94,10 +94,13 @@ select '' as query_id, '' as doc_id, counted.annotator_id, '' as label, '' as cr
   'annotation ' || id || ' at task ' || task || ' of project ' || project as detail
 from counted join answers using (number) where counted.pair_id = '';
 
--- The versions of answers that a later one has replaced, each once.
+-- The versions of answers that a later one has replaced, each once; those that the next one repeats, as where two
+-- sites read one sheet, are copies.
 create temp view replaced as
 select pairs, meanings, id as number, updated_at, created_at, changed_at, duration_s, annotator_id,
-  'edited' as reason, min(versions.number)
+  iif(versions.meanings = (select later.meanings from versions later
+    where later.annotation = versions.annotation and later.updated_at > versions.updated_at
+    order by later.updated_at limit 1), 'duplicate', 'edited') as reason, min(versions.number)
 from versions join (select number, annotator_id, pair_id, state from answers) using (number)
 where annotation in (select annotation from versions group by annotation having count(*) > 1)
 and pair_id <> '' and state not in ('deleted', 'restored') and exists (select 1 from versions later

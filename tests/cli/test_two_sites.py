@@ -100,6 +100,16 @@ def test_what_changed_hands_at_the_other_site_has_changed_hands_here(sites: Site
     assert (ask(one, "select * from given"), ask(one, "select * from answers")) == before
 
 
+def test_a_sheet_that_both_sites_read_says_nothing_twice(sites: Sites) -> None:
+    one, other = sites
+    for site in sites:
+        fill_in(site, "A1", 5)
+    merge(one, other)
+    fill_in(one, "A1", sheet="")
+    assert {row["reason"] for row in rows(one / "judgments/dropped.csv")} == {"duplicate"}
+    assert "did not count" not in at(one, "report", "methods").stdout
+
+
 def test_captions_that_read_otherwise_at_the_other_site_are_counted(sites: Sites) -> None:
     one, other = sites
     fill_in(other, "A2")
