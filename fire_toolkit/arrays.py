@@ -18,7 +18,7 @@ Floats32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 
 GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
-_DENSE_CELLS = 1 << 25
+DENSE_CELLS = 1 << 25  # of a table of all codes, while these are not many more than the rows
 
 
 def are_firsts(*keys: Any) -> Bools:
@@ -97,7 +97,7 @@ def are_distinct(codes: Ints) -> bool:
         (True, False)
     """
     n_codes = int(codes.max(initial=-1)) + 1
-    if codes.min(initial=0) >= 0 and n_codes <= min(_DENSE_CELLS, 16 * len(codes)):
+    if codes.min(initial=0) >= 0 and n_codes <= min(DENSE_CELLS, 16 * len(codes)):
         return bool(np.count_nonzero(are_among(codes, n_codes)) == len(codes))
     return bool(are_firsts(np.sort(codes, kind="stable")).all())  # which gains by rows that stand together
 
@@ -126,7 +126,7 @@ def find_pairs(keys: Ints, sorted_keys: Ints, n_keys: int) -> Ints:
     if sorted_keys.size == 0:
         return place
     cells, n_cells = [sorted_keys, keys], n_keys
-    if n_keys > min(_DENSE_CELLS, 64 * (keys.size + sorted_keys.size)):
+    if n_keys > min(DENSE_CELLS, 64 * (keys.size + sorted_keys.size)):
         n_bits = min((16 * sorted_keys.size).bit_length(), 25)
         step, shift, n_cells = np.uint64(GOLDEN), np.uint64(64 - n_bits), 1 << n_bits
         cells = [((each.view(np.uint64) * step) >> shift).view(np.int64) for each in cells]

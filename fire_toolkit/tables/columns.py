@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import Bools, Ints, are_among, places_among
+from fire_toolkit.arrays import DENSE_CELLS, Bools, Ints, are_among, places_among
 
 PAIR = ["query_id", "doc_id"]
 Texts = Any  # a pyarrow.LargeStringArray
@@ -95,10 +95,12 @@ def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
     for name in PAIR:
         both = pa.chunked_array([arrow_text(table[name].array) for table in (among, pairs)])
         ids.append(both.combine_chunks().dictionary_encode().indices.to_numpy())
-    codes, distinct = pd.factorize(packed_codes(ids))
-    rows = np.full(len(distinct), -1, dtype=np.int64)
+    codes = packed_codes(ids)
+    if codes.max(initial=0) >= min(DENSE_CELLS, 16 * len(codes)):
+        codes = pd.factorize(codes)[0]
+    rows = np.full(int(codes.max(initial=-1)) + 1, -1, dtype=np.int32)
     rows[codes[:n_among][::-1]] = np.arange(n_among)[::-1]
-    return rows[codes[n_among:]]
+    return rows[codes[n_among:]].astype(np.int64)
 
 
 def code_pairs(table: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
