@@ -125,8 +125,10 @@ def methods_paragraphs(facts: MethodFacts) -> list[tuple[str, str]]:
         blank=blank,
         asked_of_study=list(STUDY),
         excluded=(facts.labels_by or {}).get("excluded", {}),
-        statistics=[] if agreement is None else agreement.table.to_dict("records"),
-        titles={name: statistic.title for name, statistic in STATISTICS.items()},
+        statistics=[
+            {**row, "title": STATISTICS[str(row["statistic"])].title}
+            for row in ([] if agreement is None else agreement.table.to_dict("records"))
+        ],
         units="" if agreement is None else UNITS[agreement.cluster],
         not_by_votes=[*([words_of_errors(errors)] if errors else []), *words_of_machine(augmented)],
     )

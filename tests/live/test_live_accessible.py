@@ -46,6 +46,9 @@ def test_the_report_on_paper_has_its_methods_and_nothing_is_cut_off(demo: Path, 
         browser.resize(720, 1000)  # as wide as a page of A4
         wide = "return [...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth + 1)"
         assert browser.run(wide + ".map(e => e.ariaLabel)") == []  # what does not fit would be cut off
+        browser.run("document.all.words.open = true")
+        apart = "return [...document.querySelectorAll('dt')].filter(e => e.offsetLeft"
+        assert browser.run(apart + " != e.nextElementSibling.offsetLeft).length") == 0  # a word has its text
 
 
 @pytest.mark.skipif(not AXE, reason="needs axe-core: FIRE_AXE names its axe.min.js")

@@ -1,7 +1,9 @@
 import pandas as pd
 
 from examples import cases
+from fire_toolkit.agreement.table import agreement_summary
 from fire_toolkit.reporting.methods import STUDY, MethodFacts, blanks_of, drawn_paragraphs, methods_paragraphs
+from fire_toolkit.tables import check_judgments
 from fire_toolkit.workspace.config import SETTINGS
 
 
@@ -81,3 +83,11 @@ def test_labels_that_nobody_gave_unusable_captions_and_what_annotators_saw_are_s
     assert said in dict(methods_paragraphs(composed))["Procedure"]
     alone = dict(methods_paragraphs(MethodFacts(asked=asked, seen=["the caption"])))["Procedure"]
     assert "They saw the caption alone." in alone
+
+
+def test_statistics_that_are_undefined_for_one_reason_are_named_together() -> None:
+    by_one = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "annotator_id": "u", "label": ["1", "0"]})
+    facts = MethodFacts(agreement=agreement_summary(check_judgments(by_one)))
+    text = dict(methods_paragraphs(facts))["Agreement"]
+    said = "Krippendorff's alpha, Agreement and Agreement on positives are undefined: no pair has two "
+    assert (text.count("undefined"), text.startswith(said)) == (1, True)
