@@ -14,13 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import (
-    Ints,
-    are_among,
-    are_firsts,
-    rows_of_lists,
-    starts_of_groups,
-)
+from fire_toolkit.arrays import Ints, are_among, are_firsts, rows_of_lists, starts_of_groups
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import Run, check_run
 from fire_toolkit.tables.checks import check_table
@@ -220,9 +214,8 @@ def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes
     found = np.ones((3, rows.size), dtype=np.int64)
     n_columns, by_row = scores.shape[1], np.argsort(rows, kind="stable")
     step = max(1, _CHUNK_CELLS // max(1, n_columns))
-    for start in range(
-        0, len(scores), step
-    ):  # by each cell's place in its sorted row; tied ones are compared
+    # By each cell's place in its sorted row; tied ones are compared.
+    for start in range(0, len(scores), step):
         part = by_row[slice(*np.searchsorted(rows, (start, start + step), sorter=by_row))]
         values, begin = scores[rows[part], columns[part]], (rows[part] - start) * n_columns
         ordered = np.sort(scores[start : start + step], axis=1).ravel()
