@@ -44,7 +44,7 @@ from fire_toolkit.pooling import pairs_to_ask
 from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import checked
-from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, refuse_lost_record, tasks_file
+from fire_toolkit.workspace.rounds import carrier_of_tasks, refuse_lost_record, tasks_file
 
 _File = Annotated[str | None, Option(metavar="FILE")]
 
@@ -105,7 +105,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         refuse_lost_record(workspace.root, by_hand=False)
         check_policy(workspace.root, policy)
     (asked, file, n_left), rules = _what_to_ask(given), given.guideline
-    carrier = _carrier_of(file)
+    carrier = carrier_of_tasks(workspace.root, file) if workspace else ""
     left_out = f"{n_of(n_left, 'pair')} judged or asked before left out"
     made = _made(given, asked, is_by_hand=bool(people) or carrier == BY_HAND, options=options)
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
@@ -149,15 +149,6 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     if workspace and not begun and not knows_server():
         say(ON_A_SERVER)
     say_following("import", "EXPORT.json --out judgments.csv")
-
-
-def _carrier_of(file: Path) -> str:
-    """Return what carries the round of the tasks in a file; empty where they have begun none."""
-    if (workspace := current_workspace()) is None:
-        return ""
-    carriers, files = campaign_rounds(workspace.root), handed_out(workspace.root)
-    numbers = [number for number, path in files.items() if path.resolve() == file.resolve()]
-    return next((carriers[number] for number in numbers if number in carriers), "")
 
 
 def _drawn(given: Given, made: Tasks, people: Sequence[str], options: dict[str, Any]) -> Round:

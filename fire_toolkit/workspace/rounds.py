@@ -49,6 +49,13 @@ def campaign_rounds(root: Path) -> dict[int, str]:
     return {number: carrier for number, carrier, _ in rows_in(root / STORE, query)}
 
 
+def carrier_of_tasks(root: Path, file: Path) -> str:
+    """Return what carries the round that the tasks in a file have begun; empty where they have begun none."""
+    carriers = campaign_rounds(root)
+    numbers = [number for number, path in handed_out(root).items() if path.resolve() == file.resolve()]
+    return next((carriers[number] for number in numbers if number in carriers), "")
+
+
 def rounds_by_hand(root: Path) -> set[int]:
     """Return the numbers of the rounds of a campaign that files carry, not a server."""
     return {number for number, carrier in campaign_rounds(root).items() if carrier == "folder"}
