@@ -125,6 +125,8 @@ def _similarity(it: Any) -> Found:
     drawn = ids[np.argsort(draw_ids(ids.tolist(), seed=0), kind="stable")[:_COMPARED]]
     before, after = (Qrels(each[each["query_id"].isin(drawn)]) for each in (it.qrels, it.augmented))
     captions = it.queries[it.queries["query_id"].isin(drawn)]
+    if not (captions["text"] != "").any():
+        raise UsageError("queries: none has a text whose likeness to training captions could be told")
     likeness = nearest_mean(captions["text"].tolist(), list(it.train), n_nearest=_NEAREST)
     by_query = pd.Series(likeness, index=captions["query_id"])
     table = by_similarity(it.runs, before, after, by_query, it.measures or (FIRST,))

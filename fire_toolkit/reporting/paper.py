@@ -219,10 +219,10 @@ def by_length(
     """
     joined = join_runs(runs, original, augmented)
     texts = queries.set_index("query_id")["text"].reindex(joined.queries)
-    if texts.isna().any():
-        missing = texts.index[texts.isna()]
+    missing = texts.index[texts.isna() | bool((texts == "").all())]
+    if len(missing):
         raise JoinError(f"queries: {len(missing):,} of the qrels' {len(texts):,} have no text "
-                        f"({', '.join(missing[:3])}); are they of another collection?")  # fmt: skip
+                        f"({', '.join(missing[:3])}), expected a caption of each")  # fmt: skip
     lengths, width = texts.str.len().to_numpy(dtype=np.int64), WIDTH
     while most is not None and len(np.unique(lengths // width)) > most:
         width *= 2

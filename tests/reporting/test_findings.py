@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from small_world import World, made
 
+from fire_toolkit import report
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
@@ -156,3 +157,9 @@ def test_bad_arguments_are_refused() -> None:
     queries = texts(world, [5] * 6)
     with pytest.raises(JoinError, match=r"queries: 5 of the qrels' 6 have no text \(q01, q02, q03\)"):
         by_length(world.runs, world.original, world.original, queries[:1], ["C@1"])
+    media = check_queries(queries.assign(text=""))  # where texts are the items
+    found = {"qrels": world.original, "augmented": world.original, "queries": media}
+    with pytest.raises(JoinError, match="queries: 6 of the qrels' 6 have no text"):
+        report("length", world.runs, **found)
+    with pytest.raises(UsageError, match="queries: none has a text"):
+        report("similarity", world.runs, **found, train=["a dog"])
