@@ -170,12 +170,14 @@ class Given:
     @property
     def age(self) -> str:
         """What of the workspace's results read so far is older than what it was made from; else empty."""
-        from fire_toolkit.workspace.stages import out_of_date
+        from fire_toolkit.workspace.stages import COMPUTED, out_of_date
 
         workspace = current_workspace()
         stale = out_of_date(workspace, self.used) if workspace else []
         named = ", ".join(f"{state.stage.name} ({state.age})" for state in stale)
-        return f"out of date: {named}; `fire-toolkit refresh` redoes it" if named else ""
+        is_computed = all(state.stage.name in COMPUTED for state in stale)
+        how = "refresh` redoes it" if is_computed else "status` says what comes first"
+        return f"out of date: {named}; `fire-toolkit {how}" if named else ""
 
     def _say_age(self) -> None:
         if words := self.age:

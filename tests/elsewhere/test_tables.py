@@ -212,6 +212,7 @@ def test_a_table_that_changed_after_another_import_or_a_pull_is_named_for_import
         fire(*command)
         other.write_text(other.read_text() + "b,NA,v1,No\n")
         assert f"next: fire-toolkit import {other}\n" in fire("status").stderr
+        assert "has changed); `fire-toolkit status` says what comes first" in fire("agree").stderr
         fire("import", other, *OF_PEOPLE, *YES_NO)
         stages = json.loads(fire("status", "--format", "json").stdout)
         assert {row["state"] for row in stages if row["stage"] in ("import", "pull")} == {"done"}
