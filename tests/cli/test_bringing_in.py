@@ -157,6 +157,25 @@ def test_composed_queries_are_not_read_as_items(tmp_path: Path) -> None:
     assert "are not read as items" in run(*given, code=1).stderr
 
 
+def test_a_submission_in_a_folder_is_not_taken_for_positives(tmp_path: Path) -> None:
+    """CIRCO has examples of submissions beside its annotations, whose test split names no positive."""
+    folder, images = tmp_path / "CIRCO", list(range(100, 112))
+    (folder / "submission_examples").mkdir(parents=True)
+    one = {"relative_caption": "in red", "shared_concept": "a dog"}
+    queries = [{"id": n, "reference_img_id": images[n], **one} for n in range(2)]
+    (folder / "test.json").write_text(json.dumps(queries))
+    file = folder / "submission_examples/submission_test.json"
+    file.write_text(json.dumps({"0": images[2:], "1": images[1:11]}))
+    told = run("add-collection", folder, "--out", tmp_path / "c").stderr
+    assert f"left out: {file}: 10 docs of every query, as models list them; if they are positives" in told
+    assert not (tmp_path / "c/qrels.txt").exists()
+    run("add-collection", folder / "test.json", file, "--out", tmp_path / "named")
+    assert (tmp_path / "named/qrels.txt").read_text().count("\n") == 20
+    file.write_text(json.dumps({"0": images[2:], "1": images[1:]}))  # as positives are: not all alike
+    run("add-collection", folder, "--out", tmp_path / "d")
+    assert (tmp_path / "d/qrels.txt").read_text().count("\n") == 21
+
+
 def test_a_table_of_addresses_stands_beside_what_a_benchmark_says_of_its_items(tmp_path: Path) -> None:
     (tmp_path / "urls.csv").write_text("doc_id,media_url\nvideo2,m/2.mp4\nvideo1,m/1.mp4\n")
     data = GOLDEN / "msrvtt-data" / "input" / "data.json"

@@ -162,8 +162,9 @@ def read_collection(
             source, reader = Source(file, named=named), None
             try:
                 reader = _reader_of(source)
-                if path.is_dir() and not _has_data(file) and reader is READERS["items"]:
-                    continue  # a licence or a version of one word
+                if path.is_dir() and (told := _notes_in_passing(reader, source)) is not None:
+                    notes += told
+                    continue
                 part = reader.read(source, split)
             except (FormatError, UsageError) as error:
                 is_own = reader is not None or isinstance(error, UsageError)
@@ -201,6 +202,15 @@ def read_collection(
                 column = f"if a column of {each.path} names the item of each caption"
                 collection.notes.append(f"{column}, add {line}")
     return ReadCollection(collection, recognised)
+
+
+def _notes_in_passing(reader: Reader, source: Source) -> list[str] | None:
+    """Return notes on a file that is read only if it is named: a licence of one word, a model's lists."""
+    if reader is READERS["items"] and not _has_data(source.path):
+        return []
+    n_docs = qrels.length_of_lists(source.mapping) if reader is READERS["qrels"] else 0
+    why = f"{n_docs} docs of every query, as models list them; if they are positives, name the files to read"
+    return [f"left out: {source.path}: {why}"] if n_docs >= _OF_A_MODEL else None
 
 
 def _refuse_or_pass_over(
@@ -278,6 +288,7 @@ def _refuse_unread(recognised: Sequence[Recognised], named: Named, notes: Sequen
         raise FormatError(f"no queries: found {names}; {'; '.join(notes)}: {choose}")
 
 
+_OF_A_MODEL = 10  # docs of every query alike
 _OF_SPLITS = ("qrels", "topics")
 _ABOUT = re.compile(r"(?i)(?:readme|licen[cs]e|copying|changelog)(?:\.txt)?$")  # a folder, and no data of it
 _DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".pkl", ".txt")
