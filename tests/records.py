@@ -91,8 +91,8 @@ _LATEST = """
 select number, source, project, annotation, updated_at, case when is_deleted then 'deleted'
     when exists (select 1 from answers other where other.annotation = own.annotation
       and other.updated_at < own.updated_at) then 'edited' else 'answered' end as state,
-  seen_at, own.pair_id, task, queue, counted.annotator_id, answer
-from counted join answers own using (number) order by annotation
+  seen_at, own.pair_id, task, queue, named_people.annotator_id, answer
+from counted join named_people using (people) join answers own using (number) order by annotation
 """
 
 

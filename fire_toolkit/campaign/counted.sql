@@ -2,15 +2,15 @@
 -- only ever added, so that what is not counted yet is of those after the last ones that were: the answers that
 -- are new, and those whose pair was given to somebody since.
 create table if not exists {place}.counted (
-  number integer primary key, pair_id, annotator_id, is_deleted, round, kind, owner, kind_there, is_skipped,
-  stands
+  number integer primary key, pairs integer, people integer, is_deleted integer, round integer, kind text,
+  owner integer, kind_there text, is_skipped integer, stands integer
 );
 create table if not exists {place}.counted_so_far (answer integer, task integer);
 insert into counted_so_far select 0, 0 where not exists (select 1 from counted_so_far);
 
 -- Where somebody took rows out, nothing that was counted is sure.
 update counted_so_far set answer = 0, task = 0 where answer > (select ifnull(max(number), 0) from versions)
-  or task > (select ifnull(max(rowid), 0) from given);
+  or task > (select ifnull(max(number), 0) from moves);
 delete from counted where (select answer from counted_so_far) = 0;
 
 -- Of answers with a row that came after the last: the one row that there is, or that which counts of several.
@@ -32,52 +32,53 @@ insert or ignore into stale
 select number, (select count(*) > 1 from versions own join versions other using (annotation)
   where own.number = counted.number)
 from counted where kind <> 'elsewhere'
-and pair_id in (select pair_id from given where given.rowid > (select task from counted_so_far));
+and pairs in (select pairs from moves where number > (select task from counted_so_far));
 
 -- What each of these was asked for: the round, its kind, and the owner of its queue. An answer in a queue is of
 -- that queue's round, any other of the task on its pair that its author was given last, else of the round that
 -- it names. To what nobody was asked in that round or before it has no kind.
 insert or replace into counted
 with own as materialized (
-  select number, pair_id, page, no_vote, round_said, queue = '' as is_free,
+  select number, pairs, page, no_vote, round_said, queue = '' as is_free,
     queue = '' and is_elsewhere as is_outside,
     case when queue glob '[0-9]*/?*' then cast(queue as integer) else 0 end as in_round,
-    substr(queue, instr(queue, '/') + 1) as in_hands,
+    case when queue <> ''
+      then (select number from people where annotator_id = substr(queue, instr(queue, '/') + 1)) end as in_hands,
     case when not is_of_several then state = 'deleted' else 'deleted' = (
       select state from answers event where event.annotation = own.annotation
       and event.updated_at = own.updated_at and state in ('deleted', 'restored')
       order by seen_at desc, state desc limit 1) end is true as is_deleted,
-    case when annotator_id <> '' or not is_of_several then annotator_id else coalesce(
-      (select annotator_id from answers named where annotator_id <> ''
-        and named.annotation = own.annotation order by {best} limit 1), '') end as annotator_id
+    case when people <> 0 or not is_of_several then people else ifnull(
+      (select people from answers named where people <> 0
+        and named.annotation = own.annotation order by {best} limit 1), 0) end as people
   from stale join answers own using (number)),
 asked as materialized (
   select own.*,
-    case when in_round > 0 then (select kind from given where given.pair_id = own.pair_id
-      and given.round = in_round and to_annotator_id = in_hands) end as kind_there,
-    case when is_free then not exists (select 1 from given where given.pair_id = own.pair_id
-      and to_annotator_id <> '' and (given.round <= round_said or to_annotator_id = own.annotator_id))
+    case when in_round > 0 then (select kind from moves where moves.pairs = own.pairs
+      and moves.round = in_round and moves.people = in_hands) end as kind_there,
+    case when is_free then not exists (select 1 from moves where moves.pairs = own.pairs
+      and moves.people <> 0 and (moves.round <= round_said or moves.people = own.people))
       else 0 end as is_unasked,
-    case when in_round = 0 then (select given.rowid from given
-      where given.pair_id = own.pair_id and to_annotator_id = own.annotator_id and own.annotator_id <> ''
-      order by round desc limit 1) end as given_last
+    case when in_round = 0 and own.people <> 0 then (select moves.number from moves
+      where moves.pairs = own.pairs and moves.people = own.people order by round desc limit 1)
+      end as given_last
   from own where not is_outside)
-select number, asked.pair_id, asked.annotator_id, is_deleted,
+select asked.number, asked.pairs, asked.people, is_deleted,
   case when is_unasked then round_said when in_round > 0 then in_round
-    else coalesce(given.round, round_said) end as round,
+    else coalesce(moves.round, round_said) end as round,
   case when is_unasked then ''
-    when in_round = 0 then coalesce(given.kind, 'unassigned') when kind_there is null then 'unassigned'
-    when kind_there not in ('training', 'control') and asked.annotator_id not in ('', in_hands)
+    when in_round = 0 then coalesce(moves.kind, 'unassigned') when kind_there is null then 'unassigned'
+    when kind_there not in ('training', 'control') and asked.people not in (0, in_hands)
     then 'unassigned' else kind_there end as kind,
-  iif(in_round > 0, in_hands, asked.annotator_id) as owner,
-  iif(in_round > 0, kind_there, given.kind) as kind_there,
+  iif(in_round > 0, in_hands, asked.people) as owner,
+  iif(in_round > 0, kind_there, moves.kind) as kind_there,
   no_vote in ('skipped', 'unread') as is_skipped,
-  not is_deleted and asked.pair_id <> '' and (page is null or no_vote in ('', 'skipped')) as stands
-from asked left join given on given.rowid = given_last union all
-select number, pair_id, annotator_id, is_deleted, round_said, 'elsewhere', null, null,
+  not is_deleted and asked.pairs > 0 and (page is null or no_vote in ('', 'skipped')) as stands
+from asked left join moves on moves.number = given_last union all
+select number, pairs, people, is_deleted, round_said, 'elsewhere', null, null,
   no_vote in ('skipped', 'unread'), 0
 from own where is_outside;
-create index if not exists counted_by_pair on counted (pair_id) where kind <> 'elsewhere';
+create index if not exists counted_by_pair on counted (pairs, owner, round, stands) where kind <> 'elsewhere';
 update counted_so_far set answer = (select ifnull(max(number), 0) from versions),
-  task = (select ifnull(max(rowid), 0) from given);
+  task = (select ifnull(max(number), 0) from moves);
 delete from stale

@@ -9,14 +9,13 @@ from fire_toolkit.workspace.database import Database
 # Which of the versions of an answer says what counts: the first in this order.
 BEST = "updated_at desc, annotator_id = '', queue = '', source glob 'file:*', source, project, number"
 _COUNT = text_in("campaign", "counted.sql")
-_BY_QUEUE = "create index if not exists given_by_queue on given (round, to_annotator_id)"
 _IS_THERE = (
     "select 1 from sqlite_master where name = 'counted_so_far' union all "
     "select 1 from sqlite_temp_master where name = 'counted_so_far'"
 )
 _IS_COUNTED = (
     "select 1 from counted_so_far where answer = (select ifnull(max(number), 0) from versions) "
-    "and task = (select ifnull(max(rowid), 0) from given)"
+    "and task = (select ifnull(max(number), 0) from moves)"
 )
 _MISCOUNTED = (
     "select (select count(*) from main.counted) <> (select count(*) from temp.counted) "
@@ -35,7 +34,6 @@ def count_answers(database: Database) -> None:
         if not database.is_made:
             raise FireError("no file yet, and counting makes none")
         with database.transaction() as db:
-            db.execute(_BY_QUEUE)
             _count(db, "main")
     except FireError:
         with database.aside() as db:

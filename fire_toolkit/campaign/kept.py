@@ -4,9 +4,7 @@ They come as rows, or as columns where a whole file is read at once.
 """
 
 import hashlib
-import json
 import sqlite3
-import zlib
 from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,19 +16,16 @@ import numpy as np
 
 from fire_toolkit.campaign.coded import Coded, beside, coded, listed_rows, same
 from fire_toolkit.campaign.ledger import ANSWERED, STATES, Version
+from fire_toolkit.campaign.numbers import MANY, Numbers, Value, spelled
 from fire_toolkit.campaign.said import versions_of, with_said
-from fire_toolkit.campaign.schema import KEPT, NAMES, OWN, SAME_TIME, SHARED
+from fire_toolkit.campaign.schema import KEPT, NAMES, OWN, SAME_TIME, SHARED, WHOLE
 from fire_toolkit.errors import TableError
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.database import Database, row_sha256
 
 # Rows by columns: a sequence of each column of `KEPT` that rows have of their own, coded what they share.
 Columns = Mapping[str, Any]
-Value = tuple[Any, ...]  # a row of a table of what versions share
-Numbers = dict[str, dict[Value, int]]  # of each such table: of each value
 AsNew = Callable[[Version, Sequence[Version]], Version | None]
-AT_ONCE = 20_000
-_MARK = "\x1f"
 _LAST = "select number, sha256 from batches order by number desc limit 1"
 _OF_OWN = [f"nullif(?, ?{OWN.index('updated_at') + 2})" if name in SAME_TIME else "?" for name in OWN]
 _INSERT = f"insert into versions values (?, {', '.join([*_OF_OWN, *'?' * len(SHARED)])}, ?)"
@@ -49,7 +44,7 @@ class Adding:
         self._database, self._db = database, db
         self._seen = set[str]()  # the answers that came in, where there were none before
         self._was_empty = db.execute(_LAST).fetchone() is None
-        self._shared: Numbers | None = {} if self._was_empty else None
+        self.numbers = Numbers(db, is_whole=True) if self._was_empty else None
         self._late = _without_indexes(db) if self._was_empty else []
 
     def add_rows(self, rows: Iterable[Version], as_new: AsNew) -> Counter[str]:
@@ -60,7 +55,7 @@ class Adding:
             as_new: gives the row to add of one that is there in versions, which it may be one of: then None.
         """
         counts, rows = Counter[str](), iter(rows)
-        while chunk := list(islice(rows, AT_ONCE)):
+        while chunk := list(islice(rows, MANY)):
             names = Counter(map(_key_of, chunk))
             known: dict[str, list[Version]] = {name: [] for name, n in names.items() if n > 1}
             new = _new(chunk, known | self._versions_of(names), as_new)
@@ -95,7 +90,7 @@ class Adding:
 
     def _keep(self, columns: Columns) -> None:
         self._seen.update(columns["annotation"] if self._was_empty else ())
-        keep_columns(self._db, columns, self._shared)
+        keep_columns(self._db, columns, self.numbers)
 
 
 def _new(rows: Iterable[Version], known: Mapping[str, list[Version]], as_new: AsNew) -> list[Version]:
@@ -124,28 +119,25 @@ def rows_of(columns: Columns) -> list[Version]:
     return list(map(Version._make, zip(*(listed_rows(columns[name]) for name in KEPT), strict=True)))
 
 
-def keep_columns(db: sqlite3.Connection, columns: Columns, known: Numbers | None = None) -> None:
-    """Add rows behind all that are there, in batches.
-
-    known: all that rows share so far, where that is known; what is new is added to it.
-    """
+def keep_columns(db: sqlite3.Connection, columns: Columns, numbers: Numbers | None = None) -> None:
+    """Add rows behind all that are there, in batches; numbers: of what they share, where these are known."""
     last, before = db.execute(_LAST).fetchone() or (0, b"")
     own, shared = _apart(columns)
-    spelled = _spelled(shared)
+    numbers = numbers or Numbers(db)
     places = [
-        listed_rows(each._replace(distinct=_numbers(db, table, each.distinct, known, texts.distinct)))
-        for table, each, texts in zip(SHARED, shared, spelled, strict=True)
+        listed_rows(each._replace(distinct=numbers.of(table, each.distinct)))
+        for table, each in zip(SHARED, shared, strict=True)
     ]
-    hashes = _hashes([*own.values(), *spelled])
+    hashes = _hashes(own, shared)
     values = [*map(listed_rows, own.values()), *places]
-    for start in range(0, len(hashes), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        numbers = range(last + 1, last + 1 + len(hashes[part]))
+    for start in range(0, len(hashes), MANY):
+        part = slice(start, start + MANY)
+        rows = range(last + 1, last + 1 + len(hashes[part]))
         hashed = map(bytearray, hashes[part])  # which Python's SQLite takes as it is, as it does text
-        db.executemany(_INSERT, zip(numbers, *(each[part] for each in values), hashed, strict=True))
+        db.executemany(_INSERT, zip(rows, *(each[part] for each in values), hashed, strict=True))
         origins = [shared[0].distinct[code] for code in np.unique(shared[0].codes[part]).tolist()]
         seen = _seen((row[_SEEN_AT_OF_ORIGIN], row[0]) for row in origins)
-        last, before = numbers[-1], batch_sha256(before, hashes[part])
+        last, before = rows[-1], batch_sha256(before, hashes[part])
         db.execute("insert into batches values (?, ?, ?, ?)", [last, *seen, before])
 
 
@@ -175,46 +167,16 @@ def _apart(columns: Columns) -> tuple[dict[str, Any], list[Coded]]:
     return own, [beside(*(columns[name] for name in names)) for names in NAMES.values()]
 
 
-def _spelled(shared: Sequence[Coded]) -> list[Coded]:
-    """Return the texts that values which rows share are hashed as, and found by."""
-    return [each._replace(distinct=[_MARK.join(map(str, row)) for row in each.distinct]) for each in shared]
-
-
-def _hashes(columns: Iterable[Sequence[Any] | Coded]) -> list[bytes]:
+def _hashes(own: Columns, shared: Sequence[Coded]) -> list[bytes]:
     """Return the hash of each row: of the texts of all its values, one behind the other."""
-    texts = (listed_rows(each.named(str)) if isinstance(each, Coded) else map(str, each) for each in columns)
-    return list(map(row_sha256, zip(*texts, strict=True)))
+    texts = [*own.values(), *(each._replace(distinct=list(map(spelled, each.distinct))) for each in shared)]
+    named = (listed_rows(each.named(str)) if isinstance(each, Coded) else map(str, each) for each in texts)
+    return list(map(row_sha256, zip(*named, strict=True)))
 
 
 def hashes_of(kept: Sequence[Value]) -> list[bytes]:
     """Return the hash of each row of a record."""
-    own, shared = _apart(columns_of(kept))
-    return _hashes([*own.values(), *_spelled(shared)])
-
-
-def _numbers(
-    db: sqlite3.Connection, table: str, values: Sequence[Value], whole: Numbers | None, texts: Iterable[str]
-) -> list[int]:
-    """Return the number of each value in a table of what rows share; new ones are added to it.
-
-    texts: of the values, by which they are found.
-    """
-    crcs = [zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in texts]
-    if whole is None:
-        there = db.execute(
-            f"select {', '.join(NAMES[table])}, number from json_each(?) as wanted cross join {table} "
-            "on crc = wanted.value",
-            [json.dumps(crcs)],
-        )
-        known = {tuple(value): number for *value, number in there}
-    else:
-        known = whole.setdefault(table, {})
-    ((last,),) = db.execute(f"select ifnull(max(number), 0) from {table}").fetchall()
-    new = [(value, crc) for value, crc in zip(values, crcs, strict=True) if value not in known]
-    known |= {value: number for number, (value, _) in enumerate(new, start=last + 1)}
-    added = ((known[value], crc, *value) for value, crc in new)
-    db.executemany(f"insert into {table} values (?, ?{', ?' * len(NAMES[table])})", added)
-    return [known[value] for value in values]
+    return _hashes(*_apart(columns_of(kept)))
 
 
 def _seen(rows: Iterable[tuple[str, str]]) -> tuple[str, str]:
@@ -239,7 +201,7 @@ def check_rows(database: Database) -> None:
     n_written = batches[-1][0] if batches else 0
     hashes: list[bytes] = []
     seen: list[tuple[str, str]] = []
-    for rows in database.chunks("select * from answers order by number")[1]:
+    for rows in database.chunks(f"select {WHOLE} from answers order by number")[1]:
         kept = [Version._make(row[1:-1]) for row in rows]
         for row, sha256 in zip(rows, hashes_of(kept), strict=True):
             if row[-1] != sha256:

@@ -7,6 +7,7 @@ from typing import Any
 
 from fire_toolkit.campaign.keys import read_key
 from fire_toolkit.campaign.ledger import Version
+from fire_toolkit.campaign.numbers import add_given
 from fire_toolkit.campaign.progress import has_unread_page
 from fire_toolkit.campaign.queues import MOVES
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
@@ -20,7 +21,7 @@ from fire_toolkit.words import n_of
 Shown = tuple[Queries, Items | None]  # of a collection: what people see
 
 # By table: the column of the round, which is the first, and how many of the first columns name a row.
-_OF_ROUNDS = {"rounds": ("number", 1), "asked": ("round", 2), "given": ("round", 7), "controls": ("round", 3)}
+_OF_ROUNDS = {"rounds": ("number", 1), "asked": ("round", 2), "controls": ("round", 3)}
 _CAMPAIGN = "select * from campaign"
 _GIVEN = "select distinct to_annotator_id from given"
 _ANSWERED = "select annotator_id, annotation from answers"
@@ -100,7 +101,7 @@ def _notes_of_texts(other: Store, queries: Queries, items: Items | None) -> list
         if items is not None and "text" in items
         else {}
     )
-    keys = other.database.select("select distinct pair_id from pairs where pair_id <> ''")
+    keys = other.database.select("select pair_id from pairs where number in (select pairs from versions)")
     pairs = list(filter(None, (read_key(key) for (key,) in keys)))
     if n_other := sum(query_id not in texts for query_id, _ in pairs):
         words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that the collection does not have"
@@ -188,16 +189,21 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
         retired = other.database.select("select annotator_id from retired")
         db.executemany("insert or ignore into retired values (?)", retired)
         for number, own in numbers.items():
-            if is_known := own in there:
+            if own in there:
                 known, theirs = _moves(store, own), _moves(other, number)
                 have = {(to or (name,), pair) for _, _, name, to, pair, _ in known}  # nobody has a pair twice
                 new = [row for row in theirs if (row[3] or (row[2],), row[4]) not in have]
                 later = max((batch for batch, *_ in known), default=0) + 1
                 moved = [(own, batch - new[0][0] + later, *row) for batch, *row in new]
-                db.executemany(f"insert into given (round, {', '.join(MOVES)}) values (?{', ?' * 6})", moved)
-            # Of a round that is here, what was drawn and a salvage here could not read.
+                # What was drawn, and a salvage here could not read.
+                drawn = {*_moves(store, own, is_drawn=True)}
+                lost = [row for row in _moves(other, number, is_drawn=True) if row not in drawn]
+                add_given(db, [*moved, *((own, *row) for row in lost)])
+            else:
+                both = (_moves(other, number, is_drawn=is_drawn) for is_drawn in (True, False))
+                add_given(db, [(own, *row) for rows in both for row in rows])
             for table, (key, n) in _OF_ROUNDS.items():
-                query = f"from {table} where {key} = ?" + " and batch = 0" * (is_known and table == "given")
+                query = f"from {table} where {key} = ?"
                 here = {row[1:n] for row in db.execute(f"select * {query}", [own])}
                 names, chunks = other.database.chunks(f"select * {query} order by rowid", [number])
                 insert = f"insert into {table} values ({', '.join('?' * len(names))})"
@@ -205,7 +211,8 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
                     db.executemany(insert, [(own, *row[1:]) for row in chunk if row[1:n] not in here])
 
 
-def _moves(store: Store, number: int) -> list[tuple[Any, ...]]:
-    """Return what changed hands in a round, in its order."""
-    query = f"select {', '.join(MOVES)} from given where batch > 0 and round = ? order by batch, position"
+def _moves(store: Store, number: int, *, is_drawn: bool = False) -> list[tuple[Any, ...]]:
+    """Return what changed hands in a round, in its order; is_drawn: what was given when it began."""
+    which, order = ("= 0", "number") if is_drawn else ("> 0", "batch, position")
+    query = f"select {', '.join(MOVES)} from given where batch {which} and round = ? order by {order}"
     return store.database.select(query, [number])

@@ -20,7 +20,7 @@ from fire_toolkit.words import n_of
 _QUEUES = """
 with graded as materialized (select key as label, value as grade from json_each(?)),
 answers as materialized (
-  select round, annotator_id, sum(not is_skipped) as n_done, sum(is_skipped) as n_skipped,
+  select round, people, sum(not is_skipped) as n_done, sum(is_skipped) as n_skipped,
     sum(kind = 'training') as n_trained,
     sum(not is_skipped and graded.label is not null and grade is null) as n_escalated,
     sum(not is_skipped and relevance is not null and grade is not null) as n_controls,
@@ -31,13 +31,13 @@ answers as materialized (
   left join graded on graded.label = standing.label
   where kind is not null group by 1, 2),
 sizes as (
-  select round, annotator_id, count(*) as n_tasks, sum(kind = 'training') as n_training
+  select round, people, count(*) as n_tasks, sum(kind = 'training') as n_training
   from queues group by 1, 2)
 select round, annotator_id, n_tasks, ifnull(n_done, 0) as n_done, ifnull(n_skipped, 0) as n_skipped,
   n_tasks - ifnull(n_done + n_skipped, 0) as n_left, n_training - ifnull(n_trained, 0) as n_training_left,
   ifnull(n_escalated, 0) as n_escalated, ifnull(times, '[]') as seconds, 0.0 as hours_left,
   ifnull(n_controls, 0) as n_controls, ifnull(n_right, 0) as n_right
-from sizes left join answers using (round, annotator_id) order by 1, 2
+from sizes left join answers using (round, people) join named_people using (people) order by 1, 2
 """
 
 

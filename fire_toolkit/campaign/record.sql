@@ -1,15 +1,15 @@
 -- The tables of a campaign's record. Nothing is taken out of them; views.sql says what they mean.
 
--- What many versions of answers share stands once, in a table of its own, and a version has its number there.
+-- What many rows share stands once, in a table of its own, and a row has its number there; 0: nobody, no pair.
 -- crc: of a value's text, by which it is found.
 create table origins (
   number integer primary key, crc integer not null,
   source text, project text, state text, seen_at text, queue text
 );
-create table people (number integer primary key, crc integer not null, annotator_id text);
-create table pairs (
-  number integer primary key, crc integer not null, pair_id text, query_id text, doc_id text
-);
+create table people (number integer primary key, annotator_id text not null);
+create table pairs (number integer primary key, pair_id text not null, query_id text, doc_id text);
+insert into people values (0, '');
+insert into pairs values (0, '', '', '');
 -- fault: why an answer cannot be read; answer: as it was given, where that is elsewhere.
 create table meanings (
   number integer primary key, crc integer not null,
@@ -26,17 +26,18 @@ create table versions (
 );
 create index versions_by_annotation on versions (annotation);
 create index origins_by_crc on origins (crc);
-create index people_by_crc on people (crc);
-create index pairs_by_crc on pairs (crc);
+create unique index people_by_id on people (annotator_id);
+create unique index pairs_by_id on pairs (pair_id);
 create index meanings_by_crc on meanings (crc);
 create index versions_by_task on versions (task) where task <> '';
--- Every version with all that it says.
+-- Every version with all that it says; of one that cannot be read, no ids.
 create view answers as
 select versions.number, annotation, updated_at, task, source, project, state, seen_at, queue, annotator_id,
   pair_id, ifnull(versions.answer, meanings.answer) as answer, label, no_vote, flags, comment, origin,
   controls, page, page_position, page_s, round_said, is_elsewhere, fault, id,
   ifnull(versions.created_at, updated_at) as created_at,
-  ifnull(versions.changed_at, updated_at) as changed_at, duration_s, query_id, doc_id, sha256
+  ifnull(versions.changed_at, updated_at) as changed_at, duration_s, iif(fault is null, query_id, '') as query_id,
+  iif(fault is null, doc_id, '') as doc_id, sha256, people, pairs
 from versions
 left join origins on origins.number = versions.origins
 left join people on people.number = versions.people
@@ -60,12 +61,20 @@ create table asked (
   reference_url text, guideline text, batch integer, position integer
 );
 create table controls (round integer not null, query_id text, doc_id text, relevance integer);
-create table given (
-  round integer not null, batch integer not null, position integer not null, annotator_id text not null,
-  to_annotator_id text not null, pair_id text not null, kind text not null
+-- people: who was given the pair; taken_from: who had it.
+create table moves (
+  number integer primary key, round integer not null, batch integer not null, position integer not null,
+  taken_from integer not null, people integer not null, pairs integer not null, kind text not null
 );
-create index given_by_pair on given (pair_id, to_annotator_id, round, kind);
-create index taken_away on given (round, annotator_id, pair_id) where annotator_id <> '';
+create index moves_by_pair on moves (pairs, people, round, kind);
+create index moves_by_person on moves (round, people);
+create index moves_away on moves (pairs, taken_from, round) where taken_from <> 0;
+create view given as
+select number, round, batch, position,
+  (select annotator_id from people where people.number = taken_from) as annotator_id,
+  (select annotator_id from people where people.number = moves.people) as to_annotator_id,
+  (select pair_id from pairs where pairs.number = moves.pairs) as pair_id, kind
+from moves;
 create table retired (annotator_id text primary key) without rowid;
 
 -- Kept by those who fill them. A place is a project that this workspace ever made or read on a server, and up

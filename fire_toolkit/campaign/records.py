@@ -17,13 +17,14 @@ from typing import Any
 
 import pandas as pd
 
+from fire_toolkit.campaign.numbers import add_given
 from fire_toolkit.campaign.queues import ASSIGNMENTS, MOVES, Assignments, check_assignments
 from fire_toolkit.campaign.sealed import asking
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
-from fire_toolkit.tables.columns import listed
+from fire_toolkit.tables.columns import PAIR, listed
 from fire_toolkit.workspace.database import STORE
 
 FOLDER = "campaign"
@@ -153,8 +154,9 @@ class Rounds(Sequence[Round]):
             known = store.table("select query_id, doc_id, relevance from controls where round = ?", [number])
             hands = store.table(
                 "select annotator_id, pair_id, kind, batch, is_there, row_number() over "
-                "(partition by annotator_id order by batch, position, rowid) as position from hands "
-                "where round = ? order by batch, hands.position, rowid",
+                "(partition by people order by batch, position, number) as position from hands "
+                "join named_people using (people) join named_pairs using (pairs) "
+                "where round = ? order by batch, hands.position, number",
                 [number],
             )
         is_there = hands["is_there"].to_numpy(dtype=bool)
@@ -200,7 +202,7 @@ def add_moves(root: Path, moved: Iterable[tuple[Round, pd.DataFrame]]) -> None:
     """Write further moves of rounds, all or none; those that are there stay."""
     rows = [(entry.number, *row) for entry, moves in moved for row in _rows(moves, MOVES)]
     with Store(root / STORE) as store, asking(store.database) as db:
-        _insert(db, "given", ("round", *MOVES), rows)
+        add_given(db, rows)
 
 
 def write_round(root: Path, entry: Round) -> None:
@@ -222,9 +224,9 @@ def write_round(root: Path, entry: Round) -> None:
         known = set() if there is None else set(_rows(there.tasks, names))
         _insert(db, "asked", names, [row for row in _rows(entry.tasks, names) if row not in known])
         if there is None:
-            drawn = _rows(entry.drawn, ASSIGNMENTS.names)
-            columns = ("round", "batch", "annotator_id", "to_annotator_id", "pair_id", "position", "kind")
-            _insert(db, "given", columns, [(entry.number, 0, "", *row) for row in drawn])
+            drawn = entry.drawn.assign(batch=0, to_annotator_id=entry.drawn["annotator_id"], annotator_id="")
+            given = [(entry.number, *row) for row in _rows(drawn, MOVES)]
+            add_given(db, given, _rows(entry.tasks, ("pair_id", *PAIR)))
             known_answers = [(entry.number, *row) for row in _rows(entry.controls, _KNOWN)]
             _insert(db, "controls", ("round", *_KNOWN), known_answers)
 
@@ -290,6 +292,6 @@ def write_retired(root: Path, names: Iterable[str]) -> None:
 
 def record_stamp(store: Store) -> tuple[int, ...]:
     """Return numbers that change whenever something more is asked or given, or somebody retires."""
-    counts = (f"(select max(rowid) from {name})" for name in ("campaign", "rounds", "asked", "given"))
+    counts = (f"(select max(rowid) from {name})" for name in ("campaign", "rounds", "asked", "moves"))
     (found,) = store.database.select(f"select {', '.join(counts)}, (select count(*) from retired)")
     return tuple(found)

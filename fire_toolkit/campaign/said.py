@@ -15,7 +15,7 @@ from fire_toolkit.campaign.answers import UNREAD
 from fire_toolkit.campaign.coded import Coded, coded, coded_texts, listed_rows, same
 from fire_toolkit.campaign.keys import ids_of_keys
 from fire_toolkit.campaign.ledger import COLUMNS, EVENTS, Version
-from fire_toolkit.campaign.schema import SAID_NAMES
+from fire_toolkit.campaign.schema import SAID_NAMES, WHOLE
 from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables.columns import PAIR
@@ -45,7 +45,7 @@ def versions_of(database: Database, annotations: Iterable[str]) -> dict[str, lis
     """Return what is there of answers, of each the last word last."""
     found: dict[str, list[Version]] = {}
     rows = database.select(
-        "select answers.* from json_each(?) as wanted cross join answers on annotation = wanted.value "
+        f"select {WHOLE} from json_each(?) as wanted cross join answers on annotation = wanted.value "
         f"order by annotation, updated_at, state in {EVENTS}, seen_at, number",
         [json.dumps(list(set(annotations)))],
     )

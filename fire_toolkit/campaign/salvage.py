@@ -10,14 +10,15 @@ from typing import Any
 
 from fire_toolkit.campaign.kept import hashes_of
 from fire_toolkit.campaign.ledger import Version
-from fire_toolkit.campaign.schema import KEPT, SHARED
+from fire_toolkit.campaign.numbers import GIVEN, add_given
+from fire_toolkit.campaign.schema import KEPT, SHARED, VERSION
 from fire_toolkit.campaign.sealed import asking, changed_tables
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.workspace.database import row_sha256
 
-_ANSWERS = "versions"
-_OF_ANSWERS = (_ANSWERS, "batches", *SHARED, "sqlite_sequence")
+_ANSWERS, _GIVEN = "versions", "given"
+_APART = (_ANSWERS, "moves", "batches", *SHARED, "sqlite_sequence")
 _HASHED = {"page": slice(1, 2), "machine": slice(2, 7, 4)}  # columns of which the last one is the hash
 
 
@@ -49,8 +50,9 @@ def salvage(path: Path) -> dict[str, int]:
         with Store(new) as store, asking(store.database) as to:
             most = path.stat().st_size // 50  # a row is longer
             for (table,) in to.execute("select name from sqlite_master where type = 'table'").fetchall():
-                for row in _rows(db, table, most, lost) if table not in _OF_ANSWERS else ():
+                for row in _rows(db, table, most, lost) if table not in _APART else ():
                     to.execute(f"insert or ignore into {table} values ({', '.join('?' * len(row))})", row)
+            add_given(to, list(_rows(db, _GIVEN, most, lost)))
             with suppress(sqlite3.DatabaseError, UnicodeDecodeError):
                 for table in changed_tables(db):
                     lost[table] = lost[table] or to.execute(f"select count(*) from {table}").fetchone()[0]
@@ -66,7 +68,11 @@ def salvage(path: Path) -> dict[str, int]:
 def _rows(db: sqlite3.Connection, table: str, most: int, lost: Counter[str]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a table as they were kept; most: rows, where the table does not say how many."""
     query, last = f"select * from {table} where rowid = ?", "max(rowid)"
-    if table == "retired":  # has no rowid
+    if table == _GIVEN:
+        (version,) = db.execute("pragma user_version").fetchone()
+        key = "number" if version == VERSION else "rowid"  # before, it was no view
+        query, last = f"select {', '.join(GIVEN)} from given where {key} = ?", f"max({key})"
+    elif table == "retired":  # has no rowid
         query, last = f"select * from {table} limit 1 offset ? - 1", "count(*)"
     elif table == _ANSWERS:
         query = f"select {', '.join(KEPT)}, sha256 from answers where number = ?"
@@ -86,6 +92,8 @@ def _is_kept(table: str, row: tuple[Any, ...]) -> bool:
     """Whether a row has the hash that is kept beside it, if any is."""
     if table == _ANSWERS:
         return hashes_of([row[:-1]]) == [row[-1]]
+    if table == _GIVEN:
+        return None not in row
     texts = row[_HASHED[table]] if table in _HASHED else (None,)
     return None in texts or row_sha256(map(str, texts)) == row[-1]
 

@@ -1,7 +1,7 @@
 """The record of a campaign: one SQLite file from which nothing is taken away (`campaign.sqlite`).
 
 A row of `answers` is a version of an answer, or the word that it is gone from its server or there again, in
-the order in which these arrived, each with the hash of its content. A row of `given` says that somebody was
+the order in which these arrived, each with the hash of its content. A row of `moves` says that somebody was
 given a task, or that it went from one hand to another; `asked` has what each task shows. What counts, who
 has what, and what is open are views of these rows (`campaign.views`), so that nothing beside them can be
 wrong. A row of `page` is what somebody did on our own page, kept before the page goes on.
@@ -22,6 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from fire_toolkit.campaign.counting import check_counted, count_answers
+from fire_toolkit.campaign.earlier import bring_up
 from fire_toolkit.campaign.kept import Adding, AsNew, Columns, check_rows
 from fire_toolkit.campaign.ledger import (
     ANSWERED,
@@ -82,7 +83,9 @@ class Store:
     def __init__(
         self, path: Path, *, shows_now: bool = False, clock: Callable[[], str] | None = None
     ) -> None:
-        self.database = Database(path, schema=SCHEMA, version=VERSION, remedy=_REMEDY, views=VIEWS)
+        self.database = Database(
+            path, schema=SCHEMA, version=VERSION, remedy=_REMEDY, views=VIEWS, bring_up=bring_up
+        )
         self._shows_now, self._clock = shows_now, clock
         self._n_earlier = self._n_contradicting = 0
         self._behind: tuple[str, str] | None = None
@@ -126,7 +129,8 @@ class Store:
 
     def refuse_unread(self) -> None:
         """Raise `FormatError` where an answer that counts says nothing that can be read."""
-        query = "select number, annotator_id, pair_id, fault from counted join said using (number) "
+        query = "select number, annotator_id, pair_id, fault from counted join named_people using (people) "
+        query += "join named_pairs using (pairs) join (select number, fault from answers) using (number) "
         query += "where is_skipped and not is_deleted and fault is not null limit 1"
         for number, name, pair, fault in self.database.select(query):
             where = f"{self.database.path}: answer {number} of {name} to {pair}"
@@ -204,10 +208,11 @@ class Store:
         )
         looked_at = {name for name, *task in found if tasks is None or tuple(task) in tasks}
         self.count()
-        names = (f"{'counted' if name == 'annotator_id' else 'answers'}.{name}" for name in COLUMNS)
+        names = (f"{'named_people' if name == 'annotator_id' else 'answers'}.{name}" for name in COLUMNS)
         rows = self.database.select(
             f"select {', '.join(names)} from json_each(?) as wanted cross join answers "
-            "on annotation = wanted.value cross join counted using (number) where source = ? and project = ? "
+            "on annotation = wanted.value cross join counted using (number) "
+            "join named_people on named_people.people = counted.people where source = ? and project = ? "
             "and not is_deleted and updated_at >= ? and updated_at < ? order by annotation",
             [json.dumps(list(looked_at.difference(seen))), source, project, since, until],
         )

@@ -10,8 +10,10 @@ from pyarrow import compute
 
 from fire_toolkit.campaign.answers import Answers
 from fire_toolkit.campaign.keys import ids_of_keys
+from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.votes import (
+    DELETED,
     DROPPED_ORDER,
     ImportResult,
     dropped_answers,
@@ -30,14 +32,14 @@ NO_PAIR = "no_pair"
 def answered_pairs(store: Store) -> set[tuple[str, str]]:
     """Return (queue, pair) of every answer that is there and no skip."""
     store.count()
-    query = "select round || '/' || annotator_id, pair_id from standing where not is_skipped"
+    query = f"select round || '/' || annotator_id, pair_id from standing {_NAMED} where not is_skipped"
     return set(store.database.select(query))
 
 
 def answered_tasks(store: Store, annotator_id: str) -> set[tuple[int, str]]:
     """Return (round, pair) of every task of an annotator that has an answer or a skip."""
     store.count()
-    query = "select round, pair_id from standing where annotator_id = ?"
+    query = f"select round, pair_id from standing {_NAMED} where annotator_id = ?"
     return set(store.database.select(query, [annotator_id]))
 
 
@@ -45,7 +47,8 @@ def left_pairs(store: Store) -> dict[int, set[tuple[str, str]]]:
     """Return for each round (annotator, pair) of every task of its queues that has no answer and no skip."""
     store.count()
     found: dict[int, set[tuple[str, str]]] = {}
-    for number, name, pair in store.database.select("select round, annotator_id, pair_id from open_tasks"):
+    query = f"select round, annotator_id, pair_id from open_tasks {_NAMED}"
+    for number, name, pair in store.database.select(query):
         found.setdefault(number, set()).add((name, pair))
     return found
 
@@ -53,7 +56,7 @@ def left_pairs(store: Store) -> dict[int, set[tuple[str, str]]]:
 def free_tasks(store: Store) -> dict[str, int]:
     """Return for each annotator who has tasks to be judged without an answer how many."""
     store.count()
-    query = "select annotator_id, count(*) from open_votes group by annotator_id"
+    query = "select annotator_id, count(*) from open_votes join named_people using (people) group by people"
     return dict(store.database.select(query))
 
 
@@ -63,8 +66,9 @@ def people_asked(store: Store, carrier: str | None = None) -> set[str]:
     if carrier is not None:
         query, values = (
             (
-                "select distinct annotator_id from queues where round in (select number from "
-                "(select number, carrier, max(rowid) from rounds group by number) where carrier = ?)"
+                "select annotator_id from named_people where people in (select people from queues "
+                "where round in (select number from "
+                "(select number, carrier, max(rowid) from rounds group by number) where carrier = ?))"
             ),
             [carrier],
         )
@@ -76,7 +80,8 @@ def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
 
     retired: who will answer no more, so that what they have does not wait.
     """
-    return _pairs(store, f"select distinct pair_id from open_votes where {_IS_ASKED}", retired)
+    query = f"select distinct query_id, doc_id from open_votes {_NAMED} where {_IS_ASKED}"
+    return _pairs(store, query, retired)
 
 
 def unanswered_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
@@ -84,8 +89,9 @@ def unanswered_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFram
 
     They were skipped or reported, their work was rejected, or who has them is retired.
     """
-    waits = f"select 1 from open_votes where open_votes.pair_id = unvoted.pair_id and {_IS_ASKED}"
-    query = f"select pair_id from unvoted where not exists ({waits}) group by 1 order by min(place)"
+    waits = f"select pairs from open_votes join named_people using (people) where {_IS_ASKED}"
+    found = f"select pairs, min(place) as place from unvoted where pairs not in ({waits}) group by pairs"
+    query = f"select query_id, doc_id from ({found}) join named_pairs using (pairs) order by place"
     return _pairs(store, query, retired)
 
 
@@ -102,8 +108,7 @@ def first_asked(store: Store) -> pd.DataFrame:
         round that asks it. Training and controls are no such pairs, nor are those asked again.
     """
     found = store.table("select * from first_asked")
-    pairs = pairs_of_keys(found["pair_id"])
-    return pairs.assign(round=found["round"], is_doubled=found["is_doubled"] == 1)
+    return found.assign(is_doubled=found["is_doubled"] == 1)
 
 
 def pairs_of_keys(keys: Iterable[str]) -> pd.DataFrame:
@@ -111,13 +116,14 @@ def pairs_of_keys(keys: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(PAIR, ids_of_keys(keys), strict=True)), dtype="str")
 
 
+_NAMED = "join named_people using (people) join named_pairs using (pairs)"
 _IS_ASKED = "annotator_id not in (select value from json_each(?))"
 
 
 def _pairs(store: Store, query: str, retired: Collection[str]) -> pd.DataFrame:
-    """Return query_id and doc_id of the keys that a query finds."""
+    """Return query_id and doc_id of the pairs that a query finds."""
     store.count()
-    return pairs_of_keys(key for (key,) in store.database.select(query, [json.dumps(sorted(retired))]))
+    return store.table(query, [json.dumps(sorted(retired))])
 
 
 def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
@@ -172,18 +178,32 @@ def _with_copies(dropped: Dropped, judgments: Judgments) -> Dropped:
     )
 
 
-_SHOWN = {"pairs": PAIR, "meanings": ["label", "flags", "comment", "origin", "controls"]}
+_SHOWN = {
+    "pairs": PAIR,
+    "people": ["annotator_id"],
+    "meanings": ["label", "flags", "comment", "origin", "controls"],
+}
+_NEEDS_NO_NAME = ("deleted", "edited", DUPLICATE, TRAINING, CONTROL)  # reasons why an answer is no vote
 
 
 def _answers(store: Store, view: str) -> Answers:
     """Return the answers of a view with what they say; what they share is read once."""
     found = store.table(f"select * from {view}")
     for table, names in _SHOWN.items():
-        shared = store.table(f"select number, {', '.join(names)} from {table}")
-        places = pd.Index(shared["number"]).get_indexer(found.pop(table))
+        given = found.pop(table)
+        shared = store.table(
+            f"select number, {', '.join(names)} from json_each(?) as wanted cross join {table} "
+            "on number = wanted.value",
+            [json.dumps(given.unique().tolist())],
+        )
+        places = pd.Index(shared["number"]).get_indexer(given)
         if (places < 0).any():
             raise store.database.damaged(f"{table} of answers are gone")
         found = found.assign(**{name: shared[name].array.take(places) for name in names})
+    is_nobodys = (found["annotator_id"] == "") & ~found["reason"].isin(_NEEDS_NO_NAME)
+    if is_nobodys.any():
+        alone = DELETED + found.loc[is_nobodys, "number"].astype("str")
+        found.loc[is_nobodys, "annotator_id"] = alone
     moment = arrow_text(found.pop("updated_at").array)
     own = {name: arrow_text(found[name].astype("str").array) for name in ("created_at", "changed_at")}
     times = {name: pd.array(compute.coalesce(each, moment), dtype="str") for name, each in own.items()}

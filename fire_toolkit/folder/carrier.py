@@ -152,7 +152,7 @@ class Folder:
                     own.append(str(path.relative_to(self._root)))
         return {queue: ", ".join(paths) for queue, paths in files.items()}
 
-    def _answers(self, path: Path, guideline: Guideline, people: Sequence[str], kept: Store) -> Columns:
+    def _answers(self, path: Path, guideline: Guideline, people: Mapping[str, int], kept: Store) -> Columns:
         """Return the answers in a file that say something new, each with its annotator and queue."""
         content, seen_at = read_bytes(path), kept.now()
         if content.removeprefix(BOM).lstrip()[:1] in (b"[", b"{"):

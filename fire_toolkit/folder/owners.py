@@ -2,34 +2,39 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 
-from fire_toolkit.campaign.coded import coded, joined, listed_rows
+import numpy as np
+
+from fire_toolkit.arrays import Ints
+from fire_toolkit.campaign.coded import Coded, coded, joined, listed_rows
 from fire_toolkit.campaign.kept import Columns
 from fire_toolkit.campaign.ledger import answer_text
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.errors import UsageError
 
-Task = tuple[int, int]  # the round that a task names, 0 if it names none, and its pair's place in the file
-Given = Mapping[str, Mapping[Task, int]]  # annotator → what was asked of her → in which round
 _NAMED = re.compile(r"(?:tasks|round-\d+)\.(?!overlap\.)(.+?)(?: - Copy| copy)?(?: ?\(\d+\))?\.(?:csv|json)")
-_PEOPLE = "select to_annotator_id from given where to_annotator_id <> '' group by 1 order by min(rowid)"
+_NO_TASK = -(2**62)
+_PEOPLE = (
+    "select annotator_id, people from moves join named_people using (people) where people <> 0 "
+    "group by people order by min(number)"
+)
 _GIVEN = (
-    "select wanted.key, to_annotator_id, round from json_each(?) as wanted "
-    "cross join given on pair_id = wanted.value where to_annotator_id <> '' order by round"
+    "select wanted.key, people, round from json_each(?) as wanted cross join named_pairs "
+    "on pair_id = wanted.value cross join moves using (pairs) where people <> 0"
 )
 
 
-def people_given(store: Store) -> list[str]:
-    """Return everybody who was ever given a task, in the order in which they were."""
-    return [name for (name,) in store.database.select(_PEOPLE)]
+def people_given(store: Store) -> dict[str, int]:
+    """Return everybody who was ever given a task, in the order in which they were, with their numbers."""
+    return dict(store.database.select(_PEOPLE))
 
 
 def with_owners(
-    found: Columns, store: Store, people: Sequence[str], path: Path, *, known: Mapping[str, str]
+    found: Columns, store: Store, people: Mapping[str, int], path: Path, *, known: Mapping[str, str]
 ) -> Columns:
     """Return answers, whose annotator_id is an account's, with annotator and queue.
 
@@ -48,33 +53,39 @@ def with_owners(
     Raises:
         UsageError: the annotator is unclear, or two accounts answered for one annotator.
     """
-    account, pair, named_in = found["annotator_id"], found["pair_id"], listed_rows(found[ROUND])
-    given: dict[str, dict[Task, int]] = {name: {} for name in people}
-    for place, name, number in store.database.select(_GIVEN, [json.dumps(pair.distinct)]):
-        given[name][number, place] = given[name][0, place] = number  # 0: in the last round
-    tasks, accounts = list(zip(named_in, pair.codes.tolist(), strict=True)), listed_rows(account)
-    is_asked = {place for _, place in chain.from_iterable(given.values())}
-    answered: dict[str, set[Task]] = {name: set() for name in account.distinct}
-    for name, task in zip(accounts, tasks, strict=True):
-        if task[1] in is_asked:
-            answered[name].add(task)
-    owners = _owners(answered, given, path, known)
-    theirs = {name: given.get(owner, {}) for name, owner in owners.items()}
-    rounds = [
-        theirs[name].get(task) or theirs[name].get((0, task[1]), 0)
-        for name, task in zip(accounts, tasks, strict=True)
-    ]
+    account, pair, named_in = found["annotator_id"], found["pair_id"], found[ROUND]
+    rows = store.database.select(_GIVEN, [json.dumps(pair.distinct)])
+    place, person, number = np.array(sorted(rows, key=itemgetter(2)), dtype=np.int64).reshape(-1, 3).T
+    n_pairs, asked_in = len(pair.distinct), [0, *np.unique(number).tolist()]
+    # A task: a round and a pair, by their places; of round 0, as where none is named, the last one is meant.
+    named = [asked_in.index(each) if each in asked_in else -1 for each in named_in.distinct]
+    tasks = np.array(named, dtype=np.int64)[named_in.codes] * n_pairs + pair.codes
+    given_in = np.searchsorted(asked_in, number) * n_pairs + place
+    answered = _answered(account, np.where(np.isin(pair.codes, place), tasks, _NO_TASK))
+    whose = {
+        name: np.unique(np.concatenate([given_in[person == own], place[person == own]]))
+        for name, own in people.items()
+    }
+    owners = _owners(answered, whose, path, known)
+    rounds = np.zeros(len(tasks), dtype=np.int64)
+    for code, name in enumerate(account.distinct):
+        if owners[name] in people:
+            own, hers = person == people[owners[name]], account.codes == code
+            share = np.zeros(len(asked_in) * n_pairs + 1, dtype=np.int64)  # the last: of no round that was
+            share[given_in[own]] = share[place[own]] = number[own]
+            in_round = share[np.maximum(tasks[hers], -1)]
+            rounds[hers] = np.where(in_round > 0, in_round, share[pair.codes[hers]])
     owner = account.named(owners.__getitem__)
-    queue = joined(lambda number, name: f"{number}/{name}" if number else "", coded(rounds), owner)
+    queue = joined(lambda number, name: f"{number}/{name}" if number else "", coded(rounds.tolist()), owner)
     found = {**found, "annotator_id": owner, "queue": queue}
     others = {name for name, own in owners.items() if own not in (name, known.get(name))}
     if others and any("#" in key for key in found["annotation"]):
-        rows = zip(found["annotation"], accounts, *map(listed_rows, (owner, pair)), strict=True)
+        entries = zip(found["annotation"], *map(listed_rows, (account, owner, pair)), strict=True)
         found["annotation"] = [
             f"{who}#{of}#{key.rpartition('#')[2]}" if "#" in key and name in others else key
-            for key, name, who, of in rows
+            for key, name, who, of in entries
         ]
-    free = [0 if number else named for number, named in zip(rounds, named_in, strict=True)]
+    free = np.where(rounds > 0, 0, np.array(named_in.distinct, dtype=np.int64)[named_in.codes]).tolist()
     if max(free, default=0) > 1:
         found["round_said"] = coded(max(n, 1) for n in free)
         found["answer"] = [
@@ -84,19 +95,25 @@ def with_owners(
     return found
 
 
+def _answered(account: Coded, tasks: Ints) -> dict[str, Ints]:
+    """Return for each account the tasks that it answered of those that anybody was asked."""
+    found = ((name, np.unique(tasks[account.codes == code])) for code, name in enumerate(account.distinct))
+    return {name: asked[asked != _NO_TASK] for name, asked in found}
+
+
 def _owners(
-    answered: Mapping[str, set[Task]], given: Given, path: Path, known: Mapping[str, str]
+    answered: Mapping[str, Ints], given: Mapping[str, Ints], path: Path, known: Mapping[str, str]
 ) -> dict[str, str]:
     """Return whose the answers of each account are.
 
-    answered: account → the tasks that it answered of those that anybody was asked.
+    answered: account → the tasks that it answered of those that anybody was asked; given: annotator → hers.
     """
     said = _NAMED.fullmatch(path.name)
     stranger = said[1] if said else ""
     named = max((name for name in given if f".{name}." in f".{path.name}/.{stranger}."), key=len, default="")
     owners, behind = dict[str, str](), dict[str, list[str]]()
     for account, asked in answered.items():
-        if not asked or (not named and (account in known or account in given)):
+        if not len(asked) or (not named and (account in known or account in given)):
             owners[account] = known.get(account, account) or stranger
             continue
         owners[account] = _owner(asked, account, named or stranger, given, path)
@@ -110,11 +127,12 @@ def _owners(
     return owners
 
 
-def _owner(asked: set[Task], account: str, named: str, given: Given, path: Path) -> str:
+def _owner(asked: Ints, account: str, named: str, given: Mapping[str, Ints], path: Path) -> str:
     """Return whose an account's answers are; named: whom the file's name says."""
-    fits = [name for name, own in given.items() if asked <= own.keys()]
+    n_hers = {name: int(np.isin(asked, own).sum()) for name, own in given.items()}
+    fits = [name for name, n in n_hers.items() if n == len(asked)]
     who = f"{path}: {f'account {account}' if account else 'somebody'} answered {len(asked)} tasks"
-    if named and (named in fits or (not fits and asked & given.get(named, {}).keys())):
+    if named and (named in fits or (not fits and n_hers.get(named))):
         return named
     if named:
         owner = f"those of {' and '.join(fits)}" if fits else f"none of them of {named}"

@@ -274,7 +274,10 @@ def queue_sizes(root: Path) -> dict[QueueName, int]:
     """Return how many tasks each queue that a server carries is to have there; a page is one task."""
     rounds = Rounds(root, BY_SERVER)
     with Store(root / STORE) as store:
-        found = store.database.select("select round, annotator_id, count(*) from hands group by 1, 2")
+        query = (
+            "select round, annotator_id, count(*) from hands join named_people using (people) group by 1, 2"
+        )
+        found = store.database.select(query)
     return {
         QueueName(number, name): n
         if rounds.captions[number] == 1

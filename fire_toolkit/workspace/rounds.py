@@ -64,8 +64,8 @@ def rounds_by_hand(root: Path) -> set[int]:
 def pairs_of_rounds(root: Path, numbers: Collection[int]) -> pd.DataFrame:
     """Return query_id, doc_id and round of the pairs that rounds of a campaign ask to be judged."""
     query = (
-        "select query_id, doc_id, min(round) from asked where exists (select 1 from given where "
-        "given.pair_id = asked.pair_id and given.round = asked.round and kind not in ('training', 'control'))"
+        "select query_id, doc_id, min(round) from asked where (round, pair_id) in "
+        "(select round, pair_id from given where kind not in ('training', 'control'))"
         f" and round in ({', '.join(map(str, sorted(numbers)))}) group by 1, 2"
     )
     found = rows_in(root / STORE, query) if numbers else []

@@ -15,6 +15,7 @@ import pytest
 from examples import THOROUGH, some
 from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.ledger import ANSWERED
+from fire_toolkit.campaign.numbers import add_given
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.formats.tables.delimited import delimited_bytes
@@ -68,7 +69,7 @@ def step(path: Path, chance: random.Random) -> None:
             )
             with store.database.transaction() as db:
                 given = [number, 0, chance.randrange(9), "", name, key, kind_of]
-                db.execute("insert into given values (?, ?, ?, ?, ?, ?, ?)", given)
+                add_given(db, [tuple(given)])
 
 
 def bytes_of(store: Store) -> tuple[bytes, ...]:

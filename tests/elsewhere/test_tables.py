@@ -16,6 +16,7 @@ import fire_toolkit
 from examples import cases
 from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.ledger import Version
+from fire_toolkit.campaign.numbers import add_given
 from fire_toolkit.campaign.store import Store
 
 pytestmark = pytest.mark.usefixtures("workspace")
@@ -160,7 +161,7 @@ def test_answers_are_of_the_last_round_that_handed_their_pairs_out() -> None:
         keys = (
             (int(number), 0, n, "", "A01", pair_id(*pair), "task") for n, (number, *pair) in enumerate(given)
         )
-        db.executemany("insert into given values (?, ?, ?, ?, ?, ?, ?)", keys)
+        add_given(db, list(keys))
     fire("import", said(*(("w", query, doc, "Yes") for _, query, doc in given)), *OF_PEOPLE, *YES_NO)
     found = sorted((row["query_id"], row["round"]) for row in table("judgments.csv"))
     assert found == [("007", "2"), ("NA", "2"), ("q4", "3")]
