@@ -50,19 +50,21 @@ class Numbers:
 
     def _there(self, table: str, keys: Sequence[Any]) -> dict[Any, int]:
         """Return the numbers of those of the keys that are there, and of others."""
-        if table in self._known:
-            return self._known[table]
-        found = f"select {BY_ID.get(table) or ', '.join(NAMES[table])}, number from"
         if self._is_whole:
-            there = self._db.execute(f"{found} {table}")
-        else:
-            by, wanted = (BY_ID[table], keys) if table in BY_ID else ("crc", list(map(_crc, keys)))
-            query = f"{found} json_each(?) as wanted cross join {table} on {by} = wanted.value"
-            there = self._db.execute(query, [json.dumps(wanted)])
-        known: dict[Any, int] = dict(there) if table in BY_ID else {tuple(k): n for *k, n in there}
-        if self._is_whole:
-            self._known[table] = known
-        return known
+            return self.whole(table)
+        by, wanted = (BY_ID[table], keys) if table in BY_ID else ("crc", list(map(_crc, keys)))
+        return self._read(table, f"json_each(?) as wanted cross join {table} on {by} = wanted.value", wanted)
+
+    def whole(self, table: str) -> dict[Any, int]:
+        """Return the numbers of all that is there, which are read once."""
+        if table not in self._known:
+            self._known[table] = self._read(table, table)
+        return self._known[table]
+
+    def _read(self, table: str, places: str, wanted: Sequence[Any] | None = None) -> dict[Any, int]:
+        query = f"select {BY_ID.get(table) or ', '.join(NAMES[table])}, number from {places}"
+        found = self._db.execute(query, [] if wanted is None else [json.dumps(wanted)])
+        return dict(found) if table in BY_ID else {tuple(key): number for *key, number in found}
 
     def _rows(self, table: str, new: Mapping[Any, Value]) -> Iterable[Value]:
         if table == "pairs":

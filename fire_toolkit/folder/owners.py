@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -18,24 +19,33 @@ from fire_toolkit.errors import UsageError
 
 _NAMED = re.compile(r"(?:tasks|round-\d+)\.(?!overlap\.)(.+?)(?: - Copy| copy)?(?: ?\(\d+\))?\.(?:csv|json)")
 _NO_TASK = -(2**62)
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 _PEOPLE = (
     "select annotator_id, people from moves join named_people using (people) where people <> 0 "
     "group by people order by min(number)"
 )
-_GIVEN = (
-    "select wanted.key, people, round from json_each(?) as wanted cross join named_pairs "
-    "on pair_id = wanted.value cross join moves using (pairs) where people <> 0"
-)
+_MOVES = "select pairs, people, round from moves where people <> 0 order by pairs, round"
 
 
-def people_given(store: Store) -> dict[str, int]:
-    """Return everybody who was ever given a task, in the order in which they were, with their numbers."""
-    return dict(store.database.select(_PEOPLE))
+class Given:
+    """What was ever given to whom, read once for all files; people: their numbers, in the order of that."""
+
+    def __init__(self, store: Store) -> None:
+        self.people: dict[str, int] = dict(store.database.select(_PEOPLE))
+        self._numbers = store.pair_numbers() if self.people else {}
+        moves = chain.from_iterable(store.database.select(_MOVES))
+        self._moves = np.fromiter(moves, dtype=np.int64).reshape(-1, 3).T
+
+    def of_pairs(self, pairs: Sequence[str]) -> tuple[Ints, Ints, Ints]:
+        """Return who was given which of some pairs: places of pairs, people and rounds, the last one last."""
+        numbers = np.array([self._numbers.get(pair, 0) for pair in pairs], dtype=np.int64)
+        first, end = (np.searchsorted(self._moves[0], numbers, side=side) for side in _SIDES)
+        place = np.repeat(np.arange(len(numbers)), end - first)
+        rows = np.arange(len(place)) + np.repeat(end - np.cumsum(end - first), end - first)
+        return place, self._moves[1, rows], self._moves[2, rows]
 
 
-def with_owners(
-    found: Columns, store: Store, people: Mapping[str, int], path: Path, *, known: Mapping[str, str]
-) -> Columns:
+def with_owners(found: Columns, given: Given, path: Path, *, known: Mapping[str, str]) -> Columns:
     """Return answers, whose annotator_id is an account's, with annotator and queue.
 
     An answer without a unique id is known again by annotator, pair and number, whatever its file is called.
@@ -44,8 +54,7 @@ def with_owners(
 
     Args:
         found: as `columns_of_rows` has them.
-        store: the record, which says what was asked of whom.
-        people: everybody who was ever given a task.
+        given: what was asked of whom.
         path: the file.
         known: account → annotator, where known, as of a sheet whose column names them; one that answered
             nothing that is asked keeps its own name, and so does one who has a queue.
@@ -54,8 +63,7 @@ def with_owners(
         UsageError: the annotator is unclear, or two accounts answered for one annotator.
     """
     account, pair, named_in = found["annotator_id"], found["pair_id"], found[ROUND]
-    rows = store.database.select(_GIVEN, [json.dumps(pair.distinct)])
-    place, person, number = np.array(sorted(rows, key=itemgetter(2)), dtype=np.int64).reshape(-1, 3).T
+    people, (place, person, number) = given.people, given.of_pairs(pair.distinct)
     n_pairs, asked_in = len(pair.distinct), [0, *np.unique(number).tolist()]
     # A task: a round and a pair, by their places; of round 0, as where none is named, the last one is meant.
     named = [asked_in.index(each) if each in asked_in else -1 for each in named_in.distinct]
