@@ -176,12 +176,13 @@ class Store:
         place = f"instr(annotation, '{BESIDE}')"
         whole = f"iif({place}, substr(annotation, 1, {place}), null)"
         query = (
-            "with wanted as materialized (select key as project, json_extract(value, '$[0]') as since, "
-            "json_extract(value, '$[1]') as until from json_each(?)) "
+            "with wanted as (select key as project, json_extract(value, '$[0]') as since, "
+            "json_extract(value, '$[1]') as until from json_each(?)), "
+            "places as materialized (select number as origins, project, since, until "
+            "from wanted join origins using (project) where source = ? and project <> '') "
             f"select project, count(iif({place}, null, 1)) + count(distinct {whole}) "
-            "from answers cross join counted using (number) cross join wanted using (project) "
-            "where source = ? and project <> '' and not is_deleted "
-            "and updated_at >= since and updated_at < until group by project"
+            "from counted cross join versions using (number) cross join places using (origins) "
+            "where not is_deleted and updated_at >= since and updated_at < until group by project"
         )
         return Counter(dict(self.database.select(query, [json.dumps(spans), source])))
 
