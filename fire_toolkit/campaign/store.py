@@ -148,8 +148,11 @@ class Store:
     def labels(self) -> Counter[str]:
         """Return the labels of the answers that count, with how many there are of each."""
         self.count()
-        query = "select label, count(*) from counted join said using (number) "
-        query += "where no_vote = '' and not is_deleted group by label"
+        query = (
+            "select label, sum(n) from (select meanings, count(*) as n from counted join versions "
+            "using (number) where not is_deleted group by meanings) "
+            "join meanings on meanings.number = meanings where no_vote = '' group by label"
+        )
         return Counter(dict(self.database.select(query)))
 
     def has_answers(self) -> bool:
