@@ -82,6 +82,8 @@ def bytes_of(store: Store) -> tuple[bytes, ...]:
 @pytest.mark.parametrize("seed", some(range(12), 4))
 def test_what_is_kept_counts_as_all_counted_anew(tmp_path: Path, seed: int) -> None:
     chance, path = random.Random(seed), tmp_path / "campaign.sqlite"
+    with Store(path) as store:
+        store.add_answers([row(chance, store.now())])
     for _ in range(20 if THOROUGH else 8):
         for _ in range(chance.choice([1, 1, 2])):
             step(path, chance)
