@@ -63,6 +63,27 @@ def never_asked(pooled: Pool, judged: pd.DataFrame | None, handed: HandedOut) ->
     return Pool(whole.assign(round=max(latest, 1)).reset_index(drop=True))
 
 
+def still_to_give(
+    asked: Tasks, number: int, judged: pd.DataFrame | None, handed: HandedOut, where: object
+) -> Tasks:
+    """Return the tasks of a round that begins, without pairs judged, or planned again, since they were made.
+
+    judged: the pairs judged since the round `number`; None: no judgments, and all are left. where: the file.
+
+    Raises:
+        UsageError: pairs were given out in an earlier round.
+    """
+    if judged is not None:
+        later = (keys for n, keys in handed.files.items() if n > number)
+        is_judged = pair_rows(asked, judged) >= 0
+        is_judged |= asked["pair_id"].isin(set().union(*later)).to_numpy()
+        asked = Tasks(asked[~is_judged].reset_index(drop=True))
+    if again := sorted({*asked["pair_id"]}.intersection(handed.given)):
+        words = f"{n_of(len(again), 'pair')} given out in an earlier round ({', '.join(again[:3])})"
+        raise UsageError(f"{where}: {words}; `fire-toolkit next-round` asks pairs again, of other people")
+    return asked
+
+
 def in_free_round(pairs: Pool, handed: HandedOut) -> Pool:
     """Return the pairs in their round, or in the next one if other pairs were handed out in theirs.
 

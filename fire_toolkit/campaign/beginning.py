@@ -152,6 +152,12 @@ def check_policy(root: Path, policy: str | None) -> str | None:
     return policy or before
 
 
+def recorded_design(root: Path) -> pd.DataFrame | None:
+    """Return the design that the campaign in a workspace has written down; None: none yet."""
+    path = root / FOLDER / DESIGN_FILE
+    return read_design(path) if path.is_file() else None
+
+
 def extended_design(
     known: pd.DataFrame | None,
     asked: pd.DataFrame,

@@ -9,7 +9,13 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from fire_toolkit.campaign.beginning import DESIGN_FILE, check_policy, extended_design, note_changed
+from fire_toolkit.campaign.beginning import (
+    DESIGN_FILE,
+    check_policy,
+    extended_design,
+    note_changed,
+    recorded_design,
+)
 from fire_toolkit.campaign.carrier import NOT_PUSHED, Carried
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, FOLDER, Campaign, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
@@ -237,7 +243,7 @@ def design(given: Given) -> pd.DataFrame | None:
     campaign = begun_here()
     if campaign is None or given.values.get("judgments") is not None:
         return named
-    own = extended_design(_recorded_design(campaign.root), first_asked(campaign.store), None, None)
+    own = extended_design(recorded_design(campaign.root), first_asked(campaign.store), None, None)
     return own if named is None else pd.concat([named, own[pair_rows(own, named) < 0]], ignore_index=True)
 
 
@@ -250,7 +256,7 @@ def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd
     campaign = begun_here()
     if chosen is None or campaign is None:
         return None
-    known = _recorded_design(root)
+    known = recorded_design(root)
     found = extended_design(known, first_asked(campaign.store), chosen, root, Given().path("qrels"))
     if is_kept:
         write_files({root / FOLDER / DESIGN_FILE: delimited_text(found[COLUMNS]).encode()})
@@ -259,8 +265,3 @@ def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd
         named = ", ".join(f"{n:,} {name}" for name, n in counts.items())
         say(f"policy {chosen}: {n_of(len(found), 'pair')} by design ({named}), in {FOLDER}/{DESIGN_FILE}")
     return found
-
-
-def _recorded_design(root: Path) -> pd.DataFrame | None:
-    path = root / FOLDER / DESIGN_FILE
-    return read_design(path) if path.is_file() else None

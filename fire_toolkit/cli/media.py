@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import click
@@ -29,9 +29,8 @@ from fire_toolkit.cli.here import (
     setting_or_default,
 )
 from fire_toolkit.commands.types import Option
-from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.formats.tables.table_files import has_columns, read_items, read_queries
+from fire_toolkit.formats.tables.table_files import ShownItems, has_columns, read_shown
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.connection import MEDIA_KEY, SERVER_FOLDER, URL_VARIABLE, Connection, key_at
@@ -41,7 +40,7 @@ from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, OwnMedia, checked_ur
 from fire_toolkit.media.probe import NO
 from fire_toolkit.media.transcode import FAILED, TARGETS, transcode_media
 from fire_toolkit.results import drawn_text
-from fire_toolkit.tables import Items, Pool, Tasks, check_items
+from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.rounds import handed_out
 
 Table = TypeVar("Table", bound="pd.DataFrame")
@@ -56,27 +55,7 @@ _WORDS = {
 ItemsFile = Annotated[str | None, Option(is_argument=True, metavar="[ITEMS]")]
 
 
-class ShownMedia(NamedTuple):
-    """What annotators are shown: the items; or the queries, as items, where the items are captions.
-
-    key: the column that names each medium in the file; columns: those of the file, all written again.
-    """
-
-    items: Items
-    key: str
-    columns: list[str]
-
-    @property
-    def name(self) -> str:
-        """What the media are in fire.toml: `items` or `queries`."""
-        return "queries" if self.key == "query_id" else "items"
-
-    def as_text(self, items: Items) -> str:
-        """Return these items as a file of the same kind."""
-        return delimited_text(items.rename(columns={"doc_id": self.key})[self.columns], delimiter="\t")
-
-
-def used_media(given: str | None, inputs: Given) -> ShownMedia:
+def used_media(given: str | None, inputs: Given) -> ShownItems:
     """Return the media of the file given, else of the workspace's."""
     file = Path(given) if given else Given().path("items")
     if not given and current_workspace():
@@ -88,13 +67,7 @@ def used_media(given: str | None, inputs: Given) -> ShownMedia:
             file = queries
     if file is None:
         raise outside("ITEMS")
-    path = inputs.use(file)
-    columns = list(read_delimited(path).columns)
-    if "doc_id" in columns or not {"query_id", "media_url"} <= set(columns):
-        items = read_items(path)
-        return ShownMedia(items, "doc_id", list(items.columns))
-    table = read_queries(path).rename(columns={"query_id": "doc_id"})
-    return ShownMedia(check_items(table, where=str(path)), "query_id", columns)
+    return read_shown(inputs.use(file))
 
 
 def known_server() -> Connection | None:

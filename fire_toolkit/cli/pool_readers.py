@@ -85,7 +85,10 @@ def earlier(given: Given) -> Earlier:
     root, is_there = workspace.root if workspace else Path(), rounds and file is not None and file.is_file()
     # The record says what was asked where no such pool is, or one that was changed, or at another site.
     if is_there and file and not previous and campaign_rounds(root):
-        is_there = not any(map(_was_changed, (file, file.with_name("pool_sources.csv"))))
+        try:
+            is_there = all(map(checked, filter(Path.is_file, (file, file.with_name("pool_sources.csv")))))
+        except StaleError:
+            is_there = False
     merged = pairs_of_rounds(root, begun - {*handed_out(root)} if is_there else begun)
     if file is None or not (previous or is_there):
         asked = Pool(merged) if len(merged) else None
@@ -104,14 +107,6 @@ def earlier(given: Given) -> Earlier:
     number = 1 + max({*taken, *found["round"].unique().tolist()}, default=0)
     at = beside if beside.is_file() else None
     return Earlier(found, at, pairs, number, durations, is_whole=len(found) == n_pooled)
-
-
-def _was_changed(path: Path) -> bool:
-    """Whether a file is there and not as its stage wrote it."""
-    try:
-        return path.is_file() and not checked(path)
-    except StaleError:
-        return True
 
 
 @reads

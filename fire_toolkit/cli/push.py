@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import click
 
+from fire_toolkit.campaign.asking import still_to_give
 from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy, what_begins
 from fire_toolkit.campaign.carrier import Carried, Delivered
 from fire_toolkit.campaign.progress import judgment_seconds, load_of
@@ -54,8 +55,8 @@ from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.doctor import UNSEEN, reach_items, refuse_hidden, refuse_unshowable
 from fire_toolkit.labelstudio.push import Plan, counts_of, first_three
 from fire_toolkit.resolution.design import POLICIES
-from fire_toolkit.tables import Tasks, check_pool, check_qrels
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables import check_pool, check_qrels
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of
 from fire_toolkit.workspace.rounds import given_by_round, handed_out, tasks_file
@@ -200,17 +201,12 @@ def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round],
     number = int(asked["round"].max()) if len(asked) else 1
     root, judged = needed_workspace().root, made_file("judgments/judgments.csv")
     handed, is_new = handed_out_here(root), all(each.number != number for each in begun)
-    if judged is not None and is_new:  # judged, or planned again, since the tasks were made
-        later = (keys for n, keys in handed.files.items() if n > number)
-        is_judged = pair_rows(asked, judged_pairs(judged, since=number)[0]) >= 0
-        is_judged |= asked["pair_id"].isin(set().union(*later)).to_numpy()
-        asked = Tasks(asked[~is_judged].reset_index(drop=True))
-        if n := int(is_judged.sum()):
+    if is_new:
+        since = judged_pairs(judged, since=number)[0] if judged is not None else None
+        n_asked, asked = len(asked), still_to_give(asked, number, since, handed, file)
+        if n := n_asked - len(asked):
             words = "their pairs were judged since the tasks were made, or a later round asks them"
             say(f"note: {n_of(n, 'task')} left out: {words}")
-    if is_new and (again := sorted({*asked["pair_id"]}.intersection(handed.given))):
-        words = f"{n_of(len(again), 'pair')} given out in an earlier round ({', '.join(again[:3])})"
-        raise UsageError(f"{file}: {words}; `fire-toolkit next-round` asks pairs again, of other people")
     taught = known = answers = None
     if inputs.values["training"]:
         taught = read_task_files(inputs.use(inputs.values["training"]), rules, with_overlap=False)

@@ -12,12 +12,12 @@ from typing import Any
 
 import click
 
-from fire_toolkit.campaign.asking import never_asked
+from fire_toolkit.campaign.due import with_unanswered_tasks, without_what_is_judged
 from fire_toolkit.campaign.following import Standing, Step, what_follows
 from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people, progress_in_words
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Rounds
-from fire_toolkit.campaign.task_files import handed_out_here, task_keys
+from fire_toolkit.campaign.task_files import task_keys
 from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
     begun_here,
@@ -40,10 +40,9 @@ from fire_toolkit.files import stem_of
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
-from fire_toolkit.formats.tables.table_files import judged_pairs, read_pool
+from fire_toolkit.formats.tables.table_files import judged_pairs
 from fire_toolkit.labelstudio.places import full_pull_due, lost_words, read_places, to_push_again
 from fire_toolkit.resolution.design import open_by_design
-from fire_toolkit.tables import ELSEWHERE
 from fire_toolkit.workspace.config import SETTINGS, Workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_of, writer_of
@@ -52,7 +51,7 @@ from fire_toolkit.workspace.rounds import (
     handed_out,
     has_campaign,
     lost_record,
-    planned_rounds,
+    planned_now,
 )
 from fire_toolkit.workspace.stages import CHANGED, COMPUTED, EDITED, GONE, NEW, StageState, stage_states
 
@@ -172,42 +171,15 @@ def _news_of_runs(workspace: Workspace, changed: Mapping[str, str], *, are_all: 
     return f"{', '.join(told)}: {asked}"
 
 
-def _without_what_is_judged(states: list[StageState], workspace: Workspace) -> list[StageState]:
-    """Return the states of stages; of a pool that was judged elsewhere, or asked, no tasks are due."""
-    judged, pool = workspace.root / "judgments" / "judgments.csv", workspace.root / "pool" / "pool.csv"
-    due = [("tasks", "ready"), ("import", "waiting")][: 1 + judged.is_file()]  # else they are to be brought
-    if (states[1].stage.name, states[1].state) != due[0] or not pool.is_file():
-        return states
-    known, asked = judged_pairs(judged)[0] if judged.is_file() else None, handed_out_here(workspace.root)
-    if len(never_asked(read_pool(pool), known, asked)):
-        return states
-    reason = "every pair of the pool is judged" + ", or asked of somebody" * bool(asked.given)
-    return [replace(s, state="done", reason=reason) if (s.stage.name, s.state) in due else s for s in states]
-
-
-def _with_unanswered_tasks(states: list[StageState], workspace: Workspace) -> list[StageState]:
-    """Return the states of stages; beside other tools' judgments `import` waits for tasks nobody answered."""
-    root, judged = workspace.root, workspace.root / "judgments" / "judgments.csv"
-    if has_campaign(root) or not manifest_of(judged, is_folder=False).counts.get(ELSEWHERE):
-        return states
-    for number, file in sorted(handed_out(root).items()) if judged.is_file() else ():
-        pairs, _ = judged_pairs(judged, since=number)
-        if not {*task_keys(file)}.intersection(pair_ids(pairs["query_id"], pairs["doc_id"])):
-            reason = f"no answer yet to round {number} ({file.relative_to(root)})"
-            late = {s.stage.name: replace(s, state="waiting", reason=reason) for s in states}
-            return [late["import"] if s.stage.name == "import" else s for s in states]
-    return states
-
-
 def standing_of(
     workspace: Workspace, told: Callable[[StageState], StageState] = lambda state: state
 ) -> Standing:
     """Return how a workspace stands; told: gives the state of a stage as it is to be told."""
     is_of_queries = guideline_of(workspace).is_of_queries
     states = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
-    states = _without_what_is_judged(states, workspace)
+    states = without_what_is_judged(states, workspace)
     with suppress(FormatError):  # of tasks or judgments that were changed: their stages say so
-        states = _with_unanswered_tasks(states, workspace)
+        states = with_unanswered_tasks(states, workspace)
     stages = list(map(told, states))
     root = workspace.root
     disputes, judged = root / "labels" / "disputes.csv", root / "judgments" / "judgments.csv"
@@ -217,7 +189,7 @@ def standing_of(
     lost = [path for key, path in absent if path != usual[key] or path.name in writer_of(path).outputs]
     gone = ", ".join(str(relative_path(path)) for path in lost)
     why = f"gone: {gone}; bring in the benchmark's files, or name yours in fire.toml"
-    begun, words = begun_here(), lost_record(root)
+    begun, words, planned = begun_here(), lost_record(root), planned_now(root)
     asking: dict[str, Any] = {}
     if begun is not None:
         waiting = open_people(begun.store, begun.retired)
@@ -247,7 +219,7 @@ def standing_of(
         n_disputes=lambda: len(read_delimited(disputes)) if disputes.is_file() else 0,
         is_of_queries=is_of_queries,
         lost=Step("", words) if words else Step("add-collection FILE...", why) if gone else None,
-        planned="" if begun is not None else _planned(workspace),
+        planned=f"tasks {relative_path(planned)} --overlap 0" if planned and begun is None else "",
         is_read=judged.is_file(),
         **asking,
     )
@@ -277,17 +249,6 @@ def _to_import(state: StageState, workspace: Workspace, given: Mapping[str, Any]
     changed = [name for name, what in state.changed.items() if what == CHANGED and name != STORE]
     paths = [workspace.root / name for name in changed]
     return [str(relative_path(path.resolve())) for path in paths if path.resolve() not in read]
-
-
-def _planned(workspace: Workspace) -> str:
-    """Return the command that hands out the round planned last; empty where it is of earlier answers."""
-    root = workspace.root
-    number = max(planned_rounds(root) - {*handed_out(root)}, default=0)
-    place = root / "plan" / f"round-{number}"
-    seen = manifest_of(place, is_folder=True).inputs
-    known = {name: root / name for name in ("judgments/judgments.csv", "labels/labels.csv") if name in seen}
-    is_of_now = all(writer_of(path).outputs.get(path.name) == seen[name] for name, path in known.items())
-    return f"tasks {relative_path(place)} --overlap 0" if number and is_of_now else ""
 
 
 def say_following(command: str = "", arguments: str = "") -> None:

@@ -16,7 +16,7 @@ import pandas as pd
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import paths_in
 from fire_toolkit.workspace.database import STORE, rows_in
-from fire_toolkit.workspace.manifests import manifest_of
+from fire_toolkit.workspace.manifests import manifest_of, writer_of
 
 _FOLDER = re.compile(r"round-([1-9][0-9]*)")
 
@@ -113,6 +113,16 @@ def planned_rounds(root: Path) -> set[int]:
     """Return the numbers of the rounds that `next-round` has planned in a workspace."""
     found = _folders(root / "plan").items()
     return {number for number, folder in found if any(each.match("*.csv") for each in paths_in(folder))}
+
+
+def planned_now(root: Path) -> Path | None:
+    """Return the plan of the round planned last; None where there is none, or it is of earlier answers."""
+    number = max(planned_rounds(root) - {*handed_out(root)}, default=0)
+    place = root / "plan" / f"round-{number}"
+    seen = manifest_of(place, is_folder=True).inputs
+    known = {name: root / name for name in ("judgments/judgments.csv", "labels/labels.csv") if name in seen}
+    is_of_now = all(writer_of(path).outputs.get(path.name) == seen[name] for name, path in known.items())
+    return place if number and is_of_now else None
 
 
 def next_round_number(root: Path, *, judged: int = 0) -> int:

@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,11 @@ from fire_toolkit.files import BOM
 from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, needed_column
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.parquet_files import whole_table
-from fire_toolkit.formats.tables.delimited import check_header, read_delimited
+from fire_toolkit.formats.tables.delimited import check_header, delimited_text, read_delimited
 from fire_toolkit.resolution.judgments import judgments_that_count
 from fire_toolkit.tables import (
     JUDGMENTS,
+    Items,
     Judgments,
     MachineJudgments,
     check_items,
@@ -307,3 +308,33 @@ def read_machine_scores(path: str | Path, judge_id: str, *, backbone: str = "") 
         reason = np.where(has_any, "", "neither a score nor a label")
         found = found.assign(status=np.where(has_any, OK, FAILED), reason=reason)
     return check_machine_judgments(found, where=str(path))
+
+
+class ShownItems(NamedTuple):
+    """What annotators are shown: the items; or the queries, as items, where the items are captions.
+
+    key: the column that names each medium in the file; columns: those of the file, all written again.
+    """
+
+    items: Items
+    key: str
+    columns: list[str]
+
+    @property
+    def name(self) -> str:
+        """What the media are in fire.toml: `items` or `queries`."""
+        return "queries" if self.key == "query_id" else "items"
+
+    def as_text(self, items: Items) -> str:
+        """Return these items as a file of the same kind."""
+        return delimited_text(items.rename(columns={"doc_id": self.key})[self.columns], delimiter="\t")
+
+
+def read_shown(path: Path) -> ShownItems:
+    """Read what annotators are shown from a table of items, or of queries with addresses."""
+    columns = list(read_delimited(path).columns)
+    if "doc_id" in columns or not {"query_id", "media_url"} <= set(columns):
+        items = read_items(path)
+        return ShownItems(items, "doc_id", list(items.columns))
+    table = read_queries(path).rename(columns={"query_id": "doc_id"})
+    return ShownItems(check_items(table, where=str(path)), "query_id", columns)
