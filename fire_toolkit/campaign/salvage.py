@@ -11,7 +11,7 @@ from typing import Any
 from fire_toolkit.campaign.kept import hashes_of
 from fire_toolkit.campaign.ledger import Version
 from fire_toolkit.campaign.numbers import GIVEN, add_given
-from fire_toolkit.campaign.schema import KEPT, SHARED, VERSION
+from fire_toolkit.campaign.schema import KEPT, SHARED
 from fire_toolkit.campaign.sealed import asking, changed_tables
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError, UsageError
@@ -69,9 +69,7 @@ def _rows(db: sqlite3.Connection, table: str, most: int, lost: Counter[str]) -> 
     """Yield the rows of a table as they were kept; most: rows, where the table does not say how many."""
     query, last = f"select * from {table} where rowid = ?", "max(rowid)"
     if table == _GIVEN:
-        (version,) = db.execute("pragma user_version").fetchone()
-        key = "number" if version == VERSION else "rowid"  # before, it was no view
-        query, last = f"select {', '.join(GIVEN)} from given where {key} = ?", f"max({key})"
+        query, last = f"select {', '.join(GIVEN)} from given where number = ?", "max(number)"
     elif table == "retired":  # has no rowid
         query, last = f"select * from {table} limit 1 offset ? - 1", "count(*)"
     elif table == _ANSWERS:

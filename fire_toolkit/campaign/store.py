@@ -22,7 +22,6 @@ import pandas as pd
 import pyarrow as pa
 
 from fire_toolkit.campaign.counting import check_counted, count_answers
-from fire_toolkit.campaign.earlier import bring_up
 from fire_toolkit.campaign.kept import Adding, AsNew, Columns, check_rows
 from fire_toolkit.campaign.ledger import (
     ANSWERED,
@@ -83,9 +82,7 @@ class Store:
     def __init__(
         self, path: Path, *, shows_now: bool = False, clock: Callable[[], str] | None = None
     ) -> None:
-        self.database = Database(
-            path, schema=SCHEMA, version=VERSION, remedy=_REMEDY, views=VIEWS, bring_up=bring_up
-        )
+        self.database = Database(path, schema=SCHEMA, version=VERSION, remedy=_REMEDY, views=VIEWS)
         self._shows_now, self._clock = shows_now, clock
         self._n_earlier = self._n_contradicting = 0
         self._behind: tuple[str, str] | None = None

@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -49,7 +49,6 @@ class Database:
         version: of the schema.
         remedy: what to do where the file is damaged, with `{}` for its path.
         views: the statements that make temporary views, each made when a query first names one of them.
-        bring_up: writes the schema before this one as this one; of a file that cannot be written, in memory.
 
     Attributes:
         is_made: whether there is a file.
@@ -59,20 +58,11 @@ class Database:
         FireError: its disk does not keep a write-ahead log, as a network disk; or Python's SQLite is too old.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        schema: str,
-        version: int,
-        remedy: str,
-        views: str = "",
-        bring_up: Callable[[sqlite3.Connection], None] | None = None,
-    ) -> None:
+    def __init__(self, path: Path, *, schema: str, version: int, remedy: str, views: str = "") -> None:
         self.path, self.remedy = path, remedy.format(shlex.quote(str(path)))
-        self._version, self._bring_up, self._has_written = version, bring_up, False
+        self._version, self._has_written = version, False
         self._views, self._names = views, _VIEW.findall(views)
-        self._has_views = self.is_made = self._is_copy = False
+        self._has_views = self.is_made = False
         if sqlite3.sqlite_version_info < _OLDEST:
             found, oldest = sqlite3.sqlite_version, ".".join(map(str, _OLDEST))
             raise FireError(f"this Python has SQLite {found}, expected {oldest} or newer: use another Python")
@@ -110,29 +100,12 @@ class Database:
                 f"{self.path}: its disk does not keep SQLite's write-ahead log (a network disk, say); put "
                 "the workspace on a local disk"
             )
-        if self._bring_up and version == self._version - 1:
-            version = self._brought_up(self._bring_up, is_ours=is_ours)
         if version != self._version:
             raise FormatError(
                 f"{self.path}: written in schema {version}, expected {self._version}; use the version of "
                 "fire-toolkit that wrote it"
             )
         self._has_views = False
-
-    def _brought_up(self, bring_up: Callable[[sqlite3.Connection], None], *, is_ours: bool) -> int:
-        """Write an earlier schema as this one, unless another process just did, and return its version."""
-        if not is_ours:
-            copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            with self.named(), closing(self._db):
-                self._db.backup(copy)
-            self._db, self._is_copy = copy, True
-        with self._all_or_none() as db:
-            (version,) = db.execute("pragma user_version").fetchone()
-            if version == self._version - 1:
-                bring_up(db)
-                db.execute(f"pragma user_version = {self._version}")
-                version = self._version
-        return int(version)
 
     def _make_views(self, query: str | None = None) -> None:
         """Make the views, unless a query names none: they take longer than most of what is read."""
@@ -172,15 +145,8 @@ class Database:
         if not (self.path.exists() and os.path.samestat(self.path.stat(), self._opened)):
             words = "was moved or replaced while this had it open; stop this, and start it again"
             raise FireError(f"{self.path}: {words}")
-        if self._is_copy:
-            raise FireError(f"{self.path}: cannot be written; it is of an earlier schema, read from a copy")
         self._has_written = True
         self._make_views()
-        with self._all_or_none() as db:
-            yield db
-
-    @contextmanager
-    def _all_or_none(self) -> Iterator[sqlite3.Connection]:
         with self.named():
             self._db.execute("begin immediate")
             try:
