@@ -161,6 +161,7 @@ def tables() -> list[Target]:
     return [
         of("queries.tsv", 'query_id\ttext\treference\nq\ta "dog"\tr\nr\ta cat\t\n', files.read_queries),
         of("items.tsv", "doc_id\tmedia_url\tstart_s\tend_s\nd\tx.mp4\t0.5\t2\n", files.read_items),
+        of("shown.tsv", "query_id\ttext\tmedia_url\nq\ta dog\tx.mp4\n", files.read_shown),
         of("pool.csv", POOL, files.read_pool),
         of("pool_sources.csv", "query_id,doc_id,run_id,rank\nq,d,m,1\nq,d,n,2\n", files.read_pool_sources),
         of(
@@ -347,7 +348,7 @@ def searched() -> list[tuple[str, bytes]]:
 
 
 def collections() -> list[Target]:
-    """The files of benchmarks, each as one damaged file of the collection."""
+    """The files of benchmarks, each as one damaged file in the folder of the collection."""
     from fire_toolkit.formats.collections.registry import read_collection
 
     found = []
@@ -356,10 +357,8 @@ def collections() -> list[Target]:
         given = tuple((str(path.relative_to(folder)), path.read_bytes()) for path in files)
         split = "validation" if folder.name == "youcook2" else None
 
-        def read(
-            place: Path, names: tuple[str, ...] = tuple(name for name, _ in given), split: str | None = split
-        ) -> object:
-            return read_collection([place / name for name in names], split=split)
+        def read(place: Path, split: str | None = split) -> object:
+            return read_collection([place / "input"], split=split)
 
         found += [Target(f"collection {folder.name}", name, raw, read, given) for name, raw in given]
     return found
