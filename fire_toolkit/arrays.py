@@ -147,16 +147,6 @@ def sum_by_query(query: Ints, values: npt.NDArray[Any], n_queries: int) -> Float
     return np.bincount(query, weights=values, minlength=n_queries).astype(np.float64)
 
 
-def mix_bits(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return each state of SplitMix64 as its random word (Steele, Lea and Flood, OOPSLA 2014)."""
-    word = state ^ (state >> np.uint64(30))
-    word *= np.uint64(0xBF58476D1CE4E5B9)  # in place, as millions of lists are told apart by it
-    word ^= word >> np.uint64(27)
-    word *= np.uint64(0x94D049BB133111EB)
-    word ^= word >> np.uint64(31)
-    return np.asarray(word)
-
-
 def mean(values: Floats) -> float:
     """Return the sum rounded once, as `math.fsum` has it, divided by the number of values (1 or more).
 

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import GOLDEN, Floats, Ints, are_among, mix_bits
+from fire_toolkit.arrays import GOLDEN, Floats, Ints, are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Candidates
 from fire_toolkit.tables import QueryDesign, check_query_design
-from fire_toolkit.tables.columns import listed
+from fire_toolkit.tables.columns import listed, mix_bits
 
 LEAST = 40  # queries judged deep: below it the intervals of the estimates do not hold
 DEPTH = 50  # to which they are judged

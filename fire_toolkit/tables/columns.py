@@ -1,4 +1,4 @@
-"""Whole columns at once: text as codes and as numbers, keys of several columns as one, pairs found by ids."""
+"""Whole columns at once: text as codes and numbers, several columns as one key, pairs by ids, mixed bits."""
 
 from __future__ import annotations
 
@@ -199,3 +199,13 @@ def numbers_of(texts: Any, kind: Literal["int", "float"]) -> tuple[npt.NDArray[A
 def _as_text(value: Any) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
     return str(int(plain) if isinstance(plain, bool) else plain).encode(errors="replace").decode()
+
+
+def mix_bits(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return each state of SplitMix64 as its random word (Steele, Lea and Flood, OOPSLA 2014)."""
+    word = state ^ (state >> np.uint64(30))
+    word *= np.uint64(0xBF58476D1CE4E5B9)  # in place, as millions of lists are told apart by it
+    word ^= word >> np.uint64(27)
+    word *= np.uint64(0x94D049BB133111EB)
+    word ^= word >> np.uint64(31)
+    return np.asarray(word)

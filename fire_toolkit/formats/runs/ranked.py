@@ -22,7 +22,6 @@ from fire_toolkit.arrays import (
     are_among,
     are_firsts,
     find_pairs,
-    mix_bits,
     places_among,
     rows_of_lists,
     starts_of_groups,
@@ -34,7 +33,7 @@ from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS,
 from fire_toolkit.matching.blocks import block_of
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
 from fire_toolkit.tables import Run, check_run
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, mix_bits
 
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
 POSITIVE, OWN, MEMBER = 1, 2, 4  # why a pair is kept: of the qrels, a query's own item, of its group
