@@ -9,7 +9,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -142,7 +142,8 @@ def sha256_of(path: str | Path, *, is_own: bool = False) -> str:
     what is only shown.
     """
     with opened(path) as stream:
-        state, sha256 = state_of(stream), _HASHES.get(state_of(stream, is_own=is_own))
+        found = os.fstat(stream.fileno())
+        state, sha256 = state_of(found), _HASHES.get(state_of(found, is_own=is_own))
         sha256 = sha256 or hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
     if state:
         _HASHES[state] = sha256
@@ -151,16 +152,15 @@ def sha256_of(path: str | Path, *, is_own: bool = False) -> str:
 
 def keep_sha256(path: Path, sha256: str) -> None:
     """Keep the sha256 of a file that this process has just written."""
-    with opened(path) as stream:
-        _HASHES[state_of(stream, is_own=True)] = sha256
+    with suppress(OSError):  # it is gone again
+        _HASHES[state_of(path.stat(), is_own=True)] = sha256
 
 
-def state_of(stream: BinaryIO, *, is_own: bool = False) -> str:
-    """Return in what state an open file lies: another one after each change, which its times tell.
+def state_of(found: os.stat_result, *, is_own: bool = False) -> str:
+    """Return in what state a file lies: another one after each change, which its times tell.
 
     Empty where it has just changed, unless that is_own: the next change might not show in them.
     """
-    found = os.fstat(stream.fileno())
     if not is_own and time.time() - max(found.st_mtime, found.st_ctime) < _SETTLED_S:
         return ""
     return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"

@@ -35,7 +35,7 @@ def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
         if path not in looked:
             name = os.path.relpath(path, root)
             with opened(path) as stream:
-                state = state_of(stream)
+                state = state_of(os.fstat(stream.fileno()))
             if path.name == STORE or not state or known.get(name, ("",))[0] != state:
                 looked[path] = content_sha256(path)
             else:
