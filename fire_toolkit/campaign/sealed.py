@@ -47,7 +47,7 @@ def check_asked(database: Database) -> None:
 def _hashes(db: sqlite3.Connection) -> Iterator[tuple[str, bytes]]:
     for table in _TABLES:
         names, order = [name for _, name, *_ in db.execute(f"pragma table_info({table})")], "not indexed"
-        if table == "given" and names[0] == "number":  # a view of rows that name people and pairs by numbers
+        if table == "given":  # a view of rows that name people and pairs by numbers
             names, order = names[1:], "order by number"
         text = f"printf('{chr(31).join(['%s'] * len(names))}', {', '.join(names)})"  # one is read faster
         content, found = hashlib.sha256(), db.execute(f"select {text} from {table} {order}")
