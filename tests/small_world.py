@@ -114,12 +114,13 @@ def judge_matrix(
     """Return where the docs of the qrels stand when each row of a matrix is ranked."""
     held = [(scores, np.full(len(scores), -np.inf, dtype=scores.dtype))]
     ids = {"query_ids": pd.Index(query_ids, dtype="str"), "doc_ids": pd.Index(doc_ids, dtype="str")}
-    return rank_pairs(held, coded, **ids).under(coded)
+    return rank_pairs(held, coded, **ids).placed(coded).by(coded)
 
 
-def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
+def judge_run(run: Run, coded: CodedQrels, *, with_ties: bool = False) -> JudgedRanking:
     """Return where the docs of the qrels stand in a run, which need not fit them."""
-    return HeldRun("", run).rank_pairs(coded).under(coded)
+    ranks = HeldRun("", run).rank_pairs(coded, with_ties=with_ties)
+    return ranks.placed(coded, with_ties=with_ties).by(coded)
 
 
 def join(

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints, are_among, places_among
+from fire_toolkit.arrays import Bools, Floats, Ints, places_among
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.coded import ABSENT, code_together
-from fire_toolkit.matching.stored_runs import AnyRun, Cut, find_cut, join_stored, list_stored
+from fire_toolkit.matching.stored_runs import AnyRun, Cut, join_stored, list_stored
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.depths import Reach, note_depths
@@ -123,18 +123,12 @@ def join_runs(runs: Runs, original: Qrels, *others: pd.DataFrame) -> JudgedPairs
     coded = code_together(original, *others, what="augmented qrels or labels")
     if (first := coded[0]).stratum is not None:  # what only others hold is a stratum of its own
         first = replace(first, stratum=np.where(first.relevance == ABSENT, 0, 1 + first.stratum))
-    every = first.labelled(np.arange(len(first.pairs)))
-    places = {run.run_id: join_stored(run, [every]).rankings[0] for run in stored}
-    joined = JudgedPairs(every.queries, every.docs, every.pairs, every.relevance, every.stratum, places)
     labellings = [first.labelled(each.relevance) for each in coded]
-    joined.labels.extend(zip((original, *others), labellings, strict=True))
-    cuts = {}
-    for run_id, run in joined.places.items() if others else ():
-        is_listed = are_among(run.relevance, len(every.pairs))
-        cut = find_cut(run.by(labellings[0]), is_listed, labellings) if run.has_gap else None
-        if cut is not None:
-            places[run_id], cuts[run_id] = run.to_depth(cut.depth), cut
-    return replace(joined, places=places, cuts=cuts)
+    joined = {run.run_id: join_stored(run, labellings) for run in stored}
+    places = {run_id: each.placed for run_id, each in joined.items()}
+    cuts = {run_id: each.cut for run_id, each in joined.items() if each.cut}
+    known, numbers = list(zip((original, *others), labellings, strict=True)), np.arange(len(first.pairs))
+    return JudgedPairs(first.queries, first.docs, first.pairs, numbers, first.stratum, places, cuts, known)
 
 
 Runs = AnyRun | Sequence[AnyRun] | JudgedPairs

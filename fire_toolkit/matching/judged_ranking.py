@@ -161,8 +161,8 @@ class JudgedRanking:
         """Return the ranking, whose relevances are places among the pairs, as qrels of these judge it."""
         relevance = qrels.relevance[self.relevance]
         stratum = None if qrels.stratum is None else qrels.stratum[self.relevance]
-        found = replace(self, relevance=relevance, stratum=stratum, qrels=qrels)
-        return found.take(np.flatnonzero(relevance != ABSENT))
+        found, is_held = replace(self, relevance=relevance, stratum=stratum, qrels=qrels), relevance != ABSENT
+        return found if is_held.all() else found.take(np.flatnonzero(is_held))
 
     def with_level(self, level: int) -> JudgedRanking:
         """Return the ranking in which positives below grade `level` count as judged not relevant."""

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Ints, are_among, find_pairs, places_among, rows_of_lists, starts_of_groups
+from fire_toolkit.arrays import are_among, find_pairs, places_among, rows_of_lists, starts_of_groups
 from fire_toolkit.matching.blocks import RunBlock
-from fire_toolkit.matching.coded import ABSENT, CodedQrels
+from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems, places_of
 from fire_toolkit.matching.ranking import ranks_in_rows
@@ -27,42 +26,35 @@ from fire_toolkit.matching.ties import places_in_order
 class PairRanks:
     """Where pairs of a query and a doc stand in a run, as it is read; at first none is retrieved.
 
-    pairs, query: as in `CodedQrels`; rank: of each, 0 where it is not retrieved; first, last: ranks of the
-    first and the last doc of its score; n_retrieved, last_rank: of each query of the universe, see
-    `JudgedRanking`; n_extra_queries: queries of the run that are not in it; has_known_doc: whether any doc of
-    the run is one of the qrels; n_own_items: queries whose own item had a score and was left out; first_pair:
-    query and doc of the run's first row.
+    rank: of each pair of the qrels, 0 where it is not retrieved; first, last: ranks of the first and the last
+    doc of its score; n_retrieved, last_rank: of each query of the universe, see `JudgedRanking`;
+    n_extra_queries: queries of the run that are not in it; has_known_doc: whether any doc of the run is one
+    of the qrels; n_own_items: queries whose own item had a score and was left out; first_pair: query and doc
+    of the run's first row.
     """
 
     def __init__(self, coded: CodedQrels) -> None:
-        self.pairs, self.query = coded.pairs, coded.query
         self.rank, self.first, self.last = np.zeros((3, coded.pairs.size), dtype=np.int64)
         self.n_retrieved, self.last_rank = np.zeros((2, len(coded.queries)), dtype=np.int64)
         self.n_extra_queries, self.n_own_items, self.has_known_doc = 0, 0, False
         self.first_pair = ("", "")
 
-    @cached_property
-    def by_rank(self) -> Ints:
-        """Return the pairs that are retrieved, by query, then rank."""
-        place = np.flatnonzero(self.rank > 0)
-        rank = self.rank[place]
-        keys = self.query[place] * (int(rank.max(initial=0)) + 1) + rank
-        return place[np.argsort(keys, kind="stable")]  # the stable sort gains by the order of the queries
-
-    def under(self, coded: CodedQrels, *, with_ties: bool = False) -> JudgedRanking:
-        """Return the rankings as qrels of these pairs see them."""
-        at = self.by_rank
-        at = at[coded.relevance[at] != ABSENT]
+    def placed(self, coded: CodedQrels, *, with_ties: bool = False) -> JudgedRanking:
+        """Return the rankings, whose relevances are places among the pairs: `by` any qrels of these."""
+        at = np.flatnonzero(self.rank > 0)
+        query, rank = coded.query[at], self.rank[at]
+        keys = query * (int(rank.max(initial=0)) + 1) + rank
+        order = np.argsort(keys, kind="stable")  # the stable sort gains by the order of the queries
+        at = at[order]
         return JudgedRanking(
-            query=coded.query[at],
-            rank=self.rank[at].astype(np.float64),
-            relevance=coded.relevance[at],
+            query=query[order],
+            rank=rank[order].astype(np.float64),
+            relevance=at,
             n_retrieved=self.n_retrieved,
             last_rank=self.last_rank,
             worst_rank=int(self.last_rank.max(initial=0)) + 1,
             qrels=coded,
             n_extra_queries=self.n_extra_queries,
-            stratum=None if coded.stratum is None else coded.stratum[at],
             ties=np.stack([self.first[at], self.last[at]]) if with_ties else None,
         )
 

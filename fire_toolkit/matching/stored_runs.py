@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import JoinError
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
@@ -64,30 +63,32 @@ class Cut:
     exact: JudgedRanking
 
 
-def find_cut(original: JudgedRanking, is_listed: Bools, qrels: Sequence[CodedQrels]) -> Cut | None:
+def find_cut(placed: JudgedRanking, qrels: Sequence[CodedQrels]) -> Cut | None:
     """Return how a run must be cut so that all labels read it equally deep, None where they do.
 
     Args:
-        original: the run as the original labels judge it.
-        is_listed: of each pair, whether the run's lists hold it.
+        placed: the run, whose relevances are places among the pairs.
         qrels: the labels, of the same pairs, the original ones first.
     """
     first, *rest = qrels
-    if not rest or not original.has_gap:
+    if not rest or not placed.has_gap:
         return None
     new = np.any([each.relevance >= 1 for each in rest], axis=0) & (first.relevance < 1)
-    n_new = int(np.count_nonzero(original.last_rank[first.query[new]]))
-    n_listed = int(np.count_nonzero(is_listed & new))
+    n_new = int(np.count_nonzero(placed.last_rank[first.query[new]]))
+    n_listed = int(np.count_nonzero(new[placed.relevance]))
     if n_listed == n_new:
         return None
-    depth = run_depth(original.n_retrieved, original.last_rank)
-    return Cut(depth, n_new, n_new - n_listed, original)
+    depth = run_depth(placed.n_retrieved, placed.last_rank)
+    return Cut(depth, n_new, n_new - n_listed, placed.by(first).in_order)
 
 
 class JoinedRun(NamedTuple):
-    """A run joined with each of some qrels; cut: why all are cut at the run's top, None where none is."""
+    """A run joined with the pairs of qrels: `placed.by` gives its ranking as each of them judges it.
 
-    rankings: list[JudgedRanking]
+    cut: why it is cut at its top, None where it is not.
+    """
+
+    placed: JudgedRanking
     cut: Cut | None
 
 
@@ -98,9 +99,7 @@ def join_stored(
     with_ties: bool = False,
     doc_order: Sequence[str] | None = None,
 ) -> JoinedRun:
-    """Return where the docs of each of `qrels`, labellings of the same pairs, stand in `run`.
-
-    All are read equally deep, see `find_cut`.
+    """Return where the pairs of `qrels`, labellings of the same ones, stand in `run`, see `find_cut`.
 
     Args:
         run: it is read once, see `StoredRun.rank_pairs`, also for with_ties and doc_order.
@@ -123,6 +122,6 @@ def join_stored(
             f"run {run.run_id}: none of its docs ({ranks.first_pair[1]!r}, ...) is in the qrels; is it a run "
             "for another collection?"
         )
-    rankings = [ranks.under(coded, with_ties=with_ties) for coded in qrels]
-    cut = find_cut(rankings[0].in_order, ranks.rank > 0, qrels)
-    return JoinedRun([each.to_depth(cut.depth) for each in rankings] if cut else rankings, cut)
+    placed = ranks.placed(qrels[0], with_ties=with_ties)
+    cut = find_cut(placed, qrels)
+    return JoinedRun(placed.to_depth(cut.depth) if cut else placed, cut)

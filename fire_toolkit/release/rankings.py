@@ -60,7 +60,7 @@ def rankings_of(
     tops, ranks = [], []
     for run in list_stored(runs):
         found = run.rank_pairs(coded[0])
-        cut = find_cut(found.under(coded[0]), found.rank > 0, coded)
+        cut = find_cut(found.placed(coded[0]), coded)
         most = cut.depth if cut else int(found.rank.max(initial=0))
         place = np.flatnonzero((found.rank > 0) & (found.rank <= most))
         query, doc = coded[0].query[place], coded[0].doc[place]

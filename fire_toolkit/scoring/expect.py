@@ -121,7 +121,7 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
             "the run and the qrels share no query: check the split and how the ids are written; "
             "places need --query-ids and --doc-ids",
         )
-    (judged,), _ = join_stored(list_stored(run)[0], [coded])
+    judged = join_stored(list_stored(run)[0], [coded]).placed.by(coded)
     first = parse_measure(FIRST)
     wanted = n_positives[is_there]
     ranks = np.full(wanted.sum(), np.inf)

@@ -102,13 +102,13 @@ def score_runs(
     notes, tables, reaches, rises = [*notes_on_qrels(coded, parsed)], [], [], []
     of_ties: Any = {"with_ties": ties is not None, "doc_order": doc_order if ties == "index" else None}
     for run in stored:
-        joined, cut = join_stored(run, list(coded.values()), **of_ties)
-        by = dict(zip(coded, joined, strict=True))
+        placed, cut = join_stored(run, list(coded.values()), **of_ties)
+        by = {name: placed.by(each) for name, each in coded.items()}
         values = {name: values_of(tied, parsed, ties) for name, tied in by.items()}
         for name, tied in by.items() if ties is not None else ():
             notes += notes_on_ties(run.run_id, name, tied, values[name], parsed)
         notes += notes_on_run(run.run_id, by, parsed)
-        reaches.append(Reach.of(run.run_id, joined, cut))
+        reaches.append(Reach.of(run.run_id, list(by.values()), cut))
         of_all = [[m.aggregate(of) for m, of in zip(parsed, own, strict=True)] for own in values.values()]
         table = np.array(of_all).T[None]  # 1 or 1 + queries × measures × 1 or 3
         if per_query:

@@ -12,7 +12,6 @@ from small_world import judge_matrix, judge_run, make_run
 from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.measures import code_qrels, parse_measure
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.tables import Qrels, Run, check_qrels
@@ -166,8 +165,7 @@ def test_qrels_of_another_query_or_doc_than_were_joined_are_refused() -> None:
 def test_strata_follow_docs_that_a_tie_rule_moves() -> None:
     pairs: Judged = {"a": ("1", 1), "b": ("2", 0), "c": ("2", -1), "z": ("1", -1)}
     coded = code_qrels(tables({}, {"q": pairs})[1])
-    run = HeldRun("m", make_run({"q": dict.fromkeys("abc", 1)}))
-    tied = run.rank_pairs(coded, with_ties=True).under(coded, with_ties=True)
+    tied = judge_run(make_run({"q": dict.fromkeys("abc", 1)}), coded, with_ties=True)
     for rule, ranked in (("optimistic", ["a", "c", "b"]), ("pessimistic", ["b", "c", "a"])):
         found = values_of(tied, [parse_measure("xinfAP")], rule)
         assert found[0, 0] == pytest.approx(sampled(ranked, pairs)["xinfAP"])

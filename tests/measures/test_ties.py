@@ -12,7 +12,6 @@ from small_world import drawn, judge_run, make_qrels, make_run, orders_of
 
 from examples import examples
 from fire_toolkit.errors import FireError, UsageError
-from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import code_qrels, list_measures, parse_measure
 from fire_toolkit.measures.definition import values_of
@@ -68,11 +67,8 @@ def test_some_queries_alone_have_the_values_they_have_among_all(rule: str, name:
     scores = {f"q{n}": dict(zip(DOCS, row, strict=True)) for n, row in enumerate(rng.integers(0, 3, (20, 5)))}
     grades = enumerate(rng.integers(0, 2, (20, 3)))
     judged = {f"q{n}": dict(zip(DOCS[1:4], row, strict=True)) for n, row in grades}
-    coded = code_qrels(make_qrels(judged))
-    tied, measures = (
-        HeldRun("m", make_run(scores)).rank_pairs(coded, with_ties=True).under(coded, with_ties=True),
-        [parse_measure(name)],
-    )
+    tied = judge_run(make_run(scores), code_qrels(make_qrels(judged)), with_ties=True)
+    measures = [parse_measure(name)]
     rule = "doc-desc" if rule == "expected" else rule  # whose means are never of some queries
     some = np.array([1, 4, 5, 11, 19])
     found = values_of(tied, measures, rule, queries=some)
@@ -120,9 +116,8 @@ modifiers = st.sampled_from(["", ":rel=2", ":condensed", ":rel=2:condensed"])
 
 
 def per_query(run: Run, qrels: Qrels, name: str, rule: str) -> np.ndarray:
-    coded = code_qrels(qrels)
     measure = parse_measure(name)
-    tied = HeldRun("m", run).rank_pairs(coded, with_ties=True).under(coded, with_ties=True)
+    tied = judge_run(run, code_qrels(qrels), with_ties=True)
     return values_of(tied, [measure], rule)[0]
 
 
@@ -283,8 +278,7 @@ def test_of_two_ties_with_positives_of_several_grades_is_the_mean_over_all_order
 def is_the_mean_over_all_orders(docs: dict[str, int], relevance: dict[str, int], modifier: str) -> None:
     each = each_order(docs)
     ranking = judge_run(make_run(each), code_qrels(make_qrels(dict.fromkeys(each, relevance))))
-    coded = code_qrels(make_qrels({"q": relevance}))
-    tied = HeldRun("m", make_run({"q": docs})).rank_pairs(coded, with_ties=True).under(coded, with_ties=True)
+    tied = judge_run(make_run({"q": docs}), code_qrels(make_qrels({"q": relevance})), with_ties=True)
     for name in NAMES:
         measure = parse_measure(name + modifier)
         counted = measure.per_query(measure.view(ranking)).mean()
