@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Interval, interval_of
+from fire_toolkit.agreement.intervals import N_RESAMPLES, Interval, interval_of
 from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.statistic import NO_PAIR
 from fire_toolkit.arrays import Floats, Ints
@@ -19,7 +19,6 @@ from fire_toolkit.tables import Items, Judgments
 from fire_toolkit.words import n_of
 
 ONE_VALUE = "without this annotator every judgment on pairs with two judgments says the same"
-N_RESAMPLES = 2000
 LEAST_AGREEMENT = 0.7
 MIN_PAIRS = 10
 LEAST_ALPHA = 0.667  # Krippendorff (2004): below it even tentative conclusions are not to be drawn

@@ -93,7 +93,7 @@ def influence(
         changes[name] = pairs[PAIR].assign(relevance=relevance[pair_rows(pairs, changed)])
     found = score_changes(runs, original, augmented, changes, measures)
     scores = found.scores.drop(columns="is_left_out").rename(columns={"left_out": "annotator_id"})
-    alphas = leave_one_out(judgments, grades=known, level=level)
+    alphas = leave_one_out(judgments, grades=grades, level=level)
     tables = {"annotators": _by_annotator(without, alphas, found.orders, scores), "scores": scores}
     is_kept = len({*adjudicators}) == 1
     kept = [f"{adjudicators[0]} is the only adjudicator and is not left out"] if is_kept else []

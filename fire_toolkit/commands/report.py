@@ -23,7 +23,7 @@ from fire_toolkit.commands.command import (
 from fire_toolkit.commands.types import BackgroundOf, FedRuns, Measures, Option, OwnItem, Table
 from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
-from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.guidelines.model import Grades, fitting_level
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.correction import is_by_design
@@ -86,6 +86,7 @@ def _table2(it: Any) -> Found:
     found = describe_data(
         it.judgments,
         grades=dict(grades_or_usual(it.judgments, it.grades)),
+        level=it.level or fitting_level(it.grades or {}),
         labels=it.labels,
         sources=it.pool_sources,
         datasets=column_of(it.queries, it.by),
@@ -204,7 +205,7 @@ PARTS = {
     "figures": Part(_figures, _OF_STUDY, f"{_BESIDE} measures figure", writes=True),
     "methods": Part(_methods, "", "told"),
     "table1": Part(_table1, _SCORED, "background fed measures"),
-    "table2": Part(_table2, "judgments", "grades labels pool_sources queries by"),
+    "table2": Part(_table2, "judgments", "grades level labels pool_sources queries by"),
     "table3": Part(_table3, "runs"),
     "table4": Part(_table4, f"{_SCORED} pool_sources", "fed measures"),
     "length": Part(_length, f"{_SCORED} queries", "fed measures"),
@@ -231,6 +232,7 @@ def report(
     labels: Annotated[Labels | None, Table("labels_of_report", is_told=True)] = None,
     judgments: Annotated[Judgments | None, Table("judgments_of_report")] = None,
     grades: Annotated[Grades | None, Table("grades_of_report", takes="Grades | None", is_told=True)] = None,
+    level: Annotated[str | None, Table("level", is_told=True)] = None,
     pool_sources: Annotated[PoolSources | None, Table("sources_of_report")] = None,
     queries: Annotated[Queries | None, Table("queries_of_report")] = None,
     own_item: OwnItem = None,
@@ -271,6 +273,7 @@ def report(
         labels: The labels of judged pairs.
         judgments: The judgments (judgments.csv). A page of files shows no agreement without them.
         grades: The grade of each label; those that labels spell, unless given.
+        level: Of table2: the level of measurement that alpha is of, as in `agree`.
         pool_sources: Which run pooled which pair: pool_sources.csv, or its folder.
         queries: The queries, with their texts, own items and the column of --by.
         own_item: Drop or keep each query's own item. [default: the collection's protocol]

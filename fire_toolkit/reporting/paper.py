@@ -55,6 +55,7 @@ def describe_data(
     judgments: Judgments,
     *,
     grades: Grades,
+    level: str | None = None,
     labels: Labels | None = None,
     sources: PoolSources | None = None,
     datasets: pd.Series | None = None,
@@ -63,7 +64,7 @@ def describe_data(
 
     Args:
         judgments: one row for each annotator and pair.
-        grades: label → grade; a label whose grade is None is not a vote.
+        grades, level: as in `agreement`; a label whose grade is None is not a vote.
         labels: what `resolve` made of all judgments; unless given, by rule fire.
         sources: which run pooled which pair; rows `run <id>` are then given, and overlap.
         datasets: index query_id, values the dataset of the query; rows `dataset <name>`.
@@ -74,7 +75,7 @@ def describe_data(
         label, by its relevance), disagreement (pairs without one), of all judgments together, later rounds
         included; resolved_share of the pairs, relevant_share of the resolved; multiply_labelled (pairs with
         two first votes or more), and on these alone agreeing (percent agreement), unanimous (one label),
-        alpha (Krippendorff, ordinal from three grades on), nan with the reason in note. Most of
+        alpha (Krippendorff), nan with the reason in note. Most of
         `resolved_share` are pairs with one vote: it is what the paper's table calls agreement, and says
         nothing of agreement.
 
@@ -93,9 +94,8 @@ def describe_data(
     rows = []
     for group, own in _groups(pairs, datasets, sources):
         votes = Judgments(first[own[unit]])
-        found = agreement(
-            votes, grades=grades, statistics=["percent_agreement", "unanimous", "alpha"], all_rounds=True
-        )
+        names = ["percent_agreement", "unanimous", "alpha"]
+        found = agreement(votes, grades=grades, level=level, statistics=names, all_rounds=True)
         value = dict(zip(found["statistic"], found["value"], strict=True))
         n_pairs, n_resolved = int(own.sum()), int((~np.isnan(relevance[own])).sum())
         n_relevant = int((relevance[own] >= 1).sum())

@@ -8,6 +8,7 @@ import pytest
 from command import as_json, rows, run
 from small_judgments import krippendorff_alpha
 
+import fire_toolkit as fire
 from examples import cases
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -155,6 +156,14 @@ def test_python_and_the_command_give_one_alpha_by_default(here: Path) -> None:
     found = krippendorff_alpha(judgments, grades=guideline.grades).value
     assert found == pytest.approx(float(alpha["value"]), abs=1e-12)
     assert abs(found - krippendorff_alpha(judgments, grades=guideline.grades, level="nominal").value) > 0.05
+    Path("fire.toml").write_text('[agree]\nlevel = "interval"\n[tasks]\nguideline = "graded-relevance-v1"\n')
+    of_workspace = table()[0]["value"]
+    assert float(of_workspace) != pytest.approx(found, abs=1e-3)
+    of_report = rows(run("report", "table2", "--judgments", "many.csv", "--format", "csv"))[0]
+    assert of_report["alpha"] == of_workspace
+    by_number = judgments.replace({"label": {name: str(n) for n, name in enumerate(labels)}})
+    as_table = fire.report("table2", judgments=by_number).table
+    assert as_table["alpha"].iloc[0] == fire.agree(by_number).table["value"].iloc[0]
 
 
 def test_only_first_answers_count_unless_all_rounds_are_asked_for(here: Path) -> None:
