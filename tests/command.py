@@ -97,6 +97,20 @@ def given(root: Path, number: int = 1) -> list[dict[str, str]]:
     return [] if table is None else table.astype("str").to_dict("records")  # type: ignore[return-value]
 
 
+def answer_on_page(root: Path, row: Mapping[str, str], label: str, n: int, number: int = 1) -> None:
+    """Answer a task (annotator_id, pair_id) of round `number` on our own page, as the n-th of all."""
+    record = {
+        "kind": "answer",
+        "annotator": row["annotator_id"],
+        "round": number,
+        "label": label,
+        "flags": [],
+    }
+    record |= {"comment": "", "seconds": 1.0, "page": "1", "position": 1, "n": n, "pair": row["pair_id"]}
+    with Store(root / "campaign.sqlite") as store:
+        store.add_page_records(record | {"at": f"2026-11-01T10:00:{n:02d}.000000Z"})
+
+
 def has_answers(root: Path) -> bool:
     """Whether the record of a workspace has any answer."""
     with Store(root / "campaign.sqlite") as store:

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.numbers import add_given
-from fire_toolkit.campaign.queues import ASSIGNMENTS, MOVES, Assignments, check_assignments
+from fire_toolkit.campaign.queues import ASSIGNMENTS, MOVES, TASK, Assignments, check_assignments
 from fire_toolkit.campaign.sealed import asking
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import REFERENCE_URL
@@ -224,7 +224,10 @@ def write_round(root: Path, entry: Round) -> None:
         known = set() if there is None else set(_rows(there.tasks, names))
         _insert(db, "asked", names, [row for row in _rows(entry.tasks, names) if row not in known])
         if there is None:
-            drawn = entry.drawn.assign(batch=0, to_annotator_id=entry.drawn["annotator_id"], annotator_id="")
+            is_nobodys = ~entry.tasks["pair_id"].isin(entry.drawn["pair_id"])
+            left = entry.tasks.loc[is_nobodys, ["pair_id"]].assign(annotator_id="", position=0, kind=TASK)
+            drawn = pd.concat([entry.drawn, left]) if len(left) else entry.drawn
+            drawn = drawn.assign(batch=0, to_annotator_id=drawn["annotator_id"], annotator_id="")
             given = [(entry.number, *row) for row in _rows(drawn, MOVES)]
             add_given(db, given, _rows(entry.tasks, ("pair_id", *PAIR)))
             known_answers = [(entry.number, *row) for row in _rows(entry.controls, _KNOWN)]

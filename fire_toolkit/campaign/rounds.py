@@ -7,6 +7,7 @@ who was ever given a pair can so be told, and nobody is given it twice.
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,8 @@ from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.queues import (
     CONTROL,
     MOVES,
+    OVERLAP,
+    TASK,
     TRAINING,
     Assignments,
     assign_round,
@@ -27,9 +30,20 @@ from fire_toolkit.campaign.queues import (
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import left_pairs
+from fire_toolkit.errors import FileNote
 from fire_toolkit.tables import Qrels, Tasks, check_qrels
+from fire_toolkit.words import n_of
 
 _NO_VOTES = (TRAINING, CONTROL)
+# Who had seen what when a round began; is_vote: asked in a round before it, of files that began no campaign.
+_SEEN = """
+select annotator_id, pair_id, max(is_vote) as is_vote from (
+  select to_annotator_id as annotator_id, pair_id, 0 as is_vote from given where to_annotator_id <> ''
+  and number < ifnull((select min(number) from moves where round = ?), number + 1) union all
+  select annotator_id, pair_id, queue = '' from answers
+  where iif(queue = '', round_said < ?, cast(queue as integer) < ?))
+where pair_id <> '' group by 1, 2
+"""
 Key = tuple[str, str]  # an annotator and a pair
 
 
@@ -54,25 +68,59 @@ def first_round(
         training: tasks that everybody judges first.
         controls: tasks whose answer is known, mixed in for everybody.
         answers: the known answers.
-        store: the record: pairs that were answered in an earlier round, before the campaign began, are asked
-            again (kind `adjudication`), of somebody else.
+        store: the record: nobody is asked what she was given or left an answer at before. A pair that was
+            asked for a vote in an earlier round, before the campaign began, is an `adjudication`; one that
+            all have seen is in the tasks, and nobody has it.
         n_captions: how many captions of one item a page may have; more than 1: pages are drawn.
         seed: of the queues.
 
     Raises:
-        UsageError, JoinError: as `assign_tasks` and `assign_round`.
+        UsageError, JoinError: as `assign_tasks`; or every annotator has seen every pair.
+
+    Warns:
+        FileNote: how many votes, controls and training tasks are left out, as people have seen their pairs.
     """
-    query = "select distinct annotator_id, pair_id from answers where queue = '' and round_said < ?"
-    seen = store.table(query, [number]) if store else pd.DataFrame({"pair_id": []})
-    is_again = asked["pair_id"].isin(seen["pair_id"])
+    nothing = pd.DataFrame({"annotator_id": [], "pair_id": [], "is_vote": []})
+    seen = store.table(_SEEN, [number] * 3) if store else nothing
+    is_known = asked["pair_id"].isin(seen["pair_id"])
     options: dict[str, Any] = {"n_captions": n_captions, "seed": seed}
-    drawn = assign_tasks(Tasks(asked[~is_again]), loads, training=training, controls=controls, **options)
-    for _, batch in asked[is_again].groupby("batch"):
-        more = assign_round(Tasks(batch), loads, seen=pd.concat([seen, drawn]), **options)
-        before = more["annotator_id"].map(drawn["annotator_id"].value_counts()).fillna(0).astype("int64")
-        drawn = check_assignments(pd.concat([drawn, more.assign(position=more["position"] + before)]))
+    drawn = assign_tasks(Tasks(asked[~is_known]), loads, training=training, controls=controls, **options)
+    known = set(zip(seen["annotator_id"], seen["pair_id"], strict=True))
+    keys = zip(drawn["annotator_id"], drawn["pair_id"], strict=True)
+    is_new = np.fromiter((key not in known for key in keys), dtype=bool)
+    n_known, n_spent, drawn = int((~is_new).sum()), 0, Assignments(drawn[is_new])
+    voted = set(seen.loc[seen["is_vote"] == 1, "pair_id"])
+    for batch, kind in enumerate((TASK, OVERLAP), start=1):
+        own = asked[is_known & (asked["batch"] == batch)]
+        shown = pd.concat([seen, drawn[drawn["kind"] != CONTROL]])
+        is_spent = own["pair_id"].isin(seen_by_all(shown, loads))
+        is_stuck = kind == TASK and is_known.all() and is_spent.all()
+        left = own if is_stuck else own[~is_spent]  # of nothing `assign_round` says why
+        kinds = {pair: kind for pair in left["pair_id"] if pair not in voted}
+        more = assign_round(Tasks(left), loads, seen=shown, kinds=kinds, **options)
+        n_spent += int(is_spent.sum())
+        both = pd.concat([drawn, more])  # a control that is a task by now is that
+        drawn = Assignments(both.drop_duplicates(["annotator_id", "pair_id"], keep="last"))
+    if n_known or n_spent:
+        words = (
+            f"{n_of(n_known, 'control or training task')} that people had before, {n_of(n_spent, 'vote')} on"
+        )
+        others = "pairs that all have seen (later `next-round --annotator NAME` asks somebody new)"
+        warnings.warn(f"left out: {words} {others}", FileNote, stacklevel=2)
+    drawn = check_assignments(drawn.assign(position=drawn.groupby("annotator_id").cumcount() + 1))
     contents = pd.concat([table for table in (asked, training, controls) if table is not None])
+    contents = contents[contents["pair_id"].isin({*asked["pair_id"], *drawn["pair_id"]})]
     return _round(number, contents, drawn, n_captions, answers)
+
+
+def seen_by_all(seen: pd.DataFrame, names: Collection[str]) -> pd.Index[str]:
+    """Return the keys of the pairs that all of these people have seen.
+
+    seen: as in `assign_round`; each annotator and pair may stand there more than once.
+    """
+    own = seen.loc[seen["annotator_id"].isin(list(names)), ["annotator_id", "pair_id"]].drop_duplicates()
+    times = own["pair_id"].value_counts()
+    return times.index[times >= len(set(names))]
 
 
 def next_round(

@@ -63,9 +63,9 @@ where exists (select 1 from open_tasks
   where open_tasks.round = own.round and open_tasks.people = own.people)
 order by round, annotator_id;
 
--- What was given to somebody of pairs that have no vote, and the place of that.
+-- What was given, or was to be, of pairs that have no vote, and the place of that.
 create temp view unvoted as
-select pairs, number as place from moves where people <> 0 and kind not in ('training', 'control')
+select pairs, number as place from moves where kind not in ('training', 'control')
 and pairs not in (select counted.pairs from counted join said using (number)
   where no_vote = '' and not is_deleted and kind not in ('training', 'control'));
 

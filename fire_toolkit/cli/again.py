@@ -19,7 +19,7 @@ from fire_toolkit.campaign.answer_columns import NO_LABEL, SEVERAL_LABELS, SKIPP
 from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round, tasks_of_pairs
-from fire_toolkit.campaign.rounds import next_round
+from fire_toolkit.campaign.rounds import next_round, seen_by_all
 from fire_toolkit.campaign.task_files import waiting_in_files
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.campaign.views import pairs_of_keys, seen_pairs, unanswered_pairs, waiting_pairs
@@ -161,19 +161,14 @@ class Again:
         assert self.campaign is not None
         found = pd.concat([seen_pairs(self.campaign.store), self.given.judged_twins]).drop_duplicates()
         unanswered = pair_ids(self.unanswered["query_id"], self.unanswered["doc_id"])
-        is_again = found["pair_id"].isin(self._seen_by_all(found).intersection(unanswered))
+        is_again = found["pair_id"].isin(seen_by_all(found, self._names).intersection(unanswered))
         left: pd.DataFrame = found[~is_again]
         return left
-
-    def _seen_by_all(self, seen: pd.DataFrame) -> pd.Index[str]:
-        """Return the keys of the pairs that all who can be asked have seen."""
-        times = seen.loc[seen["annotator_id"].isin(self._names), "pair_id"].value_counts()
-        return times.index[times >= len(set(self._names))]
 
     @cached_property
     def _spent(self) -> pd.DataFrame:
         """The pairs of which nobody can be asked any more."""
-        return pairs_of_keys([] if self.campaign is None else self._seen_by_all(self._seen))
+        return pairs_of_keys([] if self.campaign is None else seen_by_all(self._seen, self._names))
 
     def given_out(self, pairs: pd.DataFrame, kind: str = ADJUDICATION) -> Round | None:
         """Return the round of pairs, carried as the latest one is; None without pairs or a campaign."""

@@ -5,7 +5,18 @@ import json
 from pathlib import Path
 
 import pytest
-from command import Pair, StandIn, as_json, begin_workspace, by_pair, given, pairs_in, rows, run
+from command import (
+    Pair,
+    StandIn,
+    answer_on_page,
+    as_json,
+    begin_workspace,
+    by_pair,
+    given,
+    pairs_in,
+    rows,
+    run,
+)
 from exports import answered
 
 from fire_toolkit.campaign.keys import pair_id
@@ -145,6 +156,28 @@ def test_disputes_of_another_tool_find_people(root: Path) -> None:
     assert (told["round"], told["pairs"]) == (2, 4)
     assert set(asked(root, 2)) == {pair_id(f"q{n}", f"v{n}") for n in range(4)}
     assert {*asked(root, 2).values()} == {"A02", "A03"}
+
+
+def test_what_all_had_as_a_control_is_asked_of_somebody_new(root: Path) -> None:
+    Path("controls.txt").write_text("".join(f"q{n} 0 v{n + 1} 1\n" for n in range(3)))
+    pool, both = Path("pool/pool.csv"), ("--annotator", "A02,A03", "--controls", "controls.txt")
+    run("tasks", "--overlap", 0)
+    run("push", "--carrier", "page", "--check-media", 0, *both)
+    early = "".join(f"q{n},v{n},1\n" for n in range(N_PAIRS))
+    pool.write_text("query_id,doc_id,round\n" + early + "".join(f"q{n},v{n + 1},2\n" for n in range(6)))
+    run("tasks", "--overlap", 0)
+    told = run("push", "--check-media", 0, *both).stderr
+    assert "6 control or training tasks that people had before, 3 votes on pairs that all" in told
+    run("push", "--check-media", 0, *both)  # draws the same
+    queues = [(number, row) for number in (1, 2) for row in given(root, number)]
+    assert len({(row["annotator_id"], row["pair_id"]) for _, row in queues}) == len(queues)
+    for n, (number, row) in enumerate(queues):
+        answer_on_page(root, row, "relevant", n, number)
+    run("pull")
+    run("resolve")
+    assert "next-round" not in run("status").stderr
+    run("next-round", "--annotator", "A04")
+    assert set(asked(root, 3)) == {pair_id(f"q{n}", f"v{n + 1}") for n in range(3)}
 
 
 def test_a_comment_is_no_formula_in_the_table_that_people_open(root: Path) -> None:

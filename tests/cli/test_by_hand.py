@@ -20,6 +20,7 @@ import pytest
 from command import (
     StandIn,
     alter,
+    answer_on_page,
     as_json,
     begin_workspace,
     given,
@@ -36,7 +37,7 @@ from fake_api import FakeServer
 from examples import cases, some
 from fire_toolkit.campaign import store
 from fire_toolkit.campaign.keys import pair_id, split_pair_id
-from fire_toolkit.campaign.store import Store, read_ledger
+from fire_toolkit.campaign.store import read_ledger
 
 PEOPLE = ("A02", "A03", "A04")  # the accounts 2, 3, 4 of the server in this process
 ALL = ("--annotator", ",".join(PEOPLE))
@@ -591,11 +592,7 @@ def test_server_disputes_take_any_carrier(
     assert len(server.projects) == 3
     run(*to_page)  # goes on, and asks nothing anew
     assert given(hand, 2) == asked
-    record = {"kind": "answer", "annotator": asked[0]["annotator_id"], "pair": asked[0]["pair_id"]}
-    record |= {"round": 2, "n": 1, "at": "2026-11-01T10:00:00.000000Z", "page": "1", "position": 1}
-    record |= {"label": "relevant", "flags": [], "comment": "", "seconds": 1.0}
-    with Store(hand / "campaign.sqlite") as store:
-        store.add_page_records(record)
+    answer_on_page(hand, asked[0], "relevant", 1, 2)
     monkeypatch.setattr(server, "_handle", lambda request: httpx.Response(401))  # and the page is as it was
     n_before = len(judgments(hand))
     told = run("pull", code=3).stderr

@@ -190,14 +190,19 @@ def test_the_pairs_of_a_later_model_are_a_further_round(server: FakeServer, work
     (workspace / "runs/late.run").write_text("".join(f"q{n} Q0 v{n} 1 1 late\n" for n in range(4, 12)))
     (workspace / "pool/pool.csv").unlink()  # made by hand, so that `pool` does not overwrite it
     assert "8 judged before, 4 new, to be asked in round 3" in run("pool").stderr
-    made = run("tasks", "--overlap", "0.5").stderr
-    assert "4 tasks in tasks/round-3/tasks.json; 2 of them again" in made
+    made = run("tasks", "--overlap", 1).stderr
+    assert "4 tasks in tasks/round-3/tasks.json; 4 of them again" in made
     assert "next: fire-toolkit push" in made
     assert states()["push"] == ("stale", "tasks/round-3/tasks.json is new")
     before = [given(workspace, number) for number in (1, 2)]
-    pushed = as_json("push", *BOTH)
-    assert (pushed["added"], pushed["there"]) == (6, 20)
+    pushed = as_json("push", "--annotator", "A02,A03,A04", "--controls", "controls.txt")
+    later = given(workspace, 3)
+    assert (pushed["added"], pushed["there"]) == (len(later), 20)
     assert [given(workspace, number) for number in (1, 2)] == before
+    handed = [
+        (row["annotator_id"], row["pair_id"]) for number in (1, 2, 3) for row in given(workspace, number)
+    ]
+    assert len(handed) == len(set(handed))  # what two had as controls is asked of the third alone
     assert as_json("push")["added"] == 0
     assert states()["push"][0] == "done"
 
@@ -212,7 +217,9 @@ def test_the_pairs_of_a_later_model_are_a_further_round(server: FakeServer, work
     assert int(percent["n_pairable"]) == 4 + 2
     run("resolve")
     planned = as_json("next-round", "--annotator", "A04")
-    assert (planned["round"], planned["pairs"], planned["waiting"]) == (4, 2, 0)
+    hers = {row["query_id"] for row in new if row["annotator_id"] == "A04"}
+    assert (planned["round"], planned["pairs"], planned["waiting"]) == (4, len({"q10", "q11"} - hers), 0)
+    assert planned["pairs"] > 0
 
 
 def test_tasks_that_are_no_round_are_refused(server: FakeServer, workspace: Path) -> None:

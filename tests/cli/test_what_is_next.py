@@ -5,9 +5,7 @@ from pathlib import Path
 
 import exports
 import pytest
-from command import begin_workspace, given, named, run, write_run
-
-from fire_toolkit.campaign.store import Store
+from command import answer_on_page, begin_workspace, given, named, run, write_run
 
 N_PAIRS = 6
 SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
@@ -95,22 +93,14 @@ def test_who_is_retired_leaves_a_round_that_is_not_open() -> None:
     assert "to ask again: unanswered 3" in status.stderr
 
 
-def answer_on_page(root: Path, pair: str, annotator: str, label: str, number: int) -> None:
-    record = {"kind": "answer", "annotator": annotator, "round": 1, "label": label, "flags": []}
-    record |= {"comment": "", "seconds": 1.0, "page": "1", "position": 1}
-    moment = f"2026-11-01T10:00:{number:02d}.000000Z"
-    with Store(root / "campaign.sqlite") as store:
-        store.add_page_records({**record, "n": number, "pair": pair, "at": moment})
-
-
 def test_a_page_is_served_until_it_has_answers_to_pull(root: Path) -> None:
     run("tasks", "--overlap", 0)
     assert follows("push", "--carrier", "page", "--annotator", "A01") == "page serve"
-    pairs = [row["pair_id"] for row in given(root)]
-    for number, pair in enumerate(pairs, start=1):
-        answer_on_page(root, pair, "A01", "relevant", number)
+    queue = given(root)
+    for number, row in enumerate(queue, start=1):
+        answer_on_page(root, row, "relevant", number)
         assert named(run("status")) == "pull"
-        assert follows("pull") == ("page serve" if number < len(pairs) else "agree")
+        assert follows("pull") == ("page serve" if number < len(queue) else "agree")
     queries = root / "collection/queries.tsv"  # a server's tasks can be corrected, and no others
     queries.write_text(queries.read_text().replace("a dog runs 3", "a cat runs 3"))
     assert "would change, and its round has begun" in run("tasks", "--overlap", 0, code=1).stderr
@@ -123,7 +113,7 @@ def test_a_round_of_next_round_is_sent_to_those_that_it_chose(root: Path) -> Non
     run(*first)
     for number, row in enumerate(given(root), start=1):
         label = "relevant" if row["annotator_id"] == "A01" else "irrelevant"
-        answer_on_page(root, row["pair_id"], row["annotator_id"], label, number)
+        answer_on_page(root, row, label, number)
     run("pull")
     run("resolve")
     run("annotators", "retire", "A02")
