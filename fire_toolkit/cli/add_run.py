@@ -75,7 +75,7 @@ def add_run(
         expected: A score that the model's log printed, such as R@1=46.1; the run must give it (may be
             repeated).
         depth: Docs kept for each query.
-        allow: Anomalies to accept: any of nan, inf, flood, constant, duplicates.
+        allow: Anomalies to accept: any of nan, inf, flood, constant, duplicates, places.
         similarity: How vectors are compared. Two FILEs are then query vectors and doc vectors.
         candidates: FILE is what vector search gives: ids (places of docs) and these scores. Say which: the
             higher the better (similarity), or the lower (distance, as of faiss L2 and hnswlib).

@@ -21,7 +21,7 @@ from fire_toolkit.formats.collections.registry import own_item_rule_of, read_col
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
 from fire_toolkit.formats.runs.matrices import MatrixRun
-from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of, whole_run
+from fire_toolkit.formats.runs.read import open_run, renamed, run_id_of, whole_run
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_queries
 from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
@@ -83,14 +83,14 @@ def own(given: Given) -> OwnItemRule:
 def read_runs(given: Given, depth: int | None = None) -> list[Any]:
     """Return the runs given (each `PATH` or `NAME=PATH`), else the workspace's, in order."""
     reach = depth + 1 if depth and given.own.is_dropped else depth  # so that `depth` docs are left
-    found = _runs(given, given.values.get("runs", ()), partial(read_run, depth=reach))
+    found = _runs(given, given.values.get("runs", ()), partial(whole_run, depth=reach))
     return [given.own.applied(run, depth) for run in found]
 
 
 @reads
 def stored_runs(given: Given) -> list[Any]:
     """The runs; those that can are read when they are scored, a block at a time, or by a cluster."""
-    found = _runs(given, given.values.get("runs", ()), open_run)
+    found = _runs(given, given.values.get("runs", ()))
     if given.own.is_dropped:
         found = [given.own.applied(run) for run in found]
     if (spread := spread_of_environment()) is None:
@@ -137,7 +137,7 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
         raise click.UsageError(f"{len(files)} files; expected one matrix, or two runs (t2i, then i2t)")
     if len(files) == 1:
         name, path = _split_name(files[0])
-        matrix = open_run(given.use(path), run_id=name, **ids)
+        matrix = open_run(given.use(path), run_id=name, qrels=given.path("qrels", exists=True), **ids)
         if not isinstance(matrix, MatrixRun):
             raise FormatError(f"{path}: no matrix; give two runs, one for each direction")
         say_order(ids.values())
@@ -145,7 +145,7 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
     turned: dict[str, Any] = dict(
         zip(ids, [*ids.values()][::-1], strict=True)
     )  # its queries are the docs of the way there
-    there, (back,) = _runs(given, files[:1], read_run), _runs(given, files[1:], partial(open_run, **turned))
+    there, (back,) = _runs(given, files[:1], whole_run), _runs(given, files[1:], **turned)
     if isinstance(back, MatrixRun) and back.may_be_turned:
         shape = " × ".join(map(str, back.stored.values.shape))
         todo = "score each model alone, or give items as rows (of a square one with ids in the file)"
@@ -196,16 +196,19 @@ def say_order(ids: Iterable[IdFile | None], where: str = "") -> None:
         say(f"note: {taken_as}; if the model used another order, give {options}{command}")
 
 
-def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[Any]:
-    """Return runs; those whose files carry one and the same run id are told apart by their file names."""
+def _runs(
+    given: Given, files: Sequence[str], cut: Callable[[Any], Any] = lambda run: run, **turned: Any
+) -> list[Any]:
+    """Return runs, cut; those whose files carry one and the same run id are told apart by their file names.
+
+    turned: the files of ids, where they are those of the other side.
+    """
     files = [file for file in files if not file.endswith(f".{MANIFEST}")] or files  # of runs/*
     named = [*map(_split_name, files)] or [(None, str(file)) for file in named_files("runs", "files")]
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
-    ids = id_files(given)
-    options = {**ids, **getattr(read, "keywords", {})}
-    read = getattr(read, "func", read)
-    found = [read(given.use(path), **{**options, "run_id": name}) for name, path in named]
+    ids, qrels = turned or id_files(given), given.path("qrels", exists=True)
+    found = [cut(open_run(given.use(path), run_id=name, qrels=qrels, **ids)) for name, path in named]
     say_order(ids.values())
     docs = {  # of a run that was stored they were looked at then
         path: run["doc_id"].cat.categories if isinstance(run, pd.DataFrame) else getattr(run, "doc_ids", ())

@@ -126,6 +126,7 @@ FLOOD = np.full((2, 20), -100.0)
 FLOOD[:, :5] = np.arange(10).reshape(2, 5)
 INFINITE = SQUARE[:3].copy()
 INFINITE[0, 0] = np.inf
+PLACES = np.argsort(np.random.default_rng(0).random((3, 20)), axis=1)
 OF_20 = {"doc_ids": [f"d{n}" for n in range(20)]}
 
 
@@ -136,6 +137,8 @@ OF_20 = {"doc_ids": [f"d{n}" for n in range(20)]}
         (SQUARE[[0, 0, 0]], {}, "2 of 3 queries repeat another's list (q1 that of q0"),
         (np.vstack([SQUARE[:2], np.ones(4)]), {}, "one score for all docs in 1 query (q2"),
         (FLOOD, OF_20, "in 2 queries half of the docs or more share the lowest score"),
+        (PLACES, OF_20, "the scores of 3 queries are whole numbers without a gap, as places (argsort)"),
+        (PLACES + np.float32(1), OF_20, "the scores of 3 queries are whole numbers without a gap"),
         (
             SQUARE[:2],
             {"query_ids": QUERIES[:3]},
@@ -143,7 +146,7 @@ OF_20 = {"doc_ids": [f"d{n}" for n in range(20)]}
         ),
         (SQUARE[:2], {"query_ids": ["q0", "q0"]}, "'q0' is given twice"),
     ],
-    ids=["infinite", "repeats", "constant", "flood", "shape", "ids"],
+    ids=["infinite", "repeats", "constant", "flood", "places", "ranks", "shape", "ids"],
 )
 def test_a_model_that_repeats_itself_and_what_fits_no_ids_is_refused(
     values: Any, given: dict[str, Any], said: str

@@ -14,7 +14,7 @@ from small_world import drawn, joined_or_why_not
 from small_world import make_qrels_in_strata as make_qrels
 
 from examples import examples
-from fire_toolkit.errors import FileNote, FireError
+from fire_toolkit.errors import FileNote, FireError, TableError
 from fire_toolkit.formats.arrays import matrix
 from fire_toolkit.formats.arrays.matrix import blocks_of, by_rows
 from fire_toolkit.formats.runs.matrices import MatrixRun
@@ -106,10 +106,14 @@ def test_a_score_that_is_not_finite_is_told_as_ever(odd: float) -> None:
     scores = np.ones((4, 5), dtype=np.float32)
     scores[2, 3] = odd
     path = stored("m.npy", scores)
-    said = "m.npy: 1 score is ... (query q0, doc d1) ... expected finite numbers: leave padding rows out"
-    said = said if odd == np.inf else said.replace("(query", "(the first at query")
-    refused(said, read_run, path)
-    refused(said, score_runs, open_run(path), make_qrels({"q0": {"d0": 1}}), ["C@1"])
+    said = "m.npy: 1 score is ... (query q0, doc d1)"
+    said = (
+        said
+        if odd == np.inf
+        else said.replace("(query", "(the first at query") + " ... give `add-run` --allow"
+    )
+    refused(said, read_run, path, by=TableError)
+    refused(said, score_runs, open_run(path), make_qrels({"q0": {"d0": 1}}), ["C@1"], by=TableError)
 
 
 def test_a_matrix_by_columns_is_scored_as_one_by_rows() -> None:

@@ -192,3 +192,15 @@ def test_ids_of_the_workspace_stand_by_for_runs_that_need_them(add: Add) -> None
     put("fire.toml", '[runs]\nquery_ids = "turned.txt"\n')
     assert value in score("own.npz")
     assert value in score("t.run")
+
+
+def test_a_matrix_itself_is_told_as_add_run_tells_it(here: Path) -> None:
+    put("qrels.txt", "".join(f"{q} 0 {v} 1\n" for q, v in zip(QUERIES, VIDEOS, strict=True)))
+    for name, sims in (("good", SIMS), ("far", -SIMS), ("ranks", np.argsort(np.argsort(-SIMS)))):
+        put(f"{name}.npz", {"sims": sims, **IDS})
+    told = "note: far.npz: near chance: the positives of 60 queries stand where they would by chance"
+    for command in (["score"], ["pool", "--out", "p"], ["score", "--direction", "both"]):
+        assert "near chance" not in run(*command, "good.npz", "--qrels", "qrels.txt").stderr
+        assert told in run(*command, "far.npz", "--qrels", "qrels.txt").stderr
+        refusal = run(*command, "ranks.npz", "--qrels", "qrels.txt", code=1).stderr
+        assert "error: ranks.npz: the scores of 60 queries are whole numbers without a gap" in refusal

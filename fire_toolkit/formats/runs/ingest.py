@@ -375,4 +375,4 @@ def ingest_matrix(sims: Any, request: Request) -> Run:
     try:
         return _of_arrays(arrays, Path("run"), request, {}).run
     except TableError as error:
-        raise TableError(str(error).replace("--allow ", "allow=")) from None
+        raise TableError(str(error).replace("`add-run` --allow ", "allow=")) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import ranges_of
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.formats.arrays.matrix import Array, blocks_of, by_rows
 from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix, choose_matrix
 from fire_toolkit.formats.runs.ranked import (
@@ -26,15 +27,18 @@ from fire_toolkit.formats.runs.ranked import (
     rank_rows,
     run_of_ranked,
 )
-from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
+from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
 from fire_toolkit.matching.pair_ranks import PairRanks, StoredRun, rank_pairs
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
-from fire_toolkit.tables import Run
+from fire_toolkit.scoring.expect import sense_of
+from fire_toolkit.tables import Qrels, Run
 from fire_toolkit.tables.columns import PAIR
+
+_TELLING = 1000  # queries, and docs of each, that tell whether positives stand as by chance
 
 
 def readings_of(
@@ -140,7 +144,7 @@ class MatrixRun(StoredRun, Shown):
             run_id=self.run_id,
             own_items=self.own_items,
         )
-        self._refuse_missing(odd)
+        self._look_at(odd)
         if self.tell is not None:
             self.tell(LeftOut(ranks.n_own_items))
         return ranks
@@ -165,6 +169,13 @@ class MatrixRun(StoredRun, Shown):
             return run
         run = drop_own_items(run, self.own_items)
         return run if depth is None else top(run, depth)
+
+    def warning(self, qrels: Qrels) -> str:
+        """Return what `add-run` would warn of, by the first queries; empty where it would not."""
+        axes = self.query_ids[:_TELLING], self.doc_ids
+        own = Qrels(qrels[qrels["query_id"].isin(axes[0])])
+        run = self._ranked(self.values[:_TELLING], axes, own[PAIR], _TELLING, is_checked=False)
+        return sense_of(run, own, n_docs=len(axes[1])).warning if len(own) and len(run) else ""
 
     def top_blocks(self, depth: int | None) -> list[RunBlock]:
         """Return what `top` does as one block."""
@@ -196,19 +207,19 @@ class MatrixRun(StoredRun, Shown):
                 self._ranked(values.T, axes[::-1], pairs.rename(columns=turned), depth),
             )
 
-    def _ranked(self, values: Array, axes: Axes, kept: pd.DataFrame | None, depth: int) -> Run:
+    def _ranked(
+        self, values: Array, axes: Axes, kept: pd.DataFrame | None, depth: int, *, is_checked: bool = True
+    ) -> Run:
         """Return the top of each row as a table, and below it the pairs that are kept."""
         where, cells = str(self.path), cells_of(axes, {} if kept is None else {MEMBER: kept})[0]
         size: dict[str, Any] = {"n_rows": len(axes[0]), "axes": axes, "depth": depth}
         ranked = rank_rows(blocks_of(values, where), where=where, cells=cells, **size)
-        self._refuse_missing(ranked.anomalies)
+        if is_checked:
+            self._look_at(ranked.anomalies)
         return run_of_ranked(kept_of(ranked, axes, cells, depth)[0], self.run_id, axes, where=where)
 
-    def _refuse_missing(self, anomalies: ScoreAnomalies) -> None:
-        """Raise FormatError where scores were NaN or infinite; the first is named."""
-        found = anomalies.described(len(self.query_ids))
-        if missing := [words for kind, words in found.items() if kind in ("", "nan", "inf")]:
-            raise FormatError(
-                f"{self.path}: {'; '.join(missing)}; expected finite numbers: leave padding rows out, or "
-                "bring the file in with `fire-toolkit add-run`"
-            )
+    def _look_at(self, anomalies: ScoreAnomalies) -> None:
+        """Refuse scores that are missing or none, and say what else is odd, as `add-run` does."""
+        is_said = {"flood", "constant", "duplicates"}
+        for words in refuse_anomalies(anomalies, len(self.query_ids), allow=is_said, where=str(self.path)):
+            warnings.warn(f"{self.path}: {words}", FileNote, stacklevel=2)

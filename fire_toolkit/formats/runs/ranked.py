@@ -207,6 +207,9 @@ def cut_of(scores: Array, anomalies: ScoreAnomalies, axes: Axes) -> tuple[Array,
         scores = scores.copy()
         scores[is_odd] = odd = np.where(np.isfinite(odd), odd, -np.inf)
         low[is_odd], high[is_odd] = np.where(odd == -np.inf, np.inf, odd).min(axis=1), odd.max(axis=1)
+    may_be = np.flatnonzero((high - low == n_docs - 1) & ((low == 0) | (low == 1)) & (n_docs >= FLOOD_DOCS))
+    are_places = [(np.sort(scores[row]) == low[row] + np.arange(n_docs)).all() for row in may_be]
+    anomalies.count("places", np.array(are_places), lambda place: (queries[may_be[place]], ""))
     is_flooded = _count_shapes(anomalies, low, high, (scores == low[:, None]).sum(axis=1), n_docs, queries)
     return scores, np.where(is_flooded, low, -np.inf)
 

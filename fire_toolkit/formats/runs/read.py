@@ -9,6 +9,7 @@ import pandas as pd
 
 from fire_toolkit.errors import FileNote
 from fire_toolkit.files import STDIN
+from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import Given, axes_of, id_file_for, with_ids
 from fire_toolkit.formats.runs.listed import OF_GROUPS, Listed
 from fire_toolkit.formats.runs.matrices import MatrixRun, readings_of
@@ -57,7 +58,12 @@ def read_run(
 
 
 def open_run(
-    path: str | Path, *, run_id: str | None = None, query_ids: Given = None, doc_ids: Given = None
+    path: str | Path,
+    *,
+    run_id: str | None = None,
+    query_ids: Given = None,
+    doc_ids: Given = None,
+    qrels: Path | None = None,
 ) -> Run | NativeRunFile | MatrixRun:
     """Return the run in a file for `score_runs`: the same run as from `read_run`.
 
@@ -65,7 +71,8 @@ def open_run(
 
     Warns:
         FileNote: a matrix lies the other way round, as its shape shows or the file says, and is turned; or
-            it is square, and nothing says what its rows are.
+            it is square, and nothing says what its rows are; or the positives of `qrels` stand in it as they
+            would by chance.
 
     Examples:
         >>> from pathlib import Path
@@ -97,6 +104,8 @@ def open_run(
     is_unsaid = found.query_ids is None and found.orientation is None
     may_be_turned = is_unsaid and QUERIES_COLUMNS in readings
     matrix = MatrixRun(path, run_name(path, run_id), found.matrices[name], *axes, is_turned, may_be_turned)
+    if qrels is not None and (warning := matrix.warning(read_qrels(qrels))):
+        warnings.warn(f"{path}: {warning}", FileNote, stacklevel=2)
     can_be_scored = all(map(are_ids, ([matrix.run_id], matrix.query_ids, matrix.doc_ids)))
     return matrix if can_be_scored else matrix.top(None)
 

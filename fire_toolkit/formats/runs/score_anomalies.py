@@ -21,6 +21,11 @@ _KINDS = {
     "flood": ("flood", "in {queries} half of the docs or more share the lowest score ({query})"),
     "constant": ("constant", "one score for all docs in {queries} ({query})"),
     "duplicates": ("duplicates", "{n:,} of {of:,} queries repeat another's list ({query} that of {other})"),
+    "places": (
+        "places",
+        "the scores of {queries} are whole numbers without a gap, as places (argsort) and ranks are "
+        "({query}); save scores, or minus the ranks, or lists of places: json.dump(x[:, :100].tolist(), f)",
+    ),
 }
 ALLOWANCES = tuple(name for name, _ in _KINDS.values() if name)
 
@@ -30,7 +35,8 @@ class ScoreAnomalies:
     """Anomalies in a model's scores, and counts of their ties.
 
     n_nan, n_minus_inf, n_plus_inf: cells. flood: queries of which half the docs or more (and ten or
-    more) share the lowest score. constant: queries with one score for all of three docs or more.
+    more) share the lowest score. places: queries whose scores are the whole numbers from 0 or 1, each once.
+    constant: queries with one score for all of three docs or more.
     duplicates: queries whose list equals an earlier query's, scores and all. padding: rows without any
     score, left out. tied_in_top: queries with equal scores in the part that is kept. tied_at_cut: queries
     where the cut goes through a tie. tied_positives: positives that share their score with another doc.
@@ -40,6 +46,7 @@ class ScoreAnomalies:
     n_nan: int = 0
     n_minus_inf: int = 0
     n_plus_inf: int = 0
+    places: int = 0
     flood: int = 0
     constant: int = 0
     duplicates: int = 0
@@ -68,13 +75,13 @@ class ScoreAnomalies:
     def described(self, n_queries: int) -> dict[str, str]:
         """Return what was found in words, by the allowance that it needs, without any for plus infinity.
 
-        Duplicates need one if they are more than half of the queries: captions with the same text have equal
-        rows in correct matrices, five of a thousand in MSR-VTT's test.
+        Duplicates and places need one if they are more than half of the queries: captions with the same text
+        have equal rows in correct matrices, five of a thousand in MSR-VTT's test.
         """
         found = dict[str, str]()
         for kind, (allowance, words) in _KINDS.items():
             n = getattr(self, kind)
-            if n and (kind != "duplicates" or 2 * n > n_queries):
+            if n and (kind not in ("duplicates", "places") or 2 * n > max(n_queries, 3)):
                 scores = f"{n_of(n, 'score')} {'is' if n == 1 else 'are'}"
                 query, other = self.first[kind]
                 counted = {"n": n, "of": n_queries, "scores": scores, "queries": n_of(n, "query")}
@@ -108,7 +115,7 @@ def refuse_anomalies(
         raise TableError(f"{where}: {found['']}")
     if refused := [words for kind, words in found.items() if kind not in allow]:
         raise TableError(
-            f"{where}: {'; '.join(refused)}; if this is intended, give --allow {','.join(found)}; NaN, -inf "
-            "and floods are then left out, equal scores are ties"
+            f"{where}: {'; '.join(refused)}; if this is intended, give `add-run` --allow {','.join(found)}; "
+            "NaN, -inf and floods are then left out, equal scores are ties"
         )
     return list(found.values())
