@@ -11,7 +11,7 @@ import click
 from fire_toolkit.cli import NAMED
 from fire_toolkit.cli.common import say
 from fire_toolkit.errors import UsageError
-from fire_toolkit.workspace.config import SETTINGS, Workspace, find_workspace
+from fire_toolkit.workspace.config import BESIDE, SETTINGS, Workspace, find_workspace
 from fire_toolkit.workspace.locks import hold_workspace
 
 
@@ -118,5 +118,5 @@ def named(name: str, given: str | Iterable[str] | None, *, beside: Iterable[str]
         files = [str(path) for path in found if path.is_file()][:1]
     elif not files:
         there = sorted(Path("runs").glob("[!.]*"))
-        files = [str(path) for path in there if not path.name.endswith(".manifest.json")]
+        files = [str(path) for path in there if not path.name.endswith(BESIDE)]
     return shlex.join(files) or name

@@ -27,6 +27,7 @@ from fire_toolkit.formats.tables.table_files import has_columns, read_queries
 from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
 from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.ids import refuse_mixed_ids, spelling_of
+from fire_toolkit.workspace.config import BESIDE
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
 
 
@@ -203,7 +204,7 @@ def _runs(
 
     turned: the files of ids, where they are those of the other side.
     """
-    files = [file for file in files if not file.endswith(f".{MANIFEST}")] or files  # of runs/*
+    files = [file for file in files if not file.endswith(BESIDE)] or files  # of runs/*
     named = [*map(_split_name, files)] or [(None, str(file)) for file in named_files("runs", "files")]
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")

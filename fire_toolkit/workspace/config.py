@@ -25,7 +25,9 @@ SETTINGS: dict[str, dict[str, Any]] = table_in("workspace", "defaults.toml")
 RUN: dict[str, Any] = {"backbone": ""}  # the keys of a section [runs.NAME]
 
 MAY_LACK = {("collection", "items")}
-_BESIDE = (".manifest.json", "query_ids.txt", "doc_ids.txt", ".md")  # files beside runs or exports
+ENDS_OF_IDS = (".txt", ".npy", ".json")  # of files of ids
+# How the names of files end that lie beside runs or exports, and are none.
+BESIDE = (".manifest.json", ".md", *(f"{axis}_ids{end}" for axis in ("query", "doc") for end in ENDS_OF_IDS))
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,10 @@ class Workspace:
             except (ValueError, NotImplementedError) as error:
                 where = f"{self.root / CONFIG}: [{section}] {key} = {pattern!r}"
                 raise FormatError(f"{where}: {error}; expected a pattern such as runs/*") from None
-        own = [path for path in found if not path.name.startswith(".") and not path.name.endswith(_BESIDE)]
+        found -= {
+            *map(self.root.joinpath, filter(None, map(self.settings["runs"].get, ("query_ids", "doc_ids"))))
+        }
+        own = [path for path in found if not path.name.startswith(".") and not path.name.endswith(BESIDE)]
         return sorted(path for path in own if path.is_file())
 
 

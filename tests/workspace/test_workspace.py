@@ -43,9 +43,11 @@ def test_a_workspace_is_found_from_below_and_its_items_where_they_are_there(tmp_
 def test_patterns_give_runs_and_not_what_lies_beside_them(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
-    for name in ("b.run", "a.npy", "a.query_ids.txt", "a.doc_ids.txt", ".hidden", "b.run.manifest.json"):
+    beside = ("a.query_ids.json", "a.doc_ids.txt", "doc_ids.npy", "q.csv", ".hidden", "b.run.manifest.json")
+    for name in ("b.run", "a.npy", *beside):
         (runs / name).write_text("x")
-    found = read_workspace(workspace(tmp_path, "")).paths("runs", "files")
+    named = '[runs]\nquery_ids = "runs/q.csv"\n'
+    found = read_workspace(workspace(tmp_path, named)).paths("runs", "files")
     assert [path.name for path in found] == ["a.npy", "b.run"]
 
 

@@ -26,6 +26,7 @@ from fire_toolkit.formats.runs.named_arrays import found_as
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC
 from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.workspace.config import ENDS_OF_IDS
 from fire_toolkit.workspace.manifests import writer_of
 
 _PLACE = re.compile("0|[1-9][0-9]{0,14}")
@@ -155,7 +156,7 @@ def id_file_for(path: Path, column: str, given: Given) -> IdFile | None:
     file = given if isinstance(given, IdFile | None) else IdFile(Path(given), column)
     if file is not None and file.is_asked:
         return file
-    names = [f"{stem}{column}s{end}" for stem in (f"{path.stem}.", "") for end in (".txt", ".npy", ".json")]
+    names = [f"{stem}{column}s{end}" for stem in (f"{path.stem}.", "") for end in ENDS_OF_IDS]
     beside = next((path.parent / name for name in names if (path.parent / name).is_file()), None)
     return file if beside is None else IdFile(beside, column, is_asked=False)
 
