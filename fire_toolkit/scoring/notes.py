@@ -38,22 +38,25 @@ def notes_on_qrels(coded: Mapping[str, CodedQrels], measures: Sequence[Measure])
 def notes_on_ties(
     run_id: str, name: str, tied: JudgedRanking, values: Floats, measures: Sequence[Measure]
 ) -> Iterator[str]:
-    """Yield how many queries a tie could change by the qrels of a name, and the scores at either end."""
+    """Yield how many queries a tie could change by the qrels of a name, and the scores at either end.
+
+    Of measures whose score is another there, as it is shown.
+    """
     queries = tied.tied_queries
     if not queries.size:
         return
-    low, high = (values_of(tied, measures, rule, queries=queries) for rule in ("pessimistic", "optimistic"))
-    differs = low != high
-    if n := int(np.count_nonzero(differs.any(axis=0))):
-        shown = ", ".join(
-            f"{measure.name} {_shown(values[i], queries, low[i], measure)} to "
-            f"{_shown(values[i], queries, high[i], measure)}"
-            for i, measure in enumerate(measures)
-            if differs[i].any()
-        )
+    ends = [values_of(tied, measures, rule, queries=queries) for rule in ("pessimistic", "optimistic")]
+    rows = zip(measures, values, *ends, strict=True)
+    differs, shown = np.zeros(queries.size, dtype=bool), []
+    for measure, own, low, high in rows:
+        least, most = (_shown(own, queries, end, measure) for end in (low, high))
+        if least != most:
+            differs |= low != high
+            shown.append(f"{measure.name} {least} to {most}")
+    if shown:
         yield (
-            f"{run_id}: docs of equal score could change {_count(n, values.shape[1])} "
-            f"by the {name} qrels; pessimistic to optimistic: {shown}"
+            f"{run_id}: docs of equal score could change {_count(int(differs.sum()), values.shape[1])} "
+            f"by the {name} qrels; pessimistic to optimistic: {', '.join(shown)}"
         )
 
 

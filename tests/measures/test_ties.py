@@ -78,6 +78,10 @@ def test_some_queries_alone_have_the_values_they_have_among_all(rule: str, name:
 def test_ties_that_change_nothing_are_not_said() -> None:
     run = make_run({"q": {"a": 2, "b": 1, "c": 1}})
     assert score_runs(run, make_qrels({"q": {"a": 1, "b": 0}}), ["RR", "AP"], ties="average").notes == ()
+    deep = make_run({"q": {f"d{n:03}": max(n, 1) for n in range(100)}})  # positive at rank 99 or 100
+    (note,) = score_runs(deep, make_qrels({"q": {"d000": 1}}), ["RR", "AP", "MnR"], ties="doc-desc").notes
+    assert note.endswith("pessimistic to optimistic: MnR 100.0 to 99.0")  # RR and AP 1.0 to 1.0
+    assert score_runs(deep, make_qrels({"q": {"d000": 1}}), ["RR", "AP"], ties="doc-desc").notes == ()
 
 
 def test_each_qrels_has_its_own_best_order() -> None:
