@@ -66,7 +66,7 @@ def score_differences(
         With a design the table also has estimate, estimate_low, estimate_high and estimate_method (see
         `estimate_differences`) in the rows under the augmented qrels; all else is of the labels as they are.
 
-        A median (MedR) has no p-value and no effect; its gain is the median of the queries' gains.
+        A median (MedR) has no p-value and no effect.
 
     Raises:
         UsageError: fewer than two runs, an unknown measure, numbers out of range.
@@ -180,10 +180,10 @@ def _sides(
 
 
 def _gain(after: Scored, before: Scored, measure: Measure) -> Scored:
-    """Return the gain between two scores; that of a median is the median of the queries' gains."""
-    values, parts = after.values - before.values, after.parts - before.parts
+    """Return the gain between two scores, whose parts are those of `change_interval`."""
     is_median = measure.definition.aggregate == "median"
-    return Scored(float(np.median(values)) if is_median else after.score - before.score, values, parts)
+    parts = np.stack([after.parts, -before.parts]) if is_median else after.parts - before.parts
+    return Scored(after.score - before.score, after.values - before.values, parts)
 
 
 def _only_adds(labellings: Mapping[str, CodedQrels], measure: Measure) -> bool:

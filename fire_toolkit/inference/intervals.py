@@ -81,7 +81,8 @@ def change_interval(
     """Return the interval of `after` − `before`, each a measure's aggregate over the same queries.
 
     Args:
-        after, before: (n_queries,) `influences`, by two labellings or of two runs.
+        after, before: (n_queries,) `influences`, by two labellings or of two runs; of gains of a median
+            (2, n_queries): the values after, and those before with the other sign.
         only_up: no query can lose, as with labels that only add positives under C@k.
         reach: the largest difference that is possible for a measure between 0 and 1.
         clusters: as in `score_interval`.
@@ -97,10 +98,11 @@ def change_interval(
         [-0.037, 0.037]
     """
     of = measure.definition
-    if of.aggregate == "median":  # both medians lie in their intervals, each with half the error allowed
-        late, early = (_of_median(values, clusters, UPPER) for values in (after, before))
-        limits = late.low - early.high, late.high - early.low
-        return Estimate(late.estimate - early.estimate, *limits, method=late.method, n_differing=len(after))
+    if of.aggregate == "median":  # each lies in its interval, with its part of the error allowed
+        medians = [*np.atleast_2d(after), *np.atleast_2d(-before)]
+        each = [_of_median(values, clusters, 1 - (1 - CONFIDENCE) / len(medians)) for values in medians]
+        estimate, low, high = np.sum([found[:3] for found in each], axis=0).tolist()
+        return Estimate(estimate, low, high, method=each[0].method, n_differing=len(medians[0]))
     changed = after - before
     if only_up and of.is_binary and clusters is None and (changed >= 0).all():
         return _of_hits(changed)

@@ -185,6 +185,9 @@ def test_medians_differ_by_what_both_intervals_allow() -> None:
     found = change_interval(ranks, ranks + 50, MEDR)
     assert found[1:3] == (-50 - 23, -50 + 23)
     assert math.isnan(found.p)
+    gains = [np.stack([ranks, -before]) for before in (ranks + 50, ranks)]
+    found = change_interval(*gains, MEDR)  # each of four with 98.75%: places 38 and 63
+    assert found[:3] == (-50, -50 - 4 * 12.5, -50 + 4 * 12.5)
 
 
 def test_a_geometric_mean_is_the_mean_of_its_parts() -> None:
