@@ -1,9 +1,11 @@
 """Files as the carrier: a file of tasks and a sheet out for each annotator, exports and filled sheets in."""
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from itertools import compress
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from fire_toolkit.folder.owners import Given, with_owners
 from fire_toolkit.folder.sheets import LABEL, read_sheet, sheet_of
 from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.manifests import write_files
 from fire_toolkit.workspace.rounds import tasks_file
@@ -128,9 +131,10 @@ class Folder:
             is_first = self._exports and not kept.has_answers()  # later a served page writes between files
             with kept.together() if is_first else nullcontext():
                 read = partial(self._answers, guideline=carried.guideline, given=Given(kept), kept=kept)
+                others = [path for path in self._exports if path not in sheets]
                 if len(sheets) > 1:
-                    _refuse_two_answers((path, read(path)) for path in sheets)
-                for path in self._exports:
+                    sheets = _in_order([(path, read(path)) for path in sheets])
+                for path in (*others, *sheets):
                     found = read(path)
                     kept.add_columns(found)
                     report(len(found["annotation"]))
@@ -176,15 +180,29 @@ class Folder:
         return columns_of(list(compress(rows_of(found), is_new)))
 
 
-def _refuse_two_answers(sheets: Iterable[tuple[Path, Columns]]) -> None:
-    """Raise `UsageError` where sheets, which have no times, say different things of one task."""
-    found: dict[tuple[str, ...], tuple[Path, str]] = {}
+def _in_order(sheets: Sequence[tuple[Path, Columns]]) -> list[Path]:
+    """Return sheets, of two that answer a task differently the one whose answers are later after the other.
+
+    Raises:
+        UsageError: no created_at says which is later.
+    """
+    found: dict[tuple[str, ...], list[tuple[str, Path, str]]] = {}
+    order = TopologicalSorter[Path]({path: () for path, _ in sheets})
     for path, answers in sheets:
         for row in rows_of(answers):
-            first, said = found.setdefault((row.queue, row.annotator_id, row.pair_id), (path, row.answer))
-            if not says_the_same(row.answer, said):
-                raise UsageError(
-                    f"{first} and {path}: two answers of {row.annotator_id} to {row.pair_id}, and neither "
-                    "says which is later; move the older file away, or `import` the older one alone, then "
-                    "the other"
-                )
+            own = (utc_time(json.loads(row.answer).get("created_at", "")) or "", path, row.answer)
+            others = found.setdefault((row.queue, row.annotator_id, row.pair_id), [])
+            for other in (each for each in others if not says_the_same(own[2], each[2])):
+                (at, earlier, _), (later, path_of_later, _) = sorted((other, own))
+                order.add(path_of_later, earlier)
+                if not at or at == later:
+                    order.add(earlier, path_of_later)
+            others.append(own)
+    try:
+        return list(order.static_order())
+    except CycleError as error:
+        one, other = error.args[1][:2]
+        raise UsageError(
+            f"{one} and {other}: different answers to the same tasks, and created_at does not say which are "
+            "later; move the older file away, or `import` the older one alone, then the other"
+        ) from None

@@ -834,7 +834,7 @@ def test_two_sheets_of_one_queue_that_differ_are_refused_until_it_is_said_which_
     older = sheet.rename(sheet.with_name("tasks.A02.csv"))
     newer = fill_in(hand, "A02", n=4, flip=1).rename(sheet.with_name("tasks.A02 (1).csv"))
     told = run("import", code=1).stderr
-    assert "exports/tasks.A02 (1).csv and exports/tasks.A02.csv: two answers of A02 to " in told
+    assert "exports/tasks.A02 (1).csv and exports/tasks.A02.csv: different answers to the same" in told
     assert not has_answers(hand)
     run("import", older)
     run("import")
@@ -845,6 +845,22 @@ def test_two_sheets_of_one_queue_that_differ_are_refused_until_it_is_said_which_
     (hand / "judgments/judgments.csv").unlink()
     run("import")  # all is read again, and nothing is new
     assert len(judgments(hand)) == 4
+
+
+@pytest.mark.parametrize("days", ["12", "21"])
+def test_of_two_sheets_of_one_queue_the_answers_that_were_made_later_count(hand: Path, days: str) -> None:
+    last = {}
+    for day, flip in zip(days, (0, 1), strict=True):
+        sheet = fill_in(hand, "A02", n=3, flip=flip)
+        last[day] = [
+            row | {"created_at": f"2026-11-0{day}T10:00:00Z" * bool(row["label"])} for row in rows(sheet)
+        ]
+        write_table(sheet.with_name(f"tasks.A02{' (1)' * flip}.csv"), last[day])
+        sheet.unlink()
+    run("import")
+    found = {pair_id(row["query_id"], row["doc_id"]): row["label"] for row in judgments(hand)}
+    assert found == {key_of(row): row["label"] for row in last["2"] if row["label"]}
+    assert "0 new" in run("import").stderr
 
 
 def test_a_guideline_that_says_something_else_than_the_campaign_began_with_is_named(here: Path) -> None:
