@@ -136,10 +136,10 @@ def one_world(seed: int, pool: pd.DataFrame) -> tuple[list[dict[str, object]], l
             labels = resolve(with_controls, grades=GUIDELINE.grades, rule=rule, controls=controls).labels
             rules.append({"design": name, "n": len(judgments), "rule": rule} | beside_truth(labels, truth))
         chances = check_judgments(doubled.merge(again, on=PAIR, how="left"))
-        common = {"grades": GUIDELINE.grades, "statistics": ["alpha"], "all_rounds": True}
+        common = {"grades": GUIDELINE.grades, "statistics": ["alpha"]}
         told: dict[str, object] = {
             "design": name,
-            "alpha": agreement(doubled, inclusion=None, **common)["value"][0],
+            "alpha": agreement(doubled, **common)["value"][0],
         }
         if name != "positives":  # the others have no chance of a second judgment, so no weight mends it
             told["weighted"] = agreement(chances, **common)["value"][0]

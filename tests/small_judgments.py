@@ -64,4 +64,4 @@ def agreement_intervals(
 
 def alpha_interval(judgments: Judgments, *, n_resamples: int = 10_000, seed: int = 0, **how: Any) -> Interval:
     """Return alpha with its interval, whatever round the answers are of."""
-    return interval_of(code_votes(judgments, **how), "alpha", n_resamples, seed=seed)
+    return interval_of(code_votes(judgments, with_weights=True, **how), "alpha", n_resamples, seed=seed)

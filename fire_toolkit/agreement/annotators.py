@@ -14,7 +14,7 @@ from fire_toolkit.agreement.statistic import NO_PAIR
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.judgments import first_round
-from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes
+from fire_toolkit.resolution.votes import Grades, Votes, code_votes
 from fire_toolkit.tables import Items, Judgments
 from fire_toolkit.words import n_of
 
@@ -33,13 +33,14 @@ def leave_one_out(
     *,
     grades: Grades | None = None,
     level: str | None = None,
-    inclusion: str | None = INCLUSION,
     all_rounds: bool = False,
 ) -> pd.DataFrame:
     """Return Krippendorff's alpha without each annotator in turn.
 
     Args:
-        judgments, grades, level, inclusion, all_rounds: as in `agreement`; so are the errors.
+        judgments, grades, level: as in `agreement`; so are the errors.
+        all_rounds: whether later answers to a pair count too, and those that were not asked of their
+            annotator; see `first_round`.
 
     Returns:
         Columns annotator_id, n_votes (of the annotator), n_pairable (pairs with two votes that remain),
@@ -59,7 +60,7 @@ def leave_one_out(
         2            w  1.000   0.611
     """
     judgments = judgments if all_rounds else first_round(judgments)
-    votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion)
+    votes = code_votes(judgments, grades=grades, level=level, with_weights=True)
     without = [votes.select(votes.annotator != code) for code in range(len(votes.annotators))]
     alphas = np.array([interval_of(each, "alpha").value for each in without], dtype=np.float64)
     n_pairable = np.array([len(each.counts) for each in without], dtype=np.int64)
@@ -81,7 +82,7 @@ def annotator_profiles(
     """Return one row of numbers for each annotator, to look into, not to drop anyone by.
 
     Args:
-        judgments, grades, all_rounds: as in `agreement`; so are the errors.
+        judgments, grades, all_rounds: as in `leave_one_out`; so are the errors.
         min_pairs: what rests on fewer pairs is nan; 1 or more.
 
     Returns:

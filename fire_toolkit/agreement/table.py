@@ -13,8 +13,7 @@ from fire_toolkit.agreement.intervals import N_RESAMPLES, interval_of
 from fire_toolkit.agreement.pages import alike, has_pages, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.errors import JoinError, TableError, UsageError
-from fire_toolkit.resolution.judgments import first_round
-from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes, refuse_unknown_columns
+from fire_toolkit.resolution.votes import Grades, Votes, code_votes, refuse_unknown_columns
 from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments
 from fire_toolkit.tables.columns import PAIR, code_pairs
@@ -49,8 +48,6 @@ def agreement(
     level: str | None = None,
     by: str | None = None,
     statistics: Sequence[str] = DEFAULTS,
-    inclusion: str | None = INCLUSION,
-    all_rounds: bool = False,
     n_resamples: int | None = None,
     seed: int = 0,
     cluster: str | None = None,
@@ -58,7 +55,10 @@ def agreement(
     """Return the statistics of agreement of `judgments`, for all of them or for each group.
 
     Args:
-        judgments: one row for each annotator and pair.
+        judgments: one row for each annotator and pair, see `first_round`. A column inclusion_probability is
+            the chance, in (0, 1], with which each pair was chosen for a second judgment: pairable pairs weigh
+            its inverse, and where it is not the same for all pairs with a vote, they stand for the single
+            ones too.
         grades: label → grade, in the guideline's order; None as a grade says that the label is not a vote
             (an escalation, say): such answers are left out and counted in the note. Without `grades`
             labels of the default guideline have its grades, numbers are their own, and other labels are
@@ -71,12 +71,6 @@ def agreement(
             value, a missing value being the group of the empty text. None: one group, `all`.
         statistics: names in `STATISTICS`. All but `alpha` are nominal at any level; that one is had by the
             package `krippendorff`.
-        inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
-            judgment; pairable pairs then weigh its inverse, and where it is not the same for all pairs with
-            a vote, they stand for the single ones too.
-            By default the column of that name, where judgments have it. None: all weigh the same.
-        all_rounds: whether later answers to a pair count too, and those that were not asked of their
-            annotator; see `first_round`.
         n_resamples: how often weights are drawn for intervals, 1 or more; None: no intervals.
         seed: of these draws.
         cluster: for intervals, a column of `judgments`, constant within a pair (`query_id`, say): its values
@@ -110,15 +104,14 @@ def agreement(
     refuse_unknown_columns(judgments, by)
     for name in statistics:
         STATISTICS.named(name)
-    counted = judgments if all_rounds else first_round(judgments)
-    votes = code_votes(counted, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
+    votes = code_votes(judgments, grades=grades, level=level, with_weights=True, cluster=cluster)
     groups: Iterable[tuple[str, Votes]] = [("all", votes)]
     if by is not None:
-        codes, values = pd.factorize(counted[by], sort=True, use_na_sentinel=True)
+        codes, values = pd.factorize(judgments[by], sort=True, use_na_sentinel=True)
         chosen = votes.on_pairs_of if by == "annotator_id" else votes.select
         named = ((str(value), codes == code) for code, value in ((-1, ""), *enumerate(values)))
         groups = ((value, chosen(own)) for value, own in named if own.any())
-    n_each = len(votes.pairs) / max(counted["query_id"].nunique(), 1)
+    n_each = len(votes.pairs) / max(judgments["query_id"].nunique(), 1)
     caution = TOO_NARROW.format(n_each) if cluster is None and n_each >= 2 else ""
     return _measured(groups, statistics, n_resamples, seed=seed, caution=caution)
 
@@ -139,7 +132,7 @@ class AgreementSummary(NamedTuple):
 
 
 def agreement_summary(
-    judgments: Judgments, *, grades: Grades | None = None, level: str | None = None, all_rounds: bool = False
+    judgments: Judgments, *, grades: Grades | None = None, level: str | None = None
 ) -> AgreementSummary:
     """Return alpha, percent agreement, agreement on positives and prevalence, with what they rest on.
 
@@ -147,9 +140,8 @@ def agreement_summary(
     are alike, else pairs. Where there are pages of several captions, what a page shows is drawn whole in any
     case. Arguments and errors are those of `agreement`.
     """
-    judgments = judgments if all_rounds else first_round(judgments)
     cluster = alike(judgments)
-    by_cluster = code_votes(judgments, grades=grades, level=level, inclusion=INCLUSION, cluster=cluster)
+    by_cluster = code_votes(judgments, grades=grades, level=level, with_weights=True, cluster=cluster)
     by_pair = replace(by_cluster, cluster=None)
     n_judged = int((by_cluster.n_votes > 0).sum())
     n_each = tuple(np.bincount(by_cluster.n_votes, minlength=2).tolist())

@@ -99,12 +99,12 @@ def agree(
     names = DEFAULTS if not statistics else tuple(STATISTICS) if "all" in statistics else (*statistics,)
     names = tuple(dict.fromkeys(names))
     if not (by or has_intervals or statistics):
-        summary = agreement_summary(counted, grades=grades, level=at, all_rounds=True)
+        summary = agreement_summary(counted, grades=grades, level=at)
         measured = summary.table
     else:
         n_resamples = N_RESAMPLES if has_intervals else None
         options = {"grades": grades, "level": at, "by": by, "statistics": names, "cluster": cluster}
-        measured = agreement(counted, all_rounds=True, n_resamples=n_resamples, **options)  # type: ignore[arg-type]
+        measured = agreement(counted, n_resamples=n_resamples, **options)  # type: ignore[arg-type]
     drawn_by = summary.cluster or None if summary else cluster
     return Found(
         {"agreement": measured},

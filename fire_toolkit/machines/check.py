@@ -21,6 +21,7 @@ from fire_toolkit.inference.judged_pairs import pooled_by
 from fire_toolkit.inference.limits import share_interval
 from fire_toolkit.inference.resampling import draw_units
 from fire_toolkit.machines.scores import one_answer_per_pair
+from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.tables import (
     Judgments,
     Labels,
@@ -180,7 +181,7 @@ def _agreements(
         of_whom = f"judge and votes of people on labelled pairs: {len(each):,} of {len(votes):,}"
         yield from _agreement_rows(_of_two(each), of_whom, ["alpha"], "_votes")
     own = check_judgments(votes.assign(label=_as_labels(votes["people"])).drop(columns="people"))
-    yield from _agreement_rows(own, "among people", ["alpha"], "_people")
+    yield from _agreement_rows(first_round(own), "among people", ["alpha"], "_people")
 
 
 def _of_two(voted: pd.DataFrame) -> Judgments:
@@ -198,13 +199,7 @@ def _as_labels(votes: pd.Series) -> pd.Series:
 def _agreement_rows(
     judgments: Judgments, of_whom: str, statistics: Sequence[str], suffix: str = ""
 ) -> Iterator[tuple[object, ...]]:
-    found = agreement(
-        judgments,
-        statistics=statistics,
-        n_resamples=N_RESAMPLES,
-        cluster="query_id",
-        all_rounds=suffix != "_people",
-    )
+    found = agreement(judgments, statistics=statistics, n_resamples=N_RESAMPLES, cluster="query_id")
     n_queries = int(judgments["query_id"].nunique())
     for row in found.to_dict("records"):
         note = "; ".join(filter(None, dict.fromkeys([of_whom, row["note"], row["interval_note"]])))

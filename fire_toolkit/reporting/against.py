@@ -15,6 +15,7 @@ from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.differences import changes_of_scores
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
 from fire_toolkit.inference.orders import compare_orders
+from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.tables import Judgments, Qrels
 from fire_toolkit.tables.columns import PAIR
 
@@ -204,7 +205,8 @@ class Since:
         before = None
         if old.judgments is not None:
             level = None if agreement is None else agreement.table["level"].iloc[0]  # alpha's, as in both
-            before = agreement_summary(old.judgments, grades=old.grades, level=level)
+            first = first_round(old.judgments)
+            before = agreement_summary(first, grades=old.grades, level=level)
         return {
             "name": old.name,
             "sides": [old, new],

@@ -94,7 +94,7 @@ def facts_of_judgments(
         "judgments": counts,
         "dropped": None if dropped is None else dict(sorted(left_out.items())),
         "n_later": len(kept) - len(first),
-        "agreement": agreement_summary(first, grades=grades, level=level, all_rounds=True),
+        "agreement": agreement_summary(first, grades=grades, level=level),
     }
 
 

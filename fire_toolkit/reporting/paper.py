@@ -95,7 +95,7 @@ def describe_data(
     for group, own in _groups(pairs, datasets, sources):
         votes = Judgments(first[own[unit]])
         names = ["percent_agreement", "unanimous", "alpha"]
-        found = agreement(votes, grades=grades, level=level, statistics=names, all_rounds=True)
+        found = agreement(votes, grades=grades, level=level, statistics=names)
         value = dict(zip(found["statistic"], found["value"], strict=True))
         n_pairs, n_resolved = int(own.sum()), int((~np.isnan(relevance[own])).sum())
         n_relevant = int((relevance[own] >= 1).sum())

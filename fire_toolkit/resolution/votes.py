@@ -140,7 +140,7 @@ def code_votes(
     *,
     grades: Grades | None = None,
     level: str | None = None,
-    inclusion: str | None = None,
+    with_weights: bool = False,
     cluster: str | None = None,
     controls: pd.DataFrame | None = None,
     adjudicators: Collection[str] = (),
@@ -149,8 +149,8 @@ def code_votes(
 
     Args:
         judgments, grades, level: as in `agreement`.
-        inclusion, cluster: columns of `judgments`, constant within a pair. That of the usual name,
-            `inclusion_probability`, need not be there.
+        with_weights: whether pairs weigh the inverse of their inclusion_probability, where that is known.
+        cluster: a column of `judgments`, constant within a pair, as inclusion_probability is.
         controls: query_id, doc_id, label: pairs whose label is known.
         adjudicators: annotators with a judgment.
 
@@ -162,9 +162,7 @@ def code_votes(
             inclusion probability out of (0, 1] on a pairable pair; one that, like a cluster, differs within
             a pair.
     """
-    if inclusion == INCLUSION and (INCLUSION not in judgments or judgments[INCLUSION].isna().all()):
-        inclusion = None
-    refuse_unknown_columns(judgments, inclusion, cluster)
+    refuse_unknown_columns(judgments, cluster)
     found = list(judgments["label"].unique())
     level = fitting_level(grades or {}) if level is None else level
     known = _known_grades(found, choose_grades(found) if grades is None else grades, level)
@@ -196,14 +194,14 @@ def code_votes(
         if controls[PAIR].duplicated().any():
             raise TableError("controls: query_id, doc_id given twice; expected one known label for each pair")
         votes = replace(votes, truth=np.append(codes, -1)[pair_rows(pairs, controls)])
-    if inclusion is None:
+    if not with_weights or INCLUSION not in judgments or judgments[INCLUSION].isna().all():
         return votes
-    values = judgments[inclusion].iloc[_of_pairs(judgments, pair, inclusion)[0]]
+    values = judgments[INCLUSION].iloc[_of_pairs(judgments, pair, INCLUSION)[0]]
     chance = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
     bad = votes.is_pairable & ~((chance > 0) & (chance <= 1))
     if bad.any():
         raise TableError(
-            f"judgments: {inclusion} is {chance[bad][0]} ({int(bad.sum())} of {len(votes.counts)} pairs with "
+            f"judgments: {INCLUSION} is {chance[bad][0]} ({int(bad.sum())} of {len(votes.counts)} pairs with "
             "two judgments); expected a probability above 0 and at most 1"
         )
     return replace(votes, chance=chance)

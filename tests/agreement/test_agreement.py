@@ -292,8 +292,8 @@ def test_who_gave_only_the_first_label_counts_as_anybody_else() -> None:
 def test_pairs_of_the_first_label_alone_tell_that_a_draw_was_uneven() -> None:
     judgments = by_pair("11 0* 0* 10")
     chance = judgments["doc_id"].map({"d00000": 1.0, "d00001": 0.1, "d00002": 0.1, "d00003": 1.0})
-    drawn = Judgments(judgments.assign(p=chance))
-    (share,) = agreement(drawn, statistics=["prevalence"], inclusion="p")["value"]
+    drawn = Judgments(judgments.assign(inclusion_probability=chance))
+    (share,) = agreement(drawn, statistics=["prevalence"])["value"]
     assert share == pytest.approx((1 + 0.5) / 2)  # of the doubled pairs alone
 
 

@@ -196,9 +196,9 @@ def test_shares_stay_in_their_range(prevalence: float) -> None:
         sheets = text(two_raters(25, seed, prevalence=prevalence, error=0.03))
         weights = [1.0 if "1" in sheet else chance or 1.0 for sheet in sheets]
         captions = [f"c{n}" for n in draw.integers(6, size=25)]
-        judgments = doubled(sheets, p=weights, caption=captions)
+        judgments = doubled(sheets, inclusion_probability=weights, caption=captions)
         for cluster in (None, "caption"):
-            how = {"inclusion": "p", "cluster": cluster, "n_resamples": 200}
+            how = {"cluster": cluster, "n_resamples": 200}
             table = agreement_intervals(judgments, statistics=names, **how)
             known = table.dropna(subset="low")
             assert (known["low"] >= 0).all()
@@ -226,7 +226,7 @@ def test_few_positives_are_said_with_how_many_pairs_would_hold_ten() -> None:
 def test_positives_that_were_drawn_oftener_count_as_less() -> None:
     """68 pairs of weight 1 and 32 of weight 10 tell as much as 388² / 3,268 = 46 drawn evenly."""
     sheets, weights = ["11"] * 60 + ["10"] * 8 + ["01"] * 2 + ["00"] * 30, [1.0] * 68 + [0.1] * 32
-    note = alpha_interval(doubled(sheets, p=weights), inclusion="p", n_resamples=100).note
+    note = alpha_interval(doubled(sheets, inclusion_probability=weights), n_resamples=100).note
     n_positive = (60 + 8 / 2 + 10 * 2 / 2) * 388 / 3268
     assert note == (
         f"{n_positive:.1f} positives among 100 pairs judged twice, which were drawn unevenly and count as 46"
@@ -235,12 +235,14 @@ def test_positives_that_were_drawn_oftener_count_as_less() -> None:
     )
     assert alpha_interval(doubled(sheets), n_resamples=100).note == ""
     more = ["11"] * 15 + sheets
-    note = alpha_interval(doubled(more, p=[0.1] * 15 + weights), inclusion="p", n_resamples=100).note
+    note = alpha_interval(doubled(more, inclusion_probability=[0.1] * 15 + weights), n_resamples=100).note
     assert note == (
         "115 pairs judged twice, which were drawn unevenly and count as 61: with fewer than 100 the interval "
         "of alpha is unreliable"
     )
-    many = alpha_interval(doubled(more * 2, p=([0.1] * 15 + weights) * 2), inclusion="p", n_resamples=100)
+    many = alpha_interval(
+        doubled(more * 2, inclusion_probability=([0.1] * 15 + weights) * 2), n_resamples=100
+    )
     assert many.note == ""
 
 
@@ -260,9 +262,11 @@ def test_a_bad_argument_is_a_usage_error(options: dict[str, object], words: str)
 
 @pytest.mark.parametrize("chance", [0.0, 1.5, -1.0, math.nan])
 def test_an_inclusion_probability_out_of_range_is_an_error(chance: float) -> None:
-    judgments = doubled(["11", "10", "00"], p=[1.0, chance, 1.0])
-    with pytest.raises(TableError, match=r"p is .* \(1 of 3 pairs .*expected a probability"):
-        alpha_interval(judgments, inclusion="p")
+    judgments = doubled(["11", "10", "00"], inclusion_probability=[1.0, chance, 1.0])
+    with pytest.raises(
+        TableError, match=r"inclusion_probability is .* \(1 of 3 pairs .*expected a probability"
+    ):
+        alpha_interval(judgments)
 
 
 def test_a_cluster_that_differs_within_a_pair_is_an_error() -> None:

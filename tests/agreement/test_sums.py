@@ -38,14 +38,14 @@ def test_a_pair_drawn_with_probability_one_third_counts_three_times() -> None:
     answers = ANSWERS * 100
     copies = [answer for answer, p in zip(answers, chance, strict=True) for _ in range(round(1 / p))]
     expected = values(pairs([answer for answer in copies if len(answer) > 1]))
-    found = values(pairs(answers, p=chance), inclusion="p")
+    found = values(pairs(answers, inclusion_probability=chance))
     for name in NAMES:
         # alpha has a factor (n - 1) / n, in which copies count and weights do not
         assert expected[name] == pytest.approx(found[name], abs=5e-4 if name == "alpha" else 1e-12), name
 
 
 def test_one_inclusion_probability_for_all_pairs_changes_nothing() -> None:
-    assert values(pairs(ANSWERS)) == values(pairs(ANSWERS, p=[0.2] * 10), inclusion="p")
+    assert values(pairs(ANSWERS)) == values(pairs(ANSWERS, inclusion_probability=[0.2] * 10))
 
 
 def test_second_judgments_of_all_positives_and_few_negatives_are_undone_by_weights() -> None:
@@ -54,8 +54,8 @@ def test_second_judgments_of_all_positives_and_few_negatives_are_undone_by_weigh
     first = ["11"] * 1280 + ["10"] * 320, ["00"] * 13680 + ["01"] * 720
     one_in_eight = [given if row % 8 == 0 else given[0] for row, given in enumerate(first[1])]
     chance = [1.0] * len(first[0]) + [1 / 8] * len(first[1])
-    drawn = pairs([*first[0], *one_in_eight], p=chance)
-    weighted, unweighted = values(drawn, inclusion="p"), values(drawn)
+    drawn = pairs([*first[0], *one_in_eight], inclusion_probability=chance)
+    weighted, unweighted = values(drawn), values(Judgments(drawn.drop(columns="inclusion_probability")))
     for name, expected in values(pairs([*first[0], *first[1]])).items():
         assert expected == pytest.approx(weighted[name], abs=1e-4), name
         assert abs(unweighted[name] - expected) > 0.005, name

@@ -11,6 +11,7 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.reporting.paper import all_and_new, by_length, by_similarity, describe_data, saturation
+from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_judgments, check_pool_sources, check_queries
 
@@ -47,7 +48,7 @@ def test_labels_are_the_answers_that_agreement_is_of_and_later_rounds_resolve() 
     later = ANSWERS[["query_id", "doc_id", "annotator_id", "label"]].assign(round=1, kind="judgment")
     more = [("1", "b", "w", "relevant", 2, "judgment"), ("2", "d", "u", "relevant", 1, "unassigned")]
     later = check_judgments(pd.concat([later, pd.DataFrame(more, columns=later.columns)], ignore_index=True))
-    measured = agreement(later, grades=GRADES, statistics=["alpha"]).iloc[0]
+    measured = agreement(first_round(later), grades=GRADES, statistics=["alpha"]).iloc[0]
     row = describe_data(later, grades=GRADES).iloc[0]
     assert (row["pairs"], row["labels"], row["multiply_labelled"]) == (5, 7, measured["n_pairable"])
     assert row["alpha"] == measured["value"]

@@ -146,8 +146,8 @@ def test_weights_by_the_plans_probabilities_give_the_agreement_of_an_even_sample
     both = pd.concat([once[columns], second[columns]])
     chance = plan[["query_id", "doc_id", "inclusion_probability"]]
     judgments = check_judgments(both.merge(chance, on=["query_id", "doc_id"], how="left"))
-    naive = alpha_interval(judgments, n_resamples=10)
-    weighted = alpha_interval(judgments, n_resamples=500, inclusion="inclusion_probability")
+    naive = alpha_interval(check_judgments(both), n_resamples=10)
+    weighted = alpha_interval(judgments, n_resamples=500)
     assert naive.value < expected - 0.1
     assert weighted.low < expected < weighted.high
     assert weighted.value == pytest.approx(expected, abs=0.03)
