@@ -13,7 +13,7 @@ from fire_toolkit.agreement.intervals import N_RESAMPLES, interval_of
 from fire_toolkit.agreement.pages import alike, has_pages, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.errors import JoinError, TableError, UsageError
-from fire_toolkit.resolution.votes import Grades, Votes, code_votes, refuse_unknown_columns
+from fire_toolkit.resolution.votes import Grades, Votes, code_votes
 from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments
 from fire_toolkit.tables.columns import PAIR, code_pairs
@@ -84,8 +84,8 @@ def agreement(
         the statistics in the order given. No judgments: nan values for `all`, no rows with `by`.
 
     Raises:
-        UsageError: `by` is no column, an unknown statistic or level, a level that needs grades where a label
-            has none.
+        UsageError: `by` or `cluster` is no column, an unknown statistic or level, a level that needs grades
+            where a label has none.
         TableError: a label that `grades` does not hold; an inclusion probability out of range, or one that,
             like a cluster, differs within a pair.
 
@@ -101,9 +101,11 @@ def agreement(
         0       alpha    0.8          40  0.5   0.9
         1  prevalence    0.4          40  0.3   0.6
     """
-    refuse_unknown_columns(judgments, by)
     for name in statistics:
         STATISTICS.named(name)
+    for column in (by, cluster):
+        if column is not None and column not in judgments.columns:
+            raise UsageError(f"judgments have no column {column!r}; found {', '.join(judgments.columns)}")
     votes = code_votes(judgments, grades=grades, level=level, with_weights=True, cluster=cluster)
     groups: Iterable[tuple[str, Votes]] = [("all", votes)]
     if by is not None:

@@ -76,7 +76,7 @@ def influence(
     """
     known = grades_or_usual(judgments, grades)
     asked = asked_judgments(judgments)
-    labels = resolve(asked, grades=known, rule=rule, adjudicators=adjudicators, count_unassigned=True).labels
+    labels = resolve(asked, grades=known, rule=rule, adjudicators=adjudicators).labels
     highest = int(max((each for each in known.values() if each is not None), default=1))
     if original_grade is None and highest > 1 and highest_grade(qrels) <= 1:
         original_grade = highest

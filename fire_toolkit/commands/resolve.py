@@ -106,7 +106,7 @@ def resolve(
     answers = answers_to_controls(dropped, controls, known)
     notes += [f"{n_of(len(answers), 'answer')} to controls read from dropped.csv"] * bool(len(answers))
     by: Any = {"rule": rule, "controls": controls, "adjudicators": adjudicators, "answers": answers}
-    full = resolve_by(votes, grades=known, count_unassigned=True, **by)
+    full = resolve_by(votes, grades=known, **by)
     labels, settled = full.labels, None if disputes == "unjudged" else disputes
     if settled is not None:
         labels = settle_disputes(labels, full.disputes, grades=known, end=settled)

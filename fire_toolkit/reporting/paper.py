@@ -20,7 +20,7 @@ from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.resolution.votes import INCLUSION
 from fire_toolkit.results import drawn_text
-from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries
+from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, asked_judgments
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 from fire_toolkit.words import table_in
 
@@ -88,7 +88,7 @@ def describe_data(
     first = Judgments(first[[name for name in first.columns if name in voted]])
     unit = code_pairs(first)[0]
     pairs = first[PAIR].iloc[np.unique(unit, return_index=True)[1]]
-    labels = resolve(judgments, grades=grades).labels if labels is None else labels
+    labels = resolve(asked_judgments(judgments), grades=grades).labels if labels is None else labels
     relevance = np.full(len(pairs), np.nan)
     relevance[pair_rows(labels, pairs)] = labels["relevance"]
     rows = []

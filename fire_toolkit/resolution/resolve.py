@@ -24,7 +24,7 @@ from fire_toolkit.resolution.votes import (
     codes_among,
     pairs_by_votes,
 )
-from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, check_disputes, check_labels
+from fire_toolkit.tables import Disputes, Judgments, Labels, check_disputes, check_labels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.words import n_of
 
@@ -64,13 +64,12 @@ def resolve(
     rule: str = "fire",
     controls: pd.DataFrame | None = None,
     adjudicators: Collection[str] = (),
-    count_unassigned: bool = False,
     answers: pd.DataFrame | None = None,
 ) -> Resolution:
     """Return one label for each judged pair that `rule` can decide, and the other pairs as disputes.
 
     Args:
-        judgments: one row for each annotator and pair.
+        judgments: one row for each annotator and pair, whoever was asked, see `tables.asked_judgments`.
         grades: label → relevance (a whole number), in the guideline's order; None as a grade says that
             the label is not a vote (an escalation, say): it never becomes a label. Without it labels of the
             default guideline have its grades, and numbers are their own.
@@ -78,8 +77,6 @@ def resolve(
         controls: columns query_id, doc_id, label: pairs whose label is known; pairs that nobody judged
             are ignored. `dawid-skene` holds them fixed, other rules ignore them.
         adjudicators: annotators whose word counts before that of others, for `adjudicator`.
-        count_unassigned: whether answers that were not asked of their annotator are votes, see
-            `tables.asked_judgments`.
         answers: to controls, with the columns of judgments: they teach a model, and are no judgments.
 
     Returns:
@@ -113,12 +110,12 @@ def resolve(
             raise UsageError(
                 f"grade of label {name!r} is {grade}; relevance is a whole number, or None for no vote"
             )
-    known = judged = judgments if count_unassigned else asked_judgments(judgments)
+    known = judgments
     if answers is not None and len(answers):
-        both = pd.concat([judged, answers], ignore_index=True)
+        both = pd.concat([judgments, answers], ignore_index=True)
         known = latest_judgments(both, where="answers to controls")[0]
     votes = code_votes(known, grades=grades, controls=controls, adjudicators=adjudicators)
-    own = votes if known is judged else code_votes(judged, grades=grades)
+    own = votes if known is judgments else code_votes(judgments, grades=grades)
     kept = pair_rows(own.pairs, votes.pairs)  # an answer to a control is no judgment of the pair
     decide, plain = (named, majority) if votes.labels else (dispute_all, dispute_all)
     verdicts = decide(votes)

@@ -156,13 +156,11 @@ def code_votes(
 
     Raises:
         UsageError: an unknown level; a level other than nominal and a label without a grade; a grade
-            that is not finite; a negative grade at the ratio level; a column that is not there; an
-            adjudicator without a judgment.
+            that is not finite; a negative grade at the ratio level; an adjudicator without a judgment.
         TableError: a label that `grades` does not hold, or holds as no vote where a control has it; an
             inclusion probability out of (0, 1] on a pairable pair; one that, like a cluster, differs within
             a pair.
     """
-    refuse_unknown_columns(judgments, cluster)
     found = list(judgments["label"].unique())
     level = fitting_level(grades or {}) if level is None else level
     known = _known_grades(found, choose_grades(found) if grades is None else grades, level)
@@ -205,13 +203,6 @@ def code_votes(
             "two judgments); expected a probability above 0 and at most 1"
         )
     return replace(votes, chance=chance)
-
-
-def refuse_unknown_columns(judgments: pd.DataFrame, *columns: str | None) -> None:
-    """Raise a UsageError for the name of a column that judgments do not have."""
-    for column in columns:
-        if column is not None and column not in judgments.columns:
-            raise UsageError(f"judgments have no column {column!r}; found {', '.join(judgments.columns)}")
 
 
 def codes_among(labels: Collection[str], column: pd.Series) -> Ints:

@@ -257,7 +257,7 @@ def test_what_is_of_one_cluster_has_no_interval() -> None:
 @cases("options", "words")
 def test_a_bad_argument_is_a_usage_error(options: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        alpha_interval(doubled(MIXED), **options)  # type: ignore[arg-type]
+        agreement_intervals(doubled(MIXED), **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("chance", [0.0, 1.5, -1.0, math.nan])
