@@ -103,9 +103,10 @@ class Candidates:
         query_ids, doc_ids, run_ids: sorted; some queries and docs may have no entry.
         entry_query, entry_doc, run: codes of each entry.
         rank, score: of each entry.
-        positives, asked, judged, labels, machine: what is known of pairs, in tables with query_id and doc_id,
-            which `known` and `machine_score` have for each pair: the original positives; of whom somebody was
-            asked, and answered; with relevance, and n_agree where it is known; with a judge's score.
+        positives, asked, labels, machine: what is known of pairs, in tables with query_id and doc_id, which
+            `known` and `machine_score` have for each pair: the original positives; of whom somebody was
+            asked, and whether they are judged; with relevance, and n_agree where it is known; with a judge's
+            score.
         seed: of what is drawn at random; depth_asked: the pool's depth, however deep the runs are.
         starts, query, doc, keys: of each pair its first entry, its codes, and a number that these make.
         n_runs, best_rank: of each pair, how many runs brought it, and its best rank over them.
@@ -121,8 +122,7 @@ class Candidates:
     rank: Codes
     score: npt.NDArray[Any]
     positives: pd.DataFrame | None = None
-    asked: Sequence[pd.DataFrame] = ()
-    judged: pd.DataFrame | None = None
+    asked: pd.DataFrame | None = None
     labels: Labels | None = None
     machine: pd.DataFrame | None = None
     seed: int = 0
@@ -186,9 +186,10 @@ class Candidates:
     @cached_property
     def known(self) -> Known:
         """What is known of each pair."""
-        labels = self.labels
-        is_judged = self.spread(self.judged, True, False) | self.spread(labels, True, False)
-        is_asked = np.any([is_judged, *(self.spread(table, True, False) for table in self.asked)], axis=0)
+        asked, labels = self.asked, self.labels
+        answered = () if asked is None else asked["is_judged"].to_numpy()
+        is_judged = self.spread(asked, answered, False) | self.spread(labels, True, False)
+        is_asked = self.spread(asked, True, False) | is_judged
         relevance = () if labels is None else labels["relevance"].to_numpy()
         votes = 1 if labels is None or "n_agree" not in labels else labels["n_agree"].fillna(1).to_numpy()
         n_agree = np.asarray(votes, dtype=np.int64)

@@ -31,6 +31,7 @@ from fire_toolkit.tables.further import DEEP, ORIGINAL, SAMPLE, SHALLOW
 from fire_toolkit.tables.specs import Column, TableSpec
 
 _ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
+_NOBODY = pd.DataFrame({"query_id": [], "doc_id": []}, dtype="str").assign(round=1, is_judged=False)
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -101,7 +102,8 @@ def pool_runs(
     """
     chosen = parse_strategy(strategy)
     numbers = {"depth": depth + (deep_queries is not None), "budget": budget, "per_query": per_query}
-    _refuse(numbers, chosen, deep_queries, labels, judged)
+    asked = _asked_before(previous, judged)
+    _refuse(numbers, chosen, deep_queries, labels, asked)
     if include_originals and originals is None:
         raise UsageError("original positives can be pooled only when the original qrels are given")
     own_items = own_items_of(own_items) if own_items is not None and len(own_items) else None
@@ -111,9 +113,8 @@ def pool_runs(
     positives = None if originals is None else originals.loc[originals["relevance"] >= 1, PAIR]
     if positives is not None and own_items:
         positives = without_own_pairs(positives, own_items)
-    asked = [table for table in (previous, judged) if table is not None and len(table)]
-    known: dict[str, Any] = {"positives": positives, "asked": asked, "judged": judged, "machine": machine}
-    known["labels"] = labels if chosen.strategy.reads_labels else None
+    labels = labels if chosen.strategy.reads_labels else None
+    known: dict[str, Any] = {"positives": positives, "asked": asked, "labels": labels, "machine": machine}
     tops = replace(tops, **known, seed=seed, depth_asked=depth)
     near = tops.select(tops.rank <= reach)
     limits = Budget(*(None if number is None else min(number, _NEVER) for number in (budget, per_query)))
@@ -130,7 +131,7 @@ def pool_runs(
     del tops, near, choice  # which take as much memory as what is pooled
     if positives is not None:
         counts |= {"originals": len(positives), "originals_in_pool": int(pairs["is_original"].sum())}
-    counts |= _mark_asked(pairs, asked, judged, round_number)
+    counts |= _mark_asked(pairs, asked, round_number)
     if previous is not None:
         _refuse_other_seed(pairs, previous)
     counts |= {f"stopped_{why}": n for why, n in sorted(stops["reason"].value_counts().items())}
@@ -145,7 +146,7 @@ def _refuse(
     chosen: Chosen,
     deep_queries: float | None,
     labels: Labels | None,
-    judged: pd.DataFrame | None,
+    asked: pd.DataFrame,
 ) -> None:
     """Raise UsageError for numbers below 1, and for what does not go with a strategy."""
     for name, number in numbers.items():
@@ -153,9 +154,9 @@ def _refuse(
             raise UsageError(f"{name} {number}, expected 1 or more")
     if deep_queries is not None and chosen.strategy.has_design:
         raise UsageError(f"strategy {chosen.name} has a design of its own; leave out the deep queries")
-    if chosen.strategy.reads_labels and labels is None and judged is not None and len(judged):
+    if chosen.strategy.reads_labels and labels is None and (n_judged := int(asked["is_judged"].sum())):
         raise UsageError(
-            f"strategy {chosen.name} reads labels, and none are given of the {len(judged):,} judged pairs; "
+            f"strategy {chosen.name} reads labels, and none are given of the {n_judged:,} judged pairs; "
             "resolve the judgments first, or name the labels"
         )
 
@@ -212,33 +213,30 @@ def _pooled(
     return pairs, PoolSources(pd.DataFrame(sources, copy=False))
 
 
-def _mark_asked(
-    pairs: pd.DataFrame, asked: Sequence[pd.DataFrame], judged: pd.DataFrame | None, round_number: int | None
-) -> dict[str, int]:
+def _asked_before(previous: Pool | None, judged: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the pairs that were asked, each once, with their first round and whether they are judged."""
+    found = [_NOBODY]
+    for table in (each for each in (previous, judged) if each is not None and len(each)):
+        rounds = check_table(_ROUNDS, table[["round"]])["round"].to_numpy() if "round" in table else 1
+        found.append(table[PAIR].assign(round=rounds, is_judged=table is judged))
+    by_pair = pd.concat(found[1:] or found).groupby(PAIR, sort=False, as_index=False)
+    return by_pair.agg({"round": "min", "is_judged": "max"})
+
+
+def _mark_asked(pairs: pd.DataFrame, asked: pd.DataFrame, round_number: int | None) -> dict[str, int]:
     """Give pairs the round in which they were first asked and say which are judged; return what was counted.
 
     The next round is the one after the latest of those in which pairs were first asked.
     """
     counts = {"judged_before": 0, "pairs": len(pairs), "queries": int(pairs["query_id"].nunique())}
-    first, latest = np.full(len(pairs), _NEVER), 0
-    if asked:
-        rounds = [
-            table[PAIR].assign(
-                round=check_table(_ROUNDS, table[["round"]])["round"].to_numpy() if "round" in table else 1
-            )
-            for table in asked
-        ]
-        once = pd.concat(rounds).groupby(PAIR, sort=False, as_index=False)[["round"]].min()
-        rows = pair_rows(once, pairs)
-        first[rows[rows >= 0]] = once["round"].to_numpy()[rows >= 0]
-        latest = int(once["round"].max())
-    number = round_number or 1 + latest
-    if asked:
-        counts["to_ask"] = int((first == _NEVER).sum())
-        counts["round"] = number if counts["to_ask"] else int(first.max(initial=1))
-    pairs["round"] = np.where(first == _NEVER, number, first)
-    if judged is not None and len(judged):
-        pairs["is_judged"] = pair_rows(pairs, judged) >= 0
+    pairs["round"] = number = round_number or 1 + int(asked["round"].to_numpy().max(initial=0))
+    if len(asked):
+        rows = pair_rows(pairs, asked)
+        pairs["round"] = np.append(asked["round"], number)[rows]
+        counts["to_ask"] = int((rows < 0).sum())
+        counts["round"] = number if counts["to_ask"] else int(pairs["round"].to_numpy().max(initial=1))
+    if asked["is_judged"].any():
+        pairs["is_judged"] = np.append(asked["is_judged"], False)[rows]
         counts["judged_before"] = int(pairs["is_judged"].sum())
     return counts
 
