@@ -308,9 +308,11 @@ def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:
     left_out: set[Path] = set()
     data = [] if split == tables.ALL else [file for file in found if _has_data(file)]
     folders = {each for file in data for each in file.parents if each.is_relative_to(path)}
+    names = {name for file in data for name in SPLITS.findall(str(file.relative_to(path)).lower())}
+    is_there = bool(names_of_split(sorted(names), split))
     for each in sorted(folders):  # the outermost first
         inside = [file for file in data if each in file.parents and file not in left_out]
-        left_out |= _of_other_splits(each, inside, split, notes)
+        left_out |= _of_other_splits(each, inside, split, notes, is_elsewhere=is_there)
     for own, *others in (spec["beside"] for spec in SPECS.values() if "beside" in spec):
         read = next((file for file in data if fnmatch(file.name, own) and file not in left_out), None)
         beside = [file for file in data if read and any(fnmatch(file.name, other) for other in others)]
@@ -336,8 +338,13 @@ def _may_be_read(file: Path) -> bool:
     return b"\0" not in start or start.startswith((PARQUET_MAGIC, *PICKLES))
 
 
-def _of_other_splits(folder: Path, files: Sequence[Path], split: str | None, notes: list[str]) -> set[Path]:
-    """Return the files below a folder that it names after other splits than the one to read; note it."""
+def _of_other_splits(
+    folder: Path, files: Sequence[Path], split: str | None, notes: list[str], *, is_elsewhere: bool
+) -> set[Path]:
+    """Return the files below a folder that it names after other splits than the one to read; note it.
+
+    is_elsewhere: whether files of other folders have that one.
+    """
     splits_of = {}
     for file in files:
         name = file.relative_to(folder).parts[0].lower()
@@ -348,7 +355,7 @@ def _of_other_splits(folder: Path, files: Sequence[Path], split: str | None, not
     are_several = len({*splits_of.values()} - {frozenset()}) > 1
     if not are_several and (split is None or not splits or same):
         return set()
-    if not same and (are_several or all(splits_of.values())):
+    if not same and not is_elsewhere and (are_several or all(splits_of.values())):
         raise UsageError(f"{folder}: files of {', '.join(splits)}; choose one with --split, or all")
     others = ", ".join(name for name in splits if name not in same)
     notes.append(f"split {', '.join(same) or split} read; {folder} also has files of {others}")
