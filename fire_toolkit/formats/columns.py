@@ -27,6 +27,7 @@ MEDIA = (
     *("video", "image"),
 )
 SCORE = ("score", "similarity", "sim", "scores")
+DISTANCE = ("distance", "dist")  # of hits, whose order tells which end is the near one
 RANK = ("rank", "position")
 RUN = ("run_id", "run", "tag", "system")
 RELEVANCE = ("relevance", "rel", "grade")

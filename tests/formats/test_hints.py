@@ -222,6 +222,33 @@ def test_lists_in_a_pickle_and_in_memory_are_looked_at_as_those_in_json(held: An
     refused(said, fire.run, held, "m", by=FireError)
 
 
+@pytest.mark.parametrize("near", [[0.1, 0.4, 0.4], [0.9, 0.2, 0.2]], ids=["distance", "similarity"])
+def test_hits_with_a_distance_alone_stand_in_their_own_order(near: list[float]) -> None:
+    """Milvus calls inner products distances too; hits out of order could be either."""
+    hits = [{"id": doc, "distance": far, "entity": {}} for doc, far in zip("bca", near, strict=True)]
+    for content in ({"q": hits}, [{"query_id": "q", "hits": hits}]):
+        found = ingest(put("m.json", content), Request())
+        assert found.run["doc_id"].tolist() == ["b", "c", "a"]
+        assert "note: the file holds an order and no scores" in "\n".join(
+            found.lines(Path("m"), is_counted=True)
+        )
+    refused("expected", read_run, put("m.json", [{"query_id": "q", "hits": [hits[1], hits[0], hits[2]]}]))
+    nameless = put("m.json", {"ids": [["b", "a"]], "distances": [[0.1, 0.2]]})  # as Chroma answers
+    refused("no ranked lists ... (of a search's lists dict(zip(query_ids, ids)))", read_run, nameless)
+
+
+def test_objects_in_a_pickle_are_told_how_to_save_them() -> None:
+    frame = pd.DataFrame([[1.0, 2.0]], index=["q"], columns=["a", "b"])
+    frame.to_pickle("m.pkl")
+    refused(
+        "refers to 'pandas.DataFrame' ... numpy.savez('run.npz', sims=frame.to_numpy()",
+        read_run,
+        Path("m.pkl"),
+    )
+    np.savez("run.npz", sims=frame.to_numpy(), query_ids=frame.index, doc_ids=frame.columns)
+    assert read_run(Path("run.npz"))["doc_id"].tolist() == ["b", "a"]
+
+
 def test_runs_in_one_json_are_told_apart_where_each_record_names_its_query() -> None:
     rows = [{"query_id": "q", "doc_id": "a", "score": 1.0}]
     both = put("m.json", {"clip": rows, "blip": rows})

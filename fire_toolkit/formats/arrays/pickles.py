@@ -20,6 +20,13 @@ MOST_BYTES = 512 << 20  # of a pickle; its value in memory may take some sixty t
 _MAX_DEPTH = 64
 _MAX_SHARING = 16  # how many values a value of the file may stand for on average, through references
 _DTYPE = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f(?:2|4|8)|c(?:8|16)|[SU]\d{1,6}|O8?)")
+# What to do with objects of a package; of others.
+_REMEDIES = {
+    "pandas": "save rows of pairs: frame.to_csv('run.csv', index=False), a matrix: numpy.savez('run.npz', "
+    "sims=frame.to_numpy(), query_ids=frame.index, doc_ids=frame.columns)",
+    "torch": "save a tensor by numpy.save('sims.npy', tensor.float().cpu().numpy())",
+    "": "save arrays by numpy.savez, and lists as JSON",
+}
 _ENCODINGS = ("latin1", "latin-1", "utf-8", "utf8", "ascii")
 _SCALARS = (str, bytes, int, float, complex, type(None), np.generic)
 
@@ -126,7 +133,7 @@ def _weigh(value: Any, weights: dict[int, tuple[int, int, int]], depth: int) -> 
 
 def _unknown(name: str) -> Refused:
     words = "expected plain data: containers, text, numbers and numpy arrays; nothing in the file was run"
-    return Refused(f"refers to {name!r}, {words}")
+    return Refused(f"refers to {name!r}, {words}; {_REMEDIES.get(name.split('.')[0], _REMEDIES[''])}")
 
 
 _PYTHONS: Any = pickle._Unpickler  # not the one in C, which has no steps to override

@@ -4,7 +4,7 @@
 |---|---|
 | `{query: {doc: score}}` | ranx, BEIR; MTEB, within subset and split |
 | `{query: [doc, doc, ...]}`, best first | CIRR, CIRCO, ECCV Caption |
-| `{query: [[doc, score], ...]}`, `{query: [{"doc_id", "score"}, ...]}` | searches in an index, saved |
+| `{query: [[doc, score], ...]}`, `{query: [{"doc_id", "score"}, ...]}` | saved searches; or a distance |
 | records `{"query_id", "doc_id", "score" or "rank"}` | tables written as JSON or JSON Lines |
 | records `{"query_id", "docs": [...] or {...}}` | JSON Lines of lists |
 | records `{"candidate", "ranking": [...]}` | FashionIQ's predictions |
@@ -26,7 +26,7 @@ import pandas as pd
 from fire_toolkit.arrays import rows_of_lists
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text
-from fire_toolkit.formats.columns import SCORE, find_name, needed_column, pair_column, pair_columns
+from fire_toolkit.formats.columns import DISTANCE, SCORE, find_name, needed_column, pair_column, pair_columns
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.listed import (
     FROM_RANKS,
@@ -101,7 +101,8 @@ def listed_of(value: Any, where: str, key: str | None) -> Listed:
     if not runs:
         raise FormatError(
             f"{where}: no ranked lists{_oddity(value)}; expected {{query: {{doc: score}}}}, "
-            "{query: [doc, ...]}, [[place, ...], ...] or records with query_id, doc_id and score"
+            "{query: [doc, ...]} (of a search's lists dict(zip(query_ids, ids))), [[place, ...], ...] or "
+            "records with query_id, doc_id and score"
         )
     if isinstance(records := runs.get(""), list) and isinstance(records[0], dict):
         return _of_records(records, where, key)
@@ -148,7 +149,8 @@ def _ranking(item: Any) -> _Ranking | None:
     pairs = items
     if isinstance(items[0], dict):
         names = list(map(str, items[0]))
-        doc, score = pair_column(names, "doc_id"), find_name(names, SCORE)
+        doc = pair_column(names, "doc_id") or find_name(names, ("id", "_id"))
+        score = find_name(names, SCORE) or find_name(names, DISTANCE)
         is_own = pair_columns(names, "query_id") in ([], ["key"])  # or each names its query: a run's records
         are_hits = is_own and all(isinstance(each, dict) and {doc, score} <= {*each} for each in items)
         pairs = [(each[doc], each[score]) for each in items] if are_hits else []
@@ -156,7 +158,11 @@ def _ranking(item: Any) -> _Ranking | None:
         return None
     if not pairs or not all(isinstance(doc, str | int) and _is_number(score) for doc, score in pairs):
         return None
-    return [doc for doc, _ in pairs], [score for _, score in pairs], True
+    docs, scores = ([*own] for own in zip(*pairs, strict=True))
+    if pairs is items or find_name(names, SCORE):
+        return docs, scores, True
+    is_sorted = scores in (sorted(scores), sorted(scores, reverse=True))  # distances, or what some call so
+    return (docs, None, True) if is_sorted else None
 
 
 def _are_numbers(values: Collection[Any]) -> bool:
