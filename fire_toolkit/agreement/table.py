@@ -19,8 +19,9 @@ from fire_toolkit.tables import AGREEMENT, Agreement, Judgments
 from fire_toolkit.tables.columns import PAIR, code_pairs
 from fire_toolkit.words import n_of
 
-UNITS = {"query_id": "captions", "doc_id": "items", "": "pairs"}  # what is drawn, by its column
-TOO_NARROW = "pairs are drawn one by one, and captions have {:.1f} each; --cluster query_id draws these whole"
+# What is drawn, one and several, by its column.
+UNITS = {"query_id": ("query", "queries"), "doc_id": ("item", "items"), "": ("pair", "pairs")}
+TOO_NARROW = "pairs are drawn one by one, and queries have {:.1f} each; --cluster query_id draws these whole"
 _NUMBERS = ("low", "high", "below_667", "below_800")
 _BESIDE = {**dict.fromkeys(_NUMBERS, "float64"), "n_resampled": "int64", "interval_note": "str"}
 KEYS = [*PAIR, "annotator_id"]
@@ -318,6 +319,7 @@ def words_of_pages(judgments: Judgments, grades: Grades | None) -> list[str]:
         for name, (observed, expected, p) in zip(_EFFECTS, numbers, strict=True)
     ]
     return [
-        f"several captions were judged on one page ({n_of(int(effects['n_pages'].iloc[0]), 'page')}); such "
-        f"answers are not independent, so intervals draw {UNITS[alike(judgments)]} whole; {'; '.join(words)}"
+        f"several captions were judged on one page ({n_of(int(effects['n_pages'].iloc[0]), 'page')}); "
+        f"such answers are not independent, so intervals draw {UNITS[alike(judgments)][1]} whole; "
+        f"{'; '.join(words)}"
     ]

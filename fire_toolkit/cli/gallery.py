@@ -66,7 +66,7 @@ def gallery(
         write_folder(folder, made.contents(tell), replaces=_STAGE)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     n_items, shown = n_of(len(made.media.seen), "item"), made.shown
-    words = f"{n_of(len(shown.queries), 'caption')}, {n_of(len(shown.query), 'pair')}, media of {n_items}"
+    words = f"{n_of(len(shown.queries), 'query')}, {n_of(len(shown.query), 'pair')}, media of {n_items}"
     say(f"{folder}: {words}, {size / 1e6:,.1f} MB")
     if not serve:
         say(f"open {folder / 'index.html'} in a browser")

@@ -54,7 +54,7 @@ def agree(
     Only pairs with two judgments or more (n_pairable) count; an undefined value is nan, with the reason in
     its note. Only the first answers to each pair count, since later rounds ask because of them. A column
     inclusion_probability (the chance that a pair was chosen for a second judgment) weighs pairs by its
-    inverse. The default statistics have 95% intervals, by caption where captions have two pairs or more.
+    inverse. The default statistics have 95% intervals, by query where queries have two pairs or more.
 
     Args:
         judgments: The judgments (judgments.csv).
@@ -147,7 +147,7 @@ def _basis(
     parts += [f"alpha at the {level} level"] if level != "nominal" else []
     if summary is None:
         return [*parts, *([f"intervals by {drawn}"] if drawn else [])]
-    units = UNITS[summary.cluster]
-    parts += [f"votes: {pairs_by_votes(summary.n_pairs_by_votes)}", f"intervals by {units[:-1]}"]
+    unit, units = UNITS[summary.cluster]
+    parts += [f"votes: {pairs_by_votes(summary.n_pairs_by_votes)}", f"intervals by {unit}"]
     has_effect = summary.design_effect == summary.design_effect
     return parts + ([f"design effect of {units} on alpha {summary.design_effect:.2f}"] if has_effect else [])

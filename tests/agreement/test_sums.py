@@ -130,7 +130,7 @@ def test_pairs_drawn_one_by_one_where_captions_have_several_are_said(
 ) -> None:
     judgments = pairs((["11", "10"] * 5)[:n_pairs])  # of five captions
     row = agreement_intervals(judgments, cluster=cluster, n_resamples=20).iloc[0]
-    assert ("captions have 2.0 each" in row["interval_note"]) == warned
+    assert ("queries have 2.0 each" in row["interval_note"]) == warned
 
 
 def test_weighted_label_shares_by_hand() -> None:

@@ -124,7 +124,7 @@ def test_by_default_agreement_stands_with_its_intervals_and_what_it_rests_on(her
     assert max(map(len, found.stdout.splitlines())) <= 80
     assert (
         "rests on: 161 judgments of 81 pairs by 2 annotators; votes: 81 pairs, 1 with 1, 80 with 2; "
-        "intervals by caption; design effect of captions on alpha " in found.stderr
+        "intervals by query; design effect of queries on alpha " in found.stderr
     )
     assert "unreliable" not in found.stderr
 

@@ -39,7 +39,7 @@ def data(gallery: Path, name: str) -> Any:
 def test_a_gallery_holds_media_votes_and_labels(fire: Fire, workspace: Path) -> None:
     told = fire("gallery", "--depth", 2)
     assert "note: 1 file of items not there" in told.stderr
-    assert "gallery: 2 captions, 7 pairs, media of 4 items" in told.stderr
+    assert "gallery: 2 queries, 7 pairs, media of 4 items" in told.stderr
     shard, index = data(workspace / "gallery", "0000"), data(workspace / "gallery", "index")
     assert index["texts"] == ["a red circle", HOSTILE]
     media = dict(zip(shard["docs"], shard["media"], strict=True))
