@@ -39,8 +39,9 @@ _RIGHT = Rest(*[np.array([0.0, 1.0]).reshape(2, 1, 1)] * 2)  # where no vote err
 class Cost(NamedTuple):
     """What a design takes when it judges all queries of the universe: of each group of truths, on the mean.
 
-    is_open: (2, n_groups), the shares of positives and others that until-confirmed verifies; rates_from: the
-    class whose votes tell how votes err; n_rates, share_positive: of its pairs.
+    is_open: (2, n_groups), the shares of positives and others that until-confirmed verifies, originals left
+    out, as in what follows; rates_from: the class whose votes tell how votes err; n_rates, share_positive: of
+    its pairs.
     """
 
     n_pairs: Floats
@@ -214,17 +215,19 @@ def cost_of(lists: Lists, everything: Lists, design: Design, truths: Truths, *, 
     if design.is_settled or design.policy == "until-confirmed":
         is_open = open_pairs(lists, own, design.depth, settles=design.is_settled, seed=seed)
         asked = is_open if design.is_settled else asked
-    kinds = np.stack([own.positive, ~own.positive])
+    kinds = np.stack([own.positive & ~lists.is_original, ~own.positive])
     n_asked, n_open = ((each & kinds).sum(axis=2) for each in (asked, is_open))  # (2, n_few)
+    n_known = (asked & lists.is_original).sum(axis=1)  # no policy verifies them
     of_groups = [own.by_group(each.T).sum(axis=1).T for each in (n_open, n_asked)]
     opened = of_groups[0] / np.maximum(1, of_groups[1])
     shares = class_shares(design, np.repeat(opened, len(own.positive) // own.n_groups, axis=1)[..., None])
     third = own.rates * (1 - own.rates)  # where two differ
     votes_a_pair = shares * np.stack([np.ones_like(own.rates), 2 + 2 * third, 1 + own.rates + third])
     n_votes = (n_asked * votes_a_pair.sum(axis=0)[..., 0]).sum(axis=0)
+    n_votes += n_known * (1 + (shares[1, 0] * (1 + 2 * third[0]))[:, 0])
     n_each = (n_asked * shares[..., 0])[1:]  # of classes with more than one vote
     name = int(n_each.sum(axis=(1, 2)).argmax())
-    n_pairs, n_rates = n_asked.sum(axis=0), n_each[name].sum(axis=0)
+    n_pairs, n_rates = n_asked.sum(axis=0) + n_known, n_each[name].sum(axis=0)
     share = n_each[name][0] / np.maximum(1e-9, n_rates)
     if design.n_deep:
         n_deeper = int((everything.best_rank <= everything.depth).sum()) - n_asked_deep

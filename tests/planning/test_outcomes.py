@@ -204,7 +204,7 @@ def test_votes_a_design_takes_are_those_that_are_cast() -> None:
     first, second = (rng.random((3000, len(positive))) < np.where(positive, T, F) for _ in range(2))
     cast = {
         "one": 1.0 * np.ones_like(first),
-        "verify": 1 + first + (first & ~second),
+        "verify": 1 + (first * 1 + (first & ~second)) * ~lists.is_original,  # originals are taken as right
         "doubled": 2 + (first != second),
     }
     for policy, votes in cast.items():
