@@ -172,8 +172,9 @@ def headline(
 
     Args:
         outcome: new, n_queries, is_graded where labels have more grades than 0 and 1, and wrong_share: of the
-            new positives, as votes expect.
-        scores: honest rows as `first_of` returns them; where some of a top has no label, gains are the least.
+            new positives, as votes expect; None where that is not known.
+        scores: honest rows as `first_of` returns them; where some of a top has no label, gains that are
+            corrected for errors of votes are the least.
         changes: of places, as `swaps` returns them.
     """
     names = [name for name in dict.fromkeys(scores["measure"]) if parse_measure(name).definition.is_score]
@@ -183,7 +184,8 @@ def headline(
         own, of = scores[scores["measure"] == shares[0]], parse_measure(shares[0]).definition
         gains, only_up = 100 * own["delta"], of.by_first_positive or of.is_precision
         facts |= {"measure": shares[0], "low": round(gains.min(), 1), "high": round(gains.max(), 1)}
-        facts["is_least"] = only_up and bool((own["judged"] < 0.99).any())  # more than a few disputes
+        is_corrected = "labelled" in own and bool(own["labelled"].notna().all())  # else votes push it up too
+        facts["is_least"] = only_up and is_corrected and bool((own["judged"] < 0.99).any())  # beyond disputes
     return rendered("reporting", "data/headline.txt", swaps=changes, **facts).splitlines()
 
 

@@ -166,8 +166,8 @@ class Study:
         names = ("n_queries", "confirmed", "rejected", "disputed", "never_judged", "new", "policy")
         found = {name: self.honest.scores[name].iloc[0] for name in names}
         found["is_graded"] = self.labels["relevance"].max() > 1
-        errors = {} if self.background.audit else self.background.counts.get("label_errors", {})
-        found["wrong_share"] = errors.get("wrong_share", 0.0)  # as votes expect; experts know better
+        errors = self.background.counts.get("label_errors", {})  # as votes expect; experts know better
+        found["wrong_share"] = 0.0 if self.background.audit else errors.get("wrong_share")
         for name, qrels in (("original", self.original), ("augmented", self.augmented)):
             n_positives = int((qrels["relevance"] >= 1).sum())
             by_query = n_positives / max(qrels["query_id"].nunique(), 1)

@@ -107,15 +107,23 @@ def test_misses_and_false_alarms_are_shares_of_others_votes() -> None:
     assert two["agreement"]["u", "w"] == np.mean([one == other for one, other in shared])
 
 
-def _said(gains: list[float], *changes: tuple[str, bool], new: int = 2, judged: float = 1.0) -> list[str]:
+def _said(
+    gains: list[float],
+    *changes: tuple[str, bool],
+    new: int = 2,
+    judged: float = 1.0,
+    is_corrected: bool = False,
+) -> list[str]:
     """Return the headline of models a, b, … with these gains in C@1, and changes of places of a and b."""
     runs = [chr(97 + n) for n in range(len(gains))]
     rows = [(run, name, 3.0) for name in ("MedR", "Judged@10") for run in runs] + list(
         zip(runs, ["C@1"] * len(runs), gains, strict=True)
     )
     changed = [{"measure": name, "run_a": "a", "run_b": "b", "holds": holds} for name, holds in changes]
-    scores = pd.DataFrame(rows, columns=["run_id", "measure", "delta"]).assign(judged=judged)
-    return [text.replace("*", "") for text in headline({"new": new, "n_queries": 4}, scores, changed)]
+    scores = pd.DataFrame(rows, columns=["run_id", "measure", "delta"])
+    scores = scores.assign(judged=judged, labelled=0.5 if is_corrected else float("nan"))
+    outcome = {"new": new, "n_queries": 4, "wrong_share": 0.0}
+    return [text.replace("*", "") for text in headline(outcome, scores, changed)]
 
 
 def test_three_sentences_say_what_was_found() -> None:
@@ -129,6 +137,8 @@ def test_three_sentences_say_what_was_found() -> None:
     assert graded == ["*2 answers of grade 1 or more counted as wrong*, 0.5 a query."]
     (noisy,) = headline(outcome | {"wrong_share": 0.262}, no_scores, [])
     assert noisy.endswith("*, 0.5 a query; an expected 26% of these labels are wrong.")
+    (unknown,) = headline(outcome | {"wrong_share": None}, no_scores, [])
+    assert unknown.endswith("*, 0.5 a query; how many of these labels are wrong is not known.")
     assert _said([-0.02, 0.05])[1:] == [
         "C@1 was off by -2.0 to +5.0 points, depending on the model.",
         "By C@1, no two models change places.",
@@ -137,7 +147,8 @@ def test_three_sentences_say_what_was_found() -> None:
     assert _said([-0.05, 0.0])[1] == "C@1 was overstated by 0.0 to 5.0 points, depending on the model."
     assert _said([-0.0001, 0.115])[1] == "C@1 was understated by 0.0 to 11.5 points, depending on the model."
     least = "C@1 was understated by at least 1.0 to 2.0 points, depending on the model."
-    assert _said([0.01, 0.02], judged=0.5)[1] == least
+    assert _said([0.01, 0.02], judged=0.5, is_corrected=True)[1] == least
+    assert _said([0.01, 0.02], judged=0.5)[1] == least.replace("at least ", "")  # wrong votes push it up too
     assert _said([-0.02], judged=0.5)[1] == "C@1 was overstated by 2.0 points."
     assert _said([0.01], new=0) == [
         "No answer that counted as wrong was found to be right.",
