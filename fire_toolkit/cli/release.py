@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -261,10 +261,7 @@ class _Release:
             raise UsageError(f"judgments/judgments.csv {why}; write into fire.toml, [release] platform")
         if self.is_anonymous:
             answers |= {"creators": [ANONYMOUS], **dict.fromkeys(("url", "files_url", "contact"), "")}
-        study = workspace_facts(workspace, given)
-        if excluded := (study.labels_by or {}).get("excluded", {}):
-            named = {published.names.get(who, "an annotator"): why for who, why in excluded.items()}
-            study = replace(study, labels_by={**(study.labels_by or {}), "excluded": named})
+        study = workspace_facts(workspace, given, named=published.names)
         facts = ReleaseFacts(
             published,
             study,

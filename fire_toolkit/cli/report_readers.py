@@ -142,10 +142,16 @@ def told(given: Given) -> Told:
     )
 
 
-def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments | None = None) -> MethodFacts:
+def workspace_facts(
+    workspace: Workspace,
+    given: Given,
+    *,
+    judgments: Judgments | None = None,
+    named: Mapping[str, str] | None = None,
+) -> MethodFacts:
     """Return what is known of the study in a workspace; stages that were not run leave blanks.
 
-    judgments: the workspace's, where they were read already.
+    judgments: the workspace's, where they were read already; named: see `facts_of_judgments`.
     """
     root = workspace.root
     path = root / "judgments/judgments.csv"
@@ -175,6 +181,7 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
         facts |= facts_of_judgments(
             judgments,
             excluded=excluded,
+            named=named,
             dropped=None if reasons is None else reasons["reason"],
             grades=grades_of(first, None),
             level=level_of(first, None),

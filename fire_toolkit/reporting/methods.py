@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,7 @@ from fire_toolkit.evidence.facts import words_of_machine
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.votes import words_of_errors
 from fire_toolkit.reporting.templates import rendered_blocks
-from fire_toolkit.resolution.judgments import DUPLICATE, first_round
+from fire_toolkit.resolution.judgments import DUPLICATE, first_round, number_annotators
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import PAIR
 
@@ -34,11 +35,11 @@ class MethodFacts:
 
     study: the texts of [study]; pool: counts and parameters of the pool's manifest; question, answers: of the
     guideline; judgments: counts of judgments, pairs, annotators, the days, seconds (quartiles) and hours;
-    dropped: answers left out, by reason; n_later: answers of later rounds or unasked for; asked: tasks in
-    queues by kind; policy: by which further votes were asked first, empty for none; seen: what annotators
-    saw; agreement: of the first answers; labels_by, augmented: counts
-    and parameters of `resolve` and `augment`; unusable: how many of n_queries captions were found unusable
-    (n), of how many that is known (n_labelled), and the policy.
+    dropped: answers left out, by reason; excluded: annotators whom `resolve` left out, by other names, and
+    why; n_later: answers of later rounds or unasked for; asked: tasks in queues by kind; policy: by which
+    further votes were asked first, empty for none; seen: what annotators saw; agreement: of the first
+    answers; labels_by, augmented: counts and parameters of `resolve` and `augment`; unusable: how many of
+    n_queries captions were found unusable (n), of how many that is known (n_labelled), and the policy.
     """
 
     study: Mapping[str, str] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class MethodFacts:
     answers: Sequence[str] = ()
     judgments: Mapping[str, Any] | None = None
     dropped: Mapping[str, int] | None = None
+    excluded: Mapping[str, str] = field(default_factory=dict)
     n_later: int = 0
     asked: Mapping[str, int] | None = None
     policy: str = ""
@@ -61,7 +63,8 @@ class MethodFacts:
 def facts_of_judgments(
     judgments: Judgments,
     *,
-    excluded: Collection[str] = (),
+    excluded: Mapping[str, str] = MappingProxyType({}),
+    named: Mapping[str, str] | None = None,
     dropped: Iterable[str] | None = None,
     grades: Grades | None = None,
     level: str | None = None,
@@ -70,10 +73,13 @@ def facts_of_judgments(
 
     Args:
         judgments: all of them.
-        excluded: annotators whom `resolve` left out; their judgments are counted, and no more.
+        excluded: annotators whom `resolve` left out, and why; their judgments are counted, and no more.
+        named: what texts call each annotator; None: annotator 1, 2, …, the busiest first.
         dropped: why each answer that is no vote was left out; None where that is not known.
         grades, level: as in `agreement`.
     """
+    numbers = number_annotators(judgments)
+    named = named or {name: f"annotator {number}" for name, number in numbers.items()}
     kept = judgments[~judgments["annotator_id"].isin(list(excluded))]
     first = first_round(Judgments(kept.reset_index(drop=True)))
     seconds = judgments["duration_s"].dropna()
@@ -93,6 +99,7 @@ def facts_of_judgments(
     return {
         "judgments": counts,
         "dropped": None if dropped is None else dict(sorted(left_out.items())),
+        "excluded": {named.get(name, "an annotator"): why for name, why in excluded.items()},
         "n_later": len(kept) - len(first),
         "agreement": agreement_summary(first, grades=grades, level=level),
     }
@@ -124,7 +131,6 @@ def methods_paragraphs(facts: MethodFacts) -> list[tuple[str, str]]:
         **vars(facts),
         blank=blank,
         asked_of_study=list(STUDY),
-        excluded=(facts.labels_by or {}).get("excluded", {}),
         statistics=[
             {**row, "title": STATISTICS[str(row["statistic"])].title}
             for row in ([] if agreement is None else agreement.table.to_dict("records"))

@@ -94,7 +94,7 @@ def test_paragraphs_come_from_manifests_judgments_and_settings(fire: Fire, works
 
     fire("resolve", "--exclude", "2", "--reason", "failed the controls")
     without = fire("report", "methods").stdout
-    assert "The answers of 2 enter neither agreement nor labels (failed the controls)." in without
+    assert "The answers of annotator 2 enter neither agreement nor labels (failed the controls)." in without
     assert f"2 annotators gave {2 * n - 1} judgments of {n} pairs" in without
     assert f"First answers gave {n} pairs one vote and 0 two or more" in without
     assert "[recruitment: not stated]" in found.stdout
