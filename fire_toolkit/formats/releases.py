@@ -24,7 +24,8 @@ from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at, wri
 STAGE = "release"
 # What a release written here is as a collection: BEIR's files.
 _COLLECTION = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
-_QRELS = ("qrels.txt", "qrels/test.tsv", "qrels.json")
+_SAMPLED = "qrels.sampled.txt"  # five columns, which readers of TREC's four refuse
+_QRELS = (_SAMPLED, "qrels.txt", "qrels/test.tsv", "qrels.json")
 _ORIGINAL, ORIGINAL = "qrels.original.txt", "original qrels"
 
 _MOST_TIMES = 100  # of its own size: what a zip may unpack to; tables of ids and labels shrink by 5 to 30
@@ -188,6 +189,8 @@ def text_files(tables: Mapping[str, pd.DataFrame], original: Qrels, corrected: Q
     by_query: dict[str, dict[str, int]] = {}
     for query, doc, grade in tables["qrels"][["query-id", "corpus-id", "score"]].itertuples(index=False):
         by_query.setdefault(query, {})[doc] = int(grade)
-    texts = {"qrels.txt": trec_qrels_text(corrected), "qrels.original.txt": trec_qrels_text(original)}
+    texts = {_SAMPLED: trec_qrels_text(corrected)} if "stratum" in corrected else {}
+    for name, qrels in (("qrels.txt", corrected), (_ORIGINAL, original)):
+        texts[name] = trec_qrels_text(Qrels(qrels.drop(columns="stratum", errors="ignore")))
     texts["qrels.json"] = json.dumps(by_query, ensure_ascii=False) + "\n"
     return found | {name: text.encode() for name, text in texts.items()}

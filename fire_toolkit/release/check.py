@@ -136,6 +136,7 @@ def _by_query(raw: bytes) -> Pairs:
 
 _FORMS: dict[str, Callable[[bytes], Pairs]] = {
     _CORRECTED: _trec,
+    "qrels.sampled.txt": _trec,
     "qrels/test.tsv": lambda raw: _pairs(pd.read_csv(io.BytesIO(raw), sep="\t", **_AS_TEXT)[_BEIR]),
     "qrels.json": _by_query,
     "data/qrels.parquet": lambda raw: _pairs(_parquet(raw)[_BEIR]),

@@ -159,6 +159,7 @@ def documents(
     """
     licence, tables = facts.answers["licence"], facts.published.tables
     rankings = facts.published.rankings
+    is_there = {"runs/*.run": rankings, "qrels.sampled.txt": "stratum" in facts.published.corrected}
     values: dict[str, Any] = {
         "facts": facts,
         "answers": facts.answers,
@@ -167,9 +168,7 @@ def documents(
         "n": facts.published.counts,
         "tables": {name: _fields(tables[name]) for name in tables if f"data/{name}.parquet" in files},
         "what_is": _LAYOUT["tables"],
-        "files": {
-            name: what for name, what in _LAYOUT["files"].items() if rankings or not name.startswith("runs/")
-        },
+        "files": {name: what for name, what in _LAYOUT["files"].items() if is_there.get(name, True)},
         "rankings": rankings,
         "hashes": {name: sha256(content).hexdigest() for name, content in files.items()},
         "croissant": CROISSANT,

@@ -238,6 +238,13 @@ def test_which_queries_were_judged_deep_is_published_and_said(workspace: Path) -
     words = "For 2 queries, drawn at random (seed 3), the top 2 of each run were pooled."
     assert all(words in (released / name).read_text() for name in ("README.md", "DATASHEET.md"))
     assert "nothing found" in run("release", "check", released).stderr
+    four, five = (
+        [line.split() for line in (released / name).read_text().splitlines()]
+        for name in ("qrels.txt", "qrels.sampled.txt")
+    )
+    assert {len(fields) for fields in four} == {4}  # as trec_eval and others demand it
+    assert [[*fields[:3], fields[4]] for fields in five] == four
+    assert {fields[3] for fields in five} == {"shallow", "deep"}
 
 
 def test_a_release_passes_its_own_check_and_a_changed_file_does_not(released: Path) -> None:
