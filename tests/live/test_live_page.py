@@ -15,6 +15,13 @@ from page_site import HOSTILE, page_records, run, serving
 BACKSPACE = "\ue003"
 COUNTED = "return parseInt(document.getElementById('count').textContent)"
 DONE = "return document.getElementById('work').hidden"
+# What is answered first is a proxy's page, then our own answer cut short.
+BROKEN = """
+let own = window.fetch, broken = [
+    async (...sent) => new Response('<p>Log in to the network</p>', {status: arguments[0]}),
+    async (...sent) => { await own(...sent); return new Response('{"who": '); }];
+window.fetch = (...sent) => (broken.shift() || own)(...sent);
+"""
 TIME = "return document.getElementById('video').currentTime"
 SIZES = ((1366, 625), (800, 600), (390, 844))
 # Every control lies within the window, and the clip has a fair share of it.
@@ -27,6 +34,7 @@ return isWhole && clip.height >= 100 && clip.bottom <= question.top && boxes.eve
     let box = e.getBoundingClientRect();
     return box.top >= 0 && box.left >= 0 && box.right <= innerWidth && box.bottom <= innerHeight; });
 """
+LAST_ANSWER = "return [...document.querySelectorAll('#answers button')].at(-1).getBoundingClientRect().bottom"
 
 
 def shown(browser: Browser) -> dict[str, Any]:
@@ -98,6 +106,9 @@ def test_a_key_answers_and_all_is_seen_at_any_size(page_root: Path, artefacts: P
             is_long = caption(browser).startswith("long")
             if is_long or not seen:
                 browser.fits(ALL_SEEN, SIZES, artefacts / f"own-page{'-long' if is_long else ''}")
+            browser.resize(683, 312)  # the first of these sizes, zoomed in by 200%
+            assert browser.run(LAST_ANSWER) <= 312 or is_long
+            browser.resize(*SIZES[0])
             seen.add(caption(browser))
             press(browser, "1", task)
         assert browser.run("return document.querySelectorAll('#caption *').length") == 0
@@ -174,11 +185,13 @@ def test_long_last_answers_are_listed_within_the_window(page_root: Path, tmp_pat
             browser.wait_for(f"the list within {width} × {height}", lambda: browser.run(within))
 
 
-def test_an_answer_to_a_killed_server_is_kept_once_it_is_back(page_root: Path, tmp_path: Path) -> None:
-    """What the page counts is kept, also where the browser is killed: test_live_demo_page.py."""
+def test_an_answer_is_sent_until_the_server_has_it(page_root: Path, tmp_path: Path) -> None:
+    """Past a proxy's page, an answer cut short, a killed server (the browser: test_live_demo_page.py)."""
     with serving(page_root) as served, open_browser(tmp_path) as browser:
         begin(browser, served.links["A01"])
-        press(browser, "1", is_ready(browser))
+        task = is_ready(browser)
+        browser.run(BROKEN, 429)
+        press(browser, "1", task)
         is_ready(browser)
         served.kill()
         browser.press("1")
@@ -215,4 +228,5 @@ def test_two_tabs_answer_no_task_twice(page_root: Path, tmp_path: Path) -> None:
         assert shown(browser)["page"] == first
         press(browser, "2", first)
         assert is_ready(browser) != first
+        assert "Not kept" in browser.run("return document.getElementById('was').textContent")
     assert [record["label"] for record in answers(page_root)] == ["relevant"]

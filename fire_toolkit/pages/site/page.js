@@ -4,6 +4,9 @@
 const $ = id => document.getElementById(id);
 const GUARD_MS = 250;     // on a new caption: a second press must not answer it
 const SLOW_MS = 8000;     // then the page says that the item may be missing
+const LATE_MS = 3000;     // then it says that the server does not answer,
+const UNHEARD_MS = 30000; // and then it sends again what it sent
+const LOST = "Not kept: that caption was answered in another window, or is not asked of you any more";
 let state = null, row = 0, ready = false, busy = false, since = 0, slow = 0;
 let ahead = [], awaited = new Set();
 const SPEEDS = [1, 1.5, 2, .5], STEP_S = 2;
@@ -18,16 +21,21 @@ const ask = (path, content) => typeof alone === "undefined" ? serve(path, conten
 async function serve(path, content) {
   const options = content === undefined ? {} : {
     method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(content)};
+  const silent = `${content ? "Not kept yet: the" : "The"} server does not answer. Trying again. Leave this page open.`;
   for (let pause = 500; ; pause = Math.min(2 * pause, 8000)) {
-    let answer = null;
-    try { answer = await fetch(path, {...options, credentials: "same-origin"}); } catch (error) { /* no network */ }
-    if (answer && answer.ok) { note(""); return answer.status === 204 ? null : answer.json(); }
-    if (answer && answer.status < 500) {
-      const failure = new Error((await answer.json().catch(() => ({}))).error || "refused");
-      failure.status = answer.status;
-      throw failure;
+    const late = setTimeout(note, LATE_MS, silent);
+    try {
+      const signal = AbortSignal.timeout(UNHEARD_MS);
+      const answer = await fetch(path, {...options, credentials: "same-origin", signal});
+      const said = answer.status === 204 ? null : await answer.json();
+      if (answer.ok) { note(""); return said; }
+      if (answer.status < 500 && said.error) throw Object.assign(new Error(said.error), {status: answer.status});
+    } catch (error) {
+      if (error.status) throw error;  // else no network, an answer cut short, or the page of a proxy
+    } finally {
+      clearTimeout(late);
     }
-    note("Not kept yet: the server does not answer. Trying again. Leave this page open.");
+    note(silent);
     await wait(pause);
   }
 }
@@ -41,12 +49,11 @@ async function act(path, content, words) {
   busy = true;
   document.body.dataset.busy = "1";
   try {
-    const next = await ask(path, once(content)).catch(error => {
+    const next = await ask(path, once(content)).catch(async error => {
       if (error.status !== 404 && error.status !== 409) throw error;
-      words = "";
-      return ask("state");  // something else is asked by now: another tab, or the task went to somebody else
+      return {...await ask("state"), lost: LOST};
     });
-    show(next, words);
+    show(next, next.lost || words);
   } catch (error) {
     tell(error.message);
   } finally {
@@ -83,7 +90,7 @@ function show(next, words) {
   state = next;
   document.title = state.title;
   if (state.consent !== null) return tell(state.consent, true);
-  if (!state.page) return tell(`All done: ${state.done} of ${state.total}. Thank you. ${state.farewell}`);
+  if (!state.page) return tell(`${state.lost ? `${state.lost}. ` : ""}All done: ${state.done} of ${state.total}. Thank you. ${state.farewell}`);
   const page = state.page, several = page.captions.length > 1;
   row = page.captions.findIndex(caption => caption.label === null);
   $("caption").hidden = several;
@@ -101,7 +108,8 @@ function show(next, words) {
   for (const button of document.querySelectorAll("#flags button")) button.setAttribute("aria-pressed", "false");
   $("comment").value = "";
   const was = page.captions[row].was;
-  $("was").textContent = was === null || was === undefined ? "" : `your answer was: ${was || "does not show"}`;
+  const earlier = was === null || was === undefined ? "" : `your answer was: ${was || "does not show"}`;
+  $("was").textContent = state.lost || earlier;
   disable($("undo"), !state.can_undo);
   disable($("look"), !state.last.length);
   $("last").replaceChildren(...state.last.map(shownAnswer));
