@@ -36,18 +36,25 @@ def campaign_of(root: Path, rules: Guideline) -> Campaign:
     A campaign keeps the page that it began with when the guideline's page has come to look different.
     """
     found = Rounds(root).campaign
-    digest = config_sha256(rules.label_config)
     if found is None:
-        key = uuid.uuid4().hex[:12]
+        key, digest = uuid.uuid4().hex[:12], config_sha256(rules.label_config)
         return Campaign(key, rules.name, rules.sha256, digest, rules.label_config)
-    pages = (parse_label_config(page) for page in (rules.label_config, found.label_config))
-    is_same = found.config_sha256 == digest or next(pages).asks_as(next(pages))
-    if found.guideline != rules.name or not is_same:
-        raise UsageError(
-            f"the campaign began with another labeling page (guideline {found.guideline}, now {rules.name}); "
-            "answers to two pages cannot be mixed: use that guideline, or another workspace"
-        )
+    if words := page_changed(found, rules):
+        raise UsageError(words)
     return found
+
+
+def page_changed(campaign: Campaign, rules: Guideline) -> str:
+    """Return why nobody can be asked by the guideline, where its page asks another question; else nothing."""
+    pages = (parse_label_config(page) for page in (rules.label_config, campaign.label_config))
+    is_same = campaign.config_sha256 == config_sha256(rules.label_config) or next(pages).asks_as(next(pages))
+    if campaign.guideline == rules.name and is_same:
+        return ""
+    now = "that with other answers" if campaign.guideline == rules.name else rules.name
+    return (
+        f"the campaign began with another labeling page (guideline {campaign.guideline}, now {now}); "
+        "answers to two pages cannot be mixed: use that guideline, or another workspace"
+    )
 
 
 def note_changed(campaign: Campaign, rules: Guideline) -> None:

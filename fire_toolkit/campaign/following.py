@@ -9,6 +9,7 @@ from fire_toolkit.words import n_of
 from fire_toolkit.workspace.stages import StageState
 
 _ASKED, _BROUGHT, _LABELED = ("pool", "tasks", "push"), ("import", "pull"), ("agree", "resolve")
+_ASKING = ("tasks", "push", "page", "next-round")
 
 
 class Step(NamedTuple):
@@ -29,7 +30,8 @@ class Standing:
     the collection that are gone. is_read: whether there are judgments.
 
     Of a campaign that has begun: carriers, by round; open: who has tasks to answer, by round; has_unread:
-    whether answers on our own page are not read; push: how to push what is gone from a server.
+    whether answers on our own page are not read; push: how to push what is gone from a server; linkless:
+    who has no link yet, where our own page is being served; page_changed: why nobody can be asked anything.
     """
 
     stages: Sequence[StageState]
@@ -44,11 +46,15 @@ class Standing:
     open: Mapping[int, Sequence[str]] = field(default_factory=dict)
     has_unread: bool = False
     push: str = ""
+    linkless: Sequence[str] | None = None
+    page_changed: str = ""
 
     def behind(self, names: Sequence[str] | None = None) -> Step | None:
         """Return the first of these stages that is to be run; None: of all."""
+        barred = _ASKING if self.page_changed else ()
         for state in self.stages:
-            if state.state in ("stale", "ready") and (names is None or state.stage.name in names):
+            is_meant = (names is None or state.stage.name in names) and state.stage.name not in barred
+            if state.state in ("stale", "ready") and is_meant:
                 return Step(self.command_of(state))
         return None
 
@@ -65,6 +71,11 @@ def _unanswered(standing: Standing) -> Step:
     words = f"`annotators retire {name}` where nobody answers any more"
     if standing.push:
         return Step(standing.push, f"{'; '.join(rounds)}, some of them deleted on the server")
+    if command == "page serve" and standing.linkless is not None:
+        new = [name for name in people if name in standing.linkless]
+        command, words = "progress", "`page serve` is running"
+        if new:
+            command, words = "page serve", f"{words}: stop it, as a new one makes a link for {', '.join(new)}"
     return Step(command, f"{'; '.join(rounds)} ({words})")
 
 
@@ -114,4 +125,8 @@ def _steps(standing: Standing) -> Iterator[Step | None]:
 
 def what_follows(standing: Standing) -> Step:
     """Return what comes next, and why: the first that holds."""
-    return next(step for step in _steps(standing) if step is not None)
+    steps = filter(None, _steps(standing))
+    if not (why := standing.page_changed):
+        return next(steps)
+    step = next(step for step in steps if step.command.partition(" ")[0] not in _ASKING)
+    return Step(step.command, "; ".join(filter(None, (why, step.reason))))

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.answer_columns import NO_LABEL, SEVERAL_LABELS, SKIPPED
+from fire_toolkit.campaign.beginning import campaign_of
 from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import Round, tasks_of_pairs
@@ -175,6 +176,7 @@ class Again:
         if self.campaign is None or not len(pairs):
             return None
         begun = self.campaign
+        campaign_of(begun.root, begun.guideline)  # refuses another page than the campaign's
         if begun.is_by_hand:
             refuse_file_names(self._names)
         # What was answered shows what it showed, the rest, perhaps repaired, what the collection has.

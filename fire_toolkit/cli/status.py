@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from fire_toolkit.campaign.beginning import page_changed
 from fire_toolkit.campaign.due import with_unanswered_tasks, without_what_is_judged
 from fire_toolkit.campaign.following import Standing, Step, what_follows
 from fire_toolkit.campaign.keys import pair_ids
@@ -42,9 +43,11 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import judged_pairs
 from fire_toolkit.labelstudio.places import full_pull_due, lost_words, read_places, to_push_again
+from fire_toolkit.pages.office import PLACE, read_links
 from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.workspace.config import SETTINGS, Workspace
 from fire_toolkit.workspace.database import STORE
+from fire_toolkit.workspace.locks import is_locked
 from fire_toolkit.workspace.manifests import manifest_of, writer_of
 from fire_toolkit.workspace.rounds import (
     campaign_rounds,
@@ -194,6 +197,10 @@ def standing_of(
     if begun is not None:
         waiting = open_people(begun.store, begun.retired)
         asking = {"carriers": begun.rounds.carriers, "open": waiting}
+        if is_locked(root / PLACE / "serve.lock"):
+            asking["linkless"] = [*begun.askable.difference(read_links(root))]
+        rules = guideline_of(workspace, begun.campaign.guideline)
+        asking["page_changed"] = page_changed(begun.campaign, rules)
         asking |= {"has_unread": has_unread_page(begun.store), "push": to_push_again(begun.store, waiting)}
 
     def to_ask() -> Mapping[str, int]:

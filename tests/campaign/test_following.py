@@ -18,7 +18,9 @@ def standing(states: Mapping[str, str] | None = None, **facts: Any) -> Standing:
     return Standing(stages, lambda state: state.stage.name, **{**usual, **facts})
 
 
-def asking(open_people: Mapping[int, Sequence[str]], carrier: str = "page", **facts: bool) -> dict[str, Any]:
+def asking(
+    open_people: Mapping[int, Sequence[str]], carrier: str = "page", **facts: bool | str
+) -> dict[str, Any]:
     """A campaign of two rounds that has begun."""
     return {"carriers": {1: carrier, 2: carrier}, "open": open_people, "is_read": True} | facts
 
@@ -33,6 +35,7 @@ def asking(open_people: Mapping[int, Sequence[str]], carrier: str = "page", **fa
         (standing({"pool": "stale"}, **asking({}, has_unread=True)), Step("pool")),
         (standing(**asking({}, has_unread=True)), Step("pull", "answers from the page are not read yet")),
         (standing({"import": "ready"}, **asking({}, is_read=False), to_ask=dict), Step("import")),
+        (standing({"tasks": "stale"}, **asking({1: ["A"]}, page_changed="no")), Step("", "no; all is done")),
         (
             standing({"score": "stale"}, **asking({}), to_ask=lambda: {"dispute": 3}),
             Step("next-round", "to ask again: dispute 3 (or go on: score)"),

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import exports
 import pytest
-from command import answer_on_page, begin_workspace, given, named, run, write_run
+from command import alter, answer_on_page, begin_workspace, given, named, run, write_run
+
+from fire_toolkit.pages.office import make_links
+from fire_toolkit.workspace.locks import hold_lock
 
 N_PAIRS = 6
 SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
@@ -123,6 +126,33 @@ def test_a_round_of_next_round_is_sent_to_those_that_it_chose(root: Path) -> Non
     assert asked <= {"A01", "A03"}
     assert f"round 2 was given to {', '.join(sorted(asked))}" in run(*first, code=1).stderr
     assert follows("push") == "page serve"
+
+
+def test_a_page_that_is_served_is_served_anew_for_who_has_no_link(root: Path) -> None:
+    run("tasks", "--overlap", 0)
+    run("push", "--carrier", "page", "--annotator", "A01")
+    make_links(root, ["A01"])
+    with hold_lock(root / "campaign/page/serve.lock", wait_s=0, what="a test"):
+        assert named(run("status")) == "progress"
+        assert follows("annotators", "reassign", "--to", "NEW") == "push"
+        told = run("push")
+        assert "`page serve` is running: stop it, as a new one makes a link for NEW" in told.stderr
+    assert named(told) == follows("status") == "page serve"
+
+
+def test_nobody_is_asked_by_another_page_than_the_campaign_began_with(root: Path) -> None:
+    run("tasks", "--overlap", 1)
+    run("push", "--carrier", "page", "--annotator", "A01,A02")
+    for number, row in enumerate(given(root), start=1):
+        answer_on_page(root, row, "relevant" if row["annotator_id"] == "A01" else "irrelevant", number)
+    run("pull")
+    run("resolve")
+    page = "replace(label_config, 'ambiguous', 'unclear')"
+    alter(root, f"update campaign set label_config = {page}, config_sha256 = ''")
+    asked = ("next-round", "--annotator", "A03")
+    told = run(*asked, code=1).stderr
+    assert "another labeling page (guideline caption-relevance-v1, now that with other answers)" in told
+    assert not given(root, 2)
 
 
 def test_nobody_who_is_retired_gets_a_round_of_a_later_model(root: Path) -> None:
