@@ -108,7 +108,10 @@ def changes_in_words(
             yield f"{run_id}: withdrawn; it had pooled {n_of(len(old), 'pair')}, {alone}"
         elif is_whole:
             others = f"{len(new) - n_kept:,} new, {gone[-1]:,} gone"
-            yield f"{run_id}: changed; {pairs}, {len(old):,} before; {others}"
+            ranks = (table.loc[table["run_id"] == run_id, [*PAIR, "rank"]] for table in (before, sources))
+            is_same = n_kept == min(len(old), len(new)) == len(pd.merge(*ranks))
+            word = "pooled to another depth" if is_same else "changed"
+            yield f"{run_id}: {word}; {pairs}, {len(old):,} before; {others}"
     if judged is not None and gone and not (is_whole and not any(gone)):
         earlier = before[PAIR].drop_duplicates()
         is_gone = (pair_rows(earlier, pool) < 0) & (pair_rows(earlier, judged) >= 0)
