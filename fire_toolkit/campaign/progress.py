@@ -99,18 +99,19 @@ def progress_in_words(
 
     places: where the files of a queue's tasks are. retired: who will answer no more.
     """
-    shown = {*queues.loc[queues["n_left"] > 0, "round"], *queues["round"].tail(1)}
-    for number, own in queues[~queues["round"].isin(shown)].groupby("round"):
-        n_tasks = n_of(int(own["n_tasks"].sum()), "task")
-        yield f"round {number}: all {n_tasks} of {n_of(len(own), 'annotator')}"
-    for queue in queues[queues["round"].isin(shown)].to_dict("records"):
-        number, name, n_left = (queue[key] for key in ("round", "annotator_id", "n_left"))
-        place = places.get(QueueName(number, name), "")
-        where = f" ({place})" if place and n_left else ""
-        if n_left and name in retired:
-            where += "; retired, `annotators reassign` gives the others to somebody else"
-        done = f"{queue['n_tasks'] - n_left:,} of {n_of(queue['n_tasks'], 'task')}"
-        yield f"{name}, round {number}: {done}{where}"
+    for number, own in queues.groupby("round"):
+        if not own["n_left"].any() and number != queues["round"].max():
+            n_tasks = n_of(int(own["n_tasks"].sum()), "task")
+            yield f"round {number}: all {n_tasks} of {n_of(len(own), 'annotator')}"
+            continue
+        for queue in own.to_dict("records"):
+            name, n_left = queue["annotator_id"], queue["n_left"]
+            place = places.get(QueueName(queue["round"], name), "")
+            where = f" ({place})" if place and n_left else ""
+            if n_left and name in retired:
+                where += "; retired, `annotators reassign` gives the others to somebody else"
+            done = f"{queue['n_tasks'] - n_left:,} of {n_of(queue['n_tasks'], 'task')}"
+            yield f"{name}, round {number}: {done}{where}"
 
 
 def open_people(store: Store, retired: Collection[str] = ()) -> dict[int, list[str]]:

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from command import StandIn, alter, as_json, begin_workspace, rows, run
+
+from fire_toolkit.campaign.progress import progress_in_words
 
 N_PAIRS = 24
 
@@ -42,6 +45,12 @@ def test_alpha_everybody_beside_the_others_and_alarms_are_said_and_are_in_json()
     assert (everybody["annotator_id"], everybody["n_pairable"], everybody["prevalence"]) == ("all", 24, 0.25)
     assert everybody["alpha_low"] < everybody["alpha"] < everybody["alpha_high"]
     assert {alarm["alarm"] for alarm in everybody["alarms"]} == {"fast", "one_answer", "agreement"}
+
+
+def test_rounds_are_told_in_their_order() -> None:
+    queues = pd.DataFrame({"round": [1, 2, 3], "annotator_id": "A", "n_tasks": 2, "n_left": [1, 0, 0]})
+    told = ["A, round 1: 1 of 2 tasks", "round 2: all 2 tasks of 1 annotator", "A, round 3: 2 of 2 tasks"]
+    assert list(progress_in_words(queues, {}, ())) == told
 
 
 def test_before_anybody_has_answered(root: Path) -> None:
