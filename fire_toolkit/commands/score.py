@@ -211,7 +211,7 @@ def _restricted(
 ) -> tuple[Any, list[str]]:
     """Return the runs with the group of each query alone, and what their lists lack."""
     is_kept = queries is None or own_item == "keep"
-    references = {} if queries is None or is_kept else own_items_of(queries)
+    references = {} if is_kept else own_items_of(queries)
     notes = [] if references or is_kept else [_NO_REFERENCE]
     members = groups[groups["query_id"].isin(set(qrels["query_id"]))]
     whole: Sequence[Any] = [runs] if isinstance(runs, pd.DataFrame) else runs

@@ -7,6 +7,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, rows_of_lists
 from fire_toolkit.errors import JoinError
+from fire_toolkit.matching.own_items import without_own_pairs
 from fire_toolkit.matching.ranking import ends_of_lists, rank_run
 from fire_toolkit.tables import Run
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -64,7 +65,7 @@ def restrict_to_groups(run: Run, groups: pd.DataFrame, references: Mapping[str, 
             f"groups: {len(without):,} queries of the run have none ({without[0]}); expected the groups of "
             "this collection, and a run of its queries alone"
         )
-    members = _members(groups, references)
+    members = without_own_pairs(groups[PAIR].astype("str").drop_duplicates(), references or {})
     is_kept = pair_rows(run[PAIR], members) >= 0
     starts, stops = ends_of_lists(run)
     n_members = np.add.reduceat(is_kept, starts, dtype=np.int64) if starts.size else starts
@@ -81,14 +82,7 @@ def restrict_to_groups(run: Run, groups: pd.DataFrame, references: Mapping[str, 
 
 def count_missing_members(run: Run, groups: pd.DataFrame, references: Mapping[str, str] | None = None) -> int:
     """Return how many queries of a restricted `run` lack a member of their group, its reference aside."""
-    size = _members(groups, references).groupby("query_id").size()
+    members = without_own_pairs(groups[PAIR].astype("str").drop_duplicates(), references or {})
+    size = members.groupby("query_id").size()
     found = run.groupby("query_id", observed=True).size()
     return int((found.reindex(size.index, fill_value=0) < size).sum())
-
-
-def _members(groups: pd.DataFrame, references: Mapping[str, str] | None) -> pd.DataFrame:
-    members = groups[PAIR].astype("str").drop_duplicates()
-    if references is None:
-        return members
-    is_reference = members["query_id"].map(references) == members["doc_id"]
-    return pd.DataFrame(members[~is_reference])

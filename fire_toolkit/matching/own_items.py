@@ -44,15 +44,15 @@ class LeftOut:
 Tell = Callable[[LeftOut], None]
 
 
-def own_items_of(queries: Queries | OwnItems) -> OwnItems:
+def own_items_of(queries: Queries | OwnItems | None) -> OwnItems:
     """Return the own item of each query that has one, by query id.
 
     Args:
         queries: their column `reference` names it, empty or missing where a query has none; or the
-            own items themselves, query id → doc id.
+            own items themselves, query id → doc id; None: no query has one.
     """
     if not isinstance(queries, pd.DataFrame):
-        return queries
+        return queries or {}
     if COLUMN not in queries:
         return {}
     named = queries[queries[COLUMN].notna() & (queries[COLUMN] != "")]
@@ -217,7 +217,7 @@ class OwnItemRule:
     @classmethod
     def chosen(cls, option: str | None, queries: Queries | OwnItems | None) -> OwnItemRule:
         """Return the rule that was asked for; where queries name no own items, each is the one of its id."""
-        of_query = {} if queries is None else own_items_of(queries)
+        of_query = own_items_of(queries)
         if option is None:
             return cls({}, False, _KEPT if of_query else "")
         if option == "drop":

@@ -106,13 +106,13 @@ def pool_runs(
     _refuse(numbers, chosen, deep_queries, labels, asked)
     if include_originals and originals is None:
         raise UsageError("original positives can be pooled only when the original qrels are given")
-    own_items = own_items_of(own_items) if own_items is not None and len(own_items) else None
-    universe = None if originals is None else set(listed(originals["query_id"]))
+    own_items = own_items_of(own_items)
+    universe = positives = None
+    if originals is not None:
+        universe = set(listed(originals["query_id"]))
+        positives = without_own_pairs(originals.loc[originals["relevance"] >= 1, PAIR], own_items)
     reach, deepest = max(depth, 1), depth if deep_queries is None else max(depth, deep_depth)
     tops, counts = read_tops(runs, deepest, universe=universe, own_items=own_items, counted_depth=reach)
-    positives = None if originals is None else originals.loc[originals["relevance"] >= 1, PAIR]
-    if positives is not None and own_items:
-        positives = without_own_pairs(positives, own_items)
     labels = labels if chosen.strategy.reads_labels else None
     known: dict[str, Any] = {"positives": positives, "asked": asked, "labels": labels, "machine": machine}
     tops = replace(tops, **known, seed=seed, depth_asked=depth)
