@@ -19,9 +19,9 @@ from pyarrow import compute
 
 from fire_toolkit.arrays import Bools, Codes, Floats, Ints, count_by_query, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.matching.blocks import RunBlock, leave_out_own
+from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.matching.own_items import OwnItems, places_of
+from fire_toolkit.matching.own_items import OwnItems, close_up, places_of
 from fire_toolkit.matching.stored_runs import AnyRun, list_stored
 from fire_toolkit.tables import Labels
 from fire_toolkit.tables.columns import arrow_text, listed, packed_codes
@@ -225,15 +225,10 @@ def read_tops(
         JoinError: a run has no query in common with the universe, or with the other runs.
     """
     parts: list[tuple[str, RunBlock]] = []
-    with_own: list[tuple[pd.Index[str], Ints]] = []  # queries of a block, and those that have their own item
+    reach = depth + bool(own_items)
     for run in list_stored(runs):
-        for block in run.top_blocks(depth + bool(own_items)):
-            if own_items:
-                near = block.to_depth(counted_depth)
-                own_doc = places_of(own_items, near.queries, near.docs)[1]
-                with_own.append((near.queries, near.query[near.doc == own_doc[near.query]]))
-                block = leave_out_own(block.to_depth(depth + 1), own_items)[0]
-            parts += [(run.run_id, block.to_depth(depth))] if len(block.queries) else []
+        blocks = (block.to_depth(reach) for block in run.top_blocks(reach))
+        parts += [(run.run_id, block) for block in blocks if len(block.queries)]
     if not parts:
         raise UsageError("no run given, expected at least one")
     query_ids, query_codes = _in_one([block.queries for _, block in parts])
@@ -255,11 +250,15 @@ def read_tops(
     query, doc, run_code, rank, score = (np.concatenate(columns.pop(0)) for _ in range(5))  # one at a time
     order: Ints = np.argsort(packed_codes([query, doc, run_code]), kind="stable")
     order = order if is_wanted.all() else order[is_wanted[query[order]]]
-    codes = query[order], doc[order], run_code[order], rank[order]
     counts = {"runs": len(run_ids), "extra_queries": int((~is_wanted).sum())}
     if own_items:
-        found = np.unique(np.concatenate([query_codes[id(ids)][places] for ids, places in with_own]))
-        counts["own_items"] = int(is_wanted[found].sum())
+        lists, n_runs = query * np.int64(len(run_ids)) + run_code, len(run_ids)
+        has_own, own_doc = places_of(own_items, query_ids, doc_ids)
+        of_lists = np.repeat(own_doc, n_runs), np.repeat(has_own, n_runs)
+        is_own, closed_up, _ = close_up(lists, doc, rank, *of_lists)
+        counts["own_items"] = len(np.unique(query[order][(is_own & (rank <= counted_depth))[order]]))
+        rank, order = closed_up, order[(~is_own & (closed_up <= depth))[order]]
+    codes = query[order], doc[order], run_code[order], rank[order]
     return Candidates(query_ids, doc_ids, run_ids, *codes, score[order]), counts
 
 

@@ -221,6 +221,13 @@ def test_a_strategy_sees_what_the_runs_and_tables_hold(monkeypatch: pytest.Monke
     assert len(result.stops) == 0
 
 
+def test_own_items_leave_the_lists_before_these_are_cut_and_are_counted_to_the_depth() -> None:
+    lists = {"m": {"1": {"b": 2.0, "a": 1.0}, "2": {"a": 2.0, "b": 1.0}}}
+    result = pool_runs(runs_of(lists), depth=1, own_items={"1": "a", "2": "a"})
+    assert result.pool[["query_id", "doc_id", "best_rank"]].values.tolist() == [["1", "b", 1], ["2", "b", 1]]
+    assert result.counts["own_items"] == 1
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [
