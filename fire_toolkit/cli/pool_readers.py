@@ -112,7 +112,7 @@ def earlier(given: Given) -> Earlier:
 @reads
 def labels_so_far(given: Given) -> Any:
     """The labels that a strategy reads; refused where the judgments have changed since."""
-    if not parse_strategy(given.plain["strategy"]).strategy.reads_labels:
+    if not parse_strategy(given.plain["strategy"]).reads_labels:
         return None
     path = given.path("labels", exists=True)
     made = manifest_of(path.parent, is_folder=True) if path else NONE
@@ -242,7 +242,7 @@ def scores_of_judge(given: Given, judge: str = "") -> Any:
     """The score of each pair by a judge, see `scores_of_answers`; by default of a strategy that reads one."""
     if not judge:
         chosen = parse_strategy(given.plain["strategy"])
-        if not chosen.strategy.reads_machine:
+        if not chosen.reads_machine:
             return None
         judge = chosen.parameters["judge"]
     return scores_of_answers(answers_of_judge(given, judge), read_guideline(own_guideline()).grades)

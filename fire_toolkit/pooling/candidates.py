@@ -23,7 +23,7 @@ from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.own_items import OwnItems, close_up, places_of
 from fire_toolkit.matching.stored_runs import AnyRun, list_stored
-from fire_toolkit.tables import Labels
+from fire_toolkit.tables import Labels, PoolSources
 from fire_toolkit.tables.columns import arrow_text, listed, packed_codes
 
 NO_PAIRS: Ints = np.empty(0, dtype=np.int64)
@@ -64,13 +64,16 @@ class Strategy:
     strategy's own, and have a default of type int, float or str, or an annotation where they must be given.
     reads_labels: whether it reads the answers so far; pooled again, it goes on from them. reads_machine:
     whether it reads a machine judge's scores. has_design: whether it draws or settles by a design of its own,
-    so that no queries can be drawn to be judged deep beside it.
+    so that no queries can be drawn to be judged deep beside it. name, parameters: as it was typed, with the
+    parameters that were not, see `registry.parse_strategy`.
     """
 
     choose: Callable[..., Choice]
     reads_labels: bool = False
     reads_machine: bool = False
     has_design: bool = False
+    name: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Known(NamedTuple):
@@ -87,9 +90,10 @@ class Known(NamedTuple):
     n_agree: Ints
 
 
-def texts_at(ids: pd.Index[str], codes: Codes) -> Any:
-    """Return the id of each code, as a column of text."""
-    return pd.array(arrow_text(ids.array).take(pa.array(codes)), dtype="str")
+def _texts(**columns: tuple[pd.Index[str], Codes]) -> pd.DataFrame:
+    """Return columns of text, each of ids and of the place of each row's among them."""
+    found = {name: arrow_text(ids.array).take(pa.array(codes)) for name, (ids, codes) in columns.items()}
+    return pd.DataFrame({name: pd.array(texts, dtype="str") for name, texts in found.items()}, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +168,14 @@ class Candidates:
 
     def ids_of(self, pairs: Ints) -> pd.DataFrame:
         """Return query_id and doc_id of some pairs."""
-        query, doc = self.query[pairs], self.doc[pairs]
-        ids = {"query_id": texts_at(self.query_ids, query), "doc_id": texts_at(self.doc_ids, doc)}
-        return pd.DataFrame(ids, copy=False)
+        return _texts(query_id=(self.query_ids, self.query[pairs]), doc_id=(self.doc_ids, self.doc[pairs]))
+
+    @property
+    def sources(self) -> PoolSources:
+        """Which run brought each pair, at which rank."""
+        query, doc = (self.query_ids, self.entry_query), (self.doc_ids, self.entry_doc)
+        ids = _texts(query_id=query, doc_id=doc, run_id=(self.run_ids, self.run))
+        return PoolSources(ids.assign(rank=self.rank.astype(np.int64)))
 
     def places_of(self, pairs: pd.DataFrame | None) -> Ints:
         """Return for each row (query_id, doc_id) its place among the pairs, −1 where it is none of them."""

@@ -8,9 +8,7 @@ import numpy as np
 from fire_toolkit.arrays import Bools, Ints, are_among, starts_of_groups
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
-from fire_toolkit.pooling.orders import shares_of, stops_of
-
-WAITING = "waiting"  # more is pooled once there are answers
+from fire_toolkit.pooling.orders import WAITING, shares_of, stops_of
 
 
 def move_to_front(candidates: Candidates, budget: Budget, *, batch: int = 10) -> Choice:

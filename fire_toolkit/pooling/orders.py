@@ -10,7 +10,8 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
 from fire_toolkit.tables.design import RRF
 
-ALL, PER_QUERY, BUDGET = "all_docs", "per_query", "budget"  # why no more of a query is pooled
+# Why no more of a query is pooled; of one that waits more is, once there are answers.
+ALL, PER_QUERY, BUDGET, WAITING = "all_docs", "per_query", "budget", "waiting"
 
 
 def depth(candidates: Candidates, budget: Budget) -> Choice:

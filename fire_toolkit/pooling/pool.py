@@ -11,9 +11,9 @@ from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import OwnItems, own_items_of, without_own_pairs
 from fire_toolkit.matching.stored_runs import AnyRun
-from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, read_tops, texts_at
+from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, Strategy, read_tops
 from fire_toolkit.pooling.draws import DEPTH, design_queries
-from fire_toolkit.pooling.registry import Chosen, choose, parse_strategy
+from fire_toolkit.pooling.registry import choose, parse_strategy
 from fire_toolkit.results import Found
 from fire_toolkit.tables import (
     Labels,
@@ -27,7 +27,7 @@ from fire_toolkit.tables import (
 )
 from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.columns import PAIR, listed, pair_rows
-from fire_toolkit.tables.further import DEEP, ORIGINAL, SAMPLE, SHALLOW
+from fire_toolkit.tables.further import DEEP, ORIGINAL, SHALLOW
 from fire_toolkit.tables.specs import Column, TableSpec
 
 _ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
@@ -113,14 +113,14 @@ def pool_runs(
         positives = without_own_pairs(originals.loc[originals["relevance"] >= 1, PAIR], own_items)
     reach, deepest = max(depth, 1), depth if deep_queries is None else max(depth, deep_depth)
     tops, counts = read_tops(runs, deepest, universe=universe, own_items=own_items, counted_depth=reach)
-    labels = labels if chosen.strategy.reads_labels else None
+    labels = labels if chosen.reads_labels else None
     known: dict[str, Any] = {"positives": positives, "asked": asked, "labels": labels, "machine": machine}
     tops = replace(tops, **known, seed=seed, depth_asked=depth)
     near = tops.select(tops.rank <= reach)
     limits = Budget(*(None if number is None else min(number, _NEVER) for number in (budget, per_query)))
     choice = choose(near, limits, chosen) if depth else Choice(NO_PAIRS)
     stops, again = _stops(near, choice), near.ids_of(choice.again)
-    undrawn = _sampled(near, choice.undrawn or Choice(NO_PAIRS))
+    undrawn = choice.undrawn and _sampled(near, choice.undrawn)
     sample = choice.population and check_machine_sample(_sampled(near, choice.population).assign(seed=seed))
     design = None
     if deep_queries is not None:
@@ -143,7 +143,7 @@ def pool_runs(
 
 def _refuse(
     numbers: Mapping[str, int | None],
-    chosen: Chosen,
+    chosen: Strategy,
     deep_queries: float | None,
     labels: Labels | None,
     asked: pd.DataFrame,
@@ -152,9 +152,9 @@ def _refuse(
     for name, number in numbers.items():
         if number is not None and number < 1:
             raise UsageError(f"{name} {number}, expected 1 or more")
-    if deep_queries is not None and chosen.strategy.has_design:
+    if deep_queries is not None and chosen.has_design:
         raise UsageError(f"strategy {chosen.name} has a design of its own; leave out the deep queries")
-    if chosen.strategy.reads_labels and labels is None and (n_judged := int(asked["is_judged"].sum())):
+    if chosen.reads_labels and labels is None and (n_judged := int(asked["is_judged"].sum())):
         raise UsageError(
             f"strategy {chosen.name} reads labels, and none are given of the {n_judged:,} judged pairs; "
             "resolve the judgments first, or name the labels"
@@ -204,13 +204,7 @@ def _pooled(
         is_added = pairs["stratum"].isna()
         for name in known.keys() & {*pairs}:
             pairs[name] = pairs[name].mask(is_added, known[name])
-    sources = {
-        "query_id": texts_at(pooled.query_ids, pooled.entry_query),
-        "doc_id": texts_at(pooled.doc_ids, pooled.entry_doc),
-        "run_id": texts_at(pooled.run_ids, pooled.run),
-        "rank": pooled.rank.astype(np.int64),
-    }
-    return pairs, PoolSources(pd.DataFrame(sources, copy=False))
+    return pairs, pooled.sources
 
 
 def _asked_before(previous: Pool | None, judged: pd.DataFrame | None) -> pd.DataFrame:
@@ -263,8 +257,7 @@ def _stops(candidates: Candidates, choice: Choice) -> pd.DataFrame:
 
 def _sampled(candidates: Candidates, choice: Choice) -> pd.DataFrame:
     """Return pairs of a draw with their best rank and the columns that the draw gave them."""
-    columns: dict[str, Any] = dict(choice.columns) or {name: [] for name in SAMPLE}
-    columns.pop("seed", None)
+    columns: Any = {name: values for name, values in choice.columns.items() if name != "seed"}
     return candidates.ids_of(choice.pairs).assign(best_rank=candidates.best_rank[choice.pairs], **columns)
 
 

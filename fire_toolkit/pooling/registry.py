@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from contextlib import suppress
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -34,15 +35,7 @@ _LARGEST = 10**9
 _KINDS = {int: f"a whole number up to {_LARGEST:,}", float: "a number", str: "text"}
 
 
-class Chosen(NamedTuple):
-    """A strategy as it was typed, with its parameters filled in."""
-
-    name: str
-    strategy: Strategy
-    parameters: dict[str, Any]
-
-
-def parse_strategy(text: str) -> Chosen:
+def parse_strategy(text: str) -> Strategy:
     """Return the strategy that a text names: `depth`, `rrf(k=60)`, `rrf(60)`.
 
     What has no name is the first parameter, commas and all. `rrf:60` is read as `rrf(60)`, which a shell
@@ -84,7 +77,7 @@ def parse_strategy(text: str) -> Chosen:
     except UsageError as error:
         raise UsageError(f"strategy {text}: {error}") from None
     defaults = {each: one.default for each, one in taken.items() if each not in values}
-    return Chosen(name, strategy, defaults | values)
+    return replace(strategy, name=name, parameters=defaults | values)
 
 
 def _arguments(text: str, first: str | None) -> dict[str, str]:
@@ -103,7 +96,7 @@ def _arguments(text: str, first: str | None) -> dict[str, str]:
     return ({first: ",".join(unnamed)} if unnamed and first else {}) | given
 
 
-def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:
+def choose(candidates: Candidates, budget: Budget, chosen: Strategy) -> Choice:
     """Return what a strategy pools of the candidates, in the order of pairs.
 
     Raises:
@@ -112,7 +105,7 @@ def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:
             stops that do not fit.
     """
     try:
-        found = chosen.strategy.choose(candidates, budget, **chosen.parameters)
+        found = chosen.choose(candidates, budget, **chosen.parameters)
     except UsageError as error:
         raise UsageError(f"strategy {chosen.name}: {error}") from None
     pairs = np.asarray(getattr(found, "pairs", None))

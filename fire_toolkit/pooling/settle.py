@@ -7,9 +7,10 @@ import numpy as np
 from fire_toolkit.arrays import Bools, Ints, are_among, count_by_query, rows_of_lists
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
+from fire_toolkit.pooling.orders import BUDGET, PER_QUERY, WAITING
 from fire_toolkit.tables.design import RRF
 
-SETTLED, WAITING, PER_QUERY, BUDGET = "settled", "waiting", "per_query", "budget"
+SETTLED = "settled"
 CONFIRMED = 2  # votes for a new positive
 _NEVER = np.iinfo(np.int64).max
 _MEASURE = re.compile(r"(?:([CP])|RR)@([1-9][0-9]{0,8})|RR")
