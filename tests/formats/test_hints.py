@@ -237,6 +237,24 @@ def test_hits_with_a_distance_alone_stand_in_their_own_order(near: list[float]) 
     refused("no ranked lists ... (of a search's lists dict(zip(query_ids, ids)))", read_run, nameless)
 
 
+@pytest.mark.parametrize("kind", ["npz", "objects", "dict", "tuple"])
+def test_ids_by_another_name_are_not_passed_over(kind: str) -> None:
+    """Rows and columns that are moved together keep their scores: only the ids tell."""
+    sims, names = np.random.default_rng(0).random((70, 70)), [f"v{n}" for n in range(70)]
+    ids: dict[str, Any] = {"query_ids": [f"q{n}" for n in range(70)], "doc_ids": names}
+    for lists, is_told in ((names[::-1], True), (names, False), ([*"ab"] * 35, False)):
+        held = np.array(lists, dtype=object if kind == "objects" else None)
+        contents = {"tuple": (sims, lists), "dict": {"sims": sims, "video_list": lists}}
+        path = put("m.pkl" if kind in contents else "m.npz", contents.get(kind, {"sims": sims, "vids": held}))
+        request = Request(**ids, orientation="queries-rows")
+        if is_told:
+            refused(
+                "these doc ids in another order than they were given in", ingest, path, request, by=FireError
+            )
+        else:
+            assert len(ingest(path, request).run) == 70 * 70
+
+
 def test_objects_in_a_pickle_are_told_how_to_save_them() -> None:
     frame = pd.DataFrame([[1.0, 2.0]], index=["q"], columns=["a", "b"])
     frame.to_pickle("m.pkl")

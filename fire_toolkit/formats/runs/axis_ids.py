@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,10 @@ def id_file_for(path: Path, column: str, given: Given) -> IdFile | None:
 
 
 def axes_of(
-    path: Path, own: Sequence[Sequence[str] | None], given: Sequence[Ids]
+    path: Path,
+    own: Sequence[Sequence[str] | None],
+    given: Sequence[Ids],
+    texts: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[list[str], list[str]]:
     """Return the ids of queries and docs: those in the file of predictions, else those given.
 
@@ -170,9 +174,11 @@ def axes_of(
         path: the file of predictions.
         own: the ids of queries and of docs in it, None if it has none.
         given: those from elsewhere; a file is marked as used.
+        texts: lists of text in it, by where they stand.
 
     Raises:
-        UsageError: the user gave ids, and the file has others of its own.
+        UsageError: the user gave ids, and the file has others of its own; one of its lists has those from
+            elsewhere in another order.
         FormatError: there are none, or one is given twice.
     """
     axes, absent = [], []
@@ -190,6 +196,10 @@ def axes_of(
                 )
         elif mine is None:
             ids = other
+        for place, values in texts.items() if mine is None and ids is not None else ():
+            if list(values) != list(ids or ()) and sorted(values) == sorted(ids or ()):
+                order = f"these {what} in another order than they were given in"
+                raise UsageError(f"{place}: {order}; save it as {what.replace(' ', '_')} in an .npz")
         if ids is None:
             absent.append(what)
         elif len(set(ids)) < len(ids):

@@ -223,7 +223,7 @@ def _of_vectors(
     names = [choose_matrix(own, str(file), key=None, shapes=set()) for own, file in sides]
     names = names or list(vector_names(arrays[0]) or ())
     own = arrays[0].query_ids, arrays[1].doc_ids
-    axes = axes_of(path, own, (request.query_ids, request.doc_ids))
+    axes = axes_of(path, own, (request.query_ids, request.doc_ids), arrays[0].texts | arrays[1].texts)
     queries, docs = (own.matrices[name] for own, name in zip(arrays, names, strict=True))
     shapes = queries.values.shape, docs.values.shape
     if (shapes[0][0], shapes[1][0]) != (len(axes[0]), len(axes[1])):
@@ -242,7 +242,8 @@ def _of_arrays(arrays: Arrays, path: Path, request: Request, about: dict[str, An
     """
     if request.key is None and vector_names(arrays) is not None:
         return _finished(_of_vectors([arrays, arrays], path, request), path, request, about)
-    axes = axes_of(path, (arrays.query_ids, arrays.doc_ids), (request.query_ids, request.doc_ids))
+    given = request.query_ids, request.doc_ids
+    axes = axes_of(path, (arrays.query_ids, arrays.doc_ids), given, arrays.texts)
     mask = arrays.mask if request.mask is None else request.mask
     wanted = request.orientation or arrays.orientation
     name, fits = readings_of(arrays, path, axes, key=request.key, mask=mask, wanted=wanted)

@@ -4,7 +4,8 @@ Other names are ignored.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,8 @@ class Arrays:
 
     query_ids, doc_ids: in the order of the axes, None if the file has none; mask: one flag per row, False
     for padding; orientation: `queries-rows` or `queries-columns`, None if the file does not say. lists: what
-    a pickle has in the place of arrays, {query: {doc: score}} or {query: [doc, ...]}.
+    a pickle has in the place of arrays, {query: {doc: score}} or {query: [doc, ...]}. texts: lists of text by
+    where they stand, which may be ids by another name.
     """
 
     matrices: dict[str, Matrix]
@@ -112,6 +114,7 @@ class Arrays:
     mask: Array | None = None
     orientation: str | None = None
     lists: dict[str, Any] | None = None
+    texts: dict[str, list[str]] = field(default_factory=dict)
 
 
 def arrays_in(tree: Any, path: Path) -> Arrays:
@@ -146,7 +149,17 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
         None if docs is None else id_texts(docs, f"{path}: doc_ids"),
         None if mask is None else as_mask(mask, f"{path}: the mask"),
         None if declared is None else "".join(id_texts([np.asarray(declared).item()], str(path))),
+        texts={f"{path}: {name}": _texts(leaf) for name, leaf in leaves.items() if not role_of(name)},
     )
+
+
+def _texts(leaf: Any) -> list[str]:
+    """Return a list of text, empty for anything else."""
+    if callable(leaf):  # objects, which need not be read
+        with suppress(FormatError):
+            leaf = leaf()
+    values = leaf.tolist() if isinstance(leaf, np.ndarray) and leaf.ndim == 1 else leaf
+    return [*values] if isinstance(values, list | tuple) and {*map(type, values)} == {str} else []
 
 
 def leaves_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -154,7 +167,7 @@ def leaves_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves_of(inner, f"{name}/{key}" if name else str(key))
-    elif isinstance(value, list | tuple) and role_of(name) not in _BESIDE:
+    elif isinstance(value, list | tuple) and role_of(name) not in _BESIDE and not _texts(value):
         for place, inner in enumerate(value if len(value) <= _MOST_IN_LIST else ()):
             yield from leaves_of(inner, f"{name}/{place}" if name else str(place))
     else:

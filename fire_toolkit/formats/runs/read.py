@@ -93,7 +93,7 @@ def open_run(
         if OF_GROUPS in found.notes:
             warnings.warn(f"{path}: {OF_GROUPS}", FileNote, stacklevel=2)
         return run_of_lists(with_ids(found, path, ids), path, run_id=run_id)
-    axes = axes_of(path, (found.query_ids, found.doc_ids), ids)
+    axes = axes_of(path, (found.query_ids, found.doc_ids), ids, found.texts)
     name, readings = readings_of(found, path, axes, wanted=found.orientation, may_be_padded=False)
     if is_turned := QUERIES_ROWS not in readings:
         how = "the file says" if found.orientation else "the shape shows"
