@@ -119,7 +119,8 @@ def join_stored(
         )
     if not ranks.has_known_doc:
         raise JoinError(
-            f"run {run.run_id}: none of its docs ({ranks.first_pair[1]!r}, ...) is in the qrels; is it a run "
+            f"run {run.run_id}: none of its docs (its first: {ranks.first_pair[1]!r}, theirs: "
+            f"{next(iter(qrels[0].docs), '')!r}) is in the qrels; is it a run "
             "for another collection?"
         )
     placed = ranks.placed(qrels[0], with_ties=with_ties)

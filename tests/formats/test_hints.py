@@ -1,7 +1,9 @@
 """Files as tools and people write them, easily read wrongly: read right, or refused with a hint."""
 
+import io
 import json
 import pickle
+import zipfile
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,9 @@ HDF5 = (
     "an HDF5 file, which is not read; save what it holds as .npy: "
     "numpy.save('sims.npy', h5py.File('sims.h5')['sims'])"
 )
+WORKBOOK = io.BytesIO()
+with zipfile.ZipFile(WORKBOOK, "w") as archive:
+    archive.writestr("xl/workbook.xml", "<workbook/>")
 
 
 def collection(path: Path) -> Any:
@@ -44,8 +49,14 @@ def rows_of(table: pd.DataFrame, *columns: str) -> list[list[Any]]:
         ("<!DOCTYPE html>\n<html>404</html>", "a web page, not the file itself; download it again"),
         ("query_id,doc_id,score\n".encode("utf-16"), "text in UTF-16; save it as UTF-8"),
         (b"\x89HDF\r\n\x1a\n" + bytes(32), HDF5),
+        (WORKBOOK.getvalue(), "an archive or a workbook; unpack it, or save its table as CSV"),
+        (b"ARROW1\0\0\xff\xff", "an Arrow file; save it as Parquet: dataset.to_parquet('test.parquet')"),
+        (
+            b"MATLAB 5.0 MAT-file",
+            "a file of MATLAB; numpy.save('sims.npy', scipy.io.loadmat('sims.mat')['sims'])",
+        ),
     ],
-    ids=["pointer", "page", "UTF-16", "HDF5"],
+    ids=["pointer", "page", "UTF-16", "HDF5", "workbook", "Arrow", "MATLAB"],
 )
 def test_what_is_not_the_file_is_told_by_both_commands(content: Any, said: str) -> None:
     for reading in (recognise, collection):

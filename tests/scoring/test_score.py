@@ -156,7 +156,9 @@ SPLIT_OF_0 = (
     "is it a run for another split"
 )
 SPLIT_OF_1 = "run other: has 1 of the 3 queries of the qrels ... another split?"
-ELSEWHERE = "run other: none of its docs ('z', ...) is in the qrels; is it a run for another collection"
+ELSEWHERE = (
+    "run other: none of its docs (its first: 'z', theirs: 'b') is in the qrels; is it a run for another coll"
+)
 NOT_OF_THESE = "augmented qrels: 1 query not in the original qrels (q7)"
 OTHER, ELSE = (make_run({q: {"a": 1} for q in own}, "other") for own in (["q1"], ["x1", "x2", "x3", "x4"]))
 

@@ -186,7 +186,10 @@ FORMATS: tuple[tuple[str, str, str, Callable[[bytes, Path], bool], Callable[[Pat
         *("torch", "a file of torch.save", "a zip with data.pkl"),
         *(begins(_ZIP, lambda _, path: bool(_torch_pickles(_zipped(path)))), _of_torch),
     ),
-    ("npz", "NumPy arrays, .npz", "a zip without data.pkl", begins(_ZIP), _of_npz),
+    (
+        *("npz", "NumPy arrays, .npz", "a zip without data.pkl"),
+        *(begins(_ZIP, lambda _, path: any(name.endswith(".npy") for name in _zipped(path))), _of_npz),
+    ),
     ("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", begins(rb"\x93NUMPY"), _of_npy),
     (
         *("safetensors", "a safetensors file", "begins with the length of a JSON header"),

@@ -20,10 +20,13 @@ MOST_BYTES = 512 << 20  # of a pickle; its value in memory may take some sixty t
 _MAX_DEPTH = 64
 _MAX_SHARING = 16  # how many values a value of the file may stand for on average, through references
 _DTYPE = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f(?:2|4|8)|c(?:8|16)|[SU]\d{1,6}|O8?)")
+OF_FRAME = (
+    "save a matrix by numpy.savez('run.npz', sims=frame.to_numpy(), query_ids=frame.index, "
+    "doc_ids=frame.columns)"
+)
 # What to do with objects of a package; of others.
 _REMEDIES = {
-    "pandas": "save rows of pairs: frame.to_csv('run.csv', index=False), a matrix: numpy.savez('run.npz', "
-    "sims=frame.to_numpy(), query_ids=frame.index, doc_ids=frame.columns)",
+    "pandas": f"{OF_FRAME}, rows of pairs by frame.to_csv('run.csv', index=False)",
     "torch": "save a tensor by numpy.save('sims.npy', tensor.float().cpu().numpy())",
     "": "save arrays by numpy.savez, and lists as JSON",
 }

@@ -20,6 +20,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import BOM
 from fire_toolkit.formats.arrays.containers import FORMATS, tree_of
 from fire_toolkit.formats.arrays.matrix import Array
+from fire_toolkit.formats.arrays.pickles import OF_FRAME
 from fire_toolkit.formats.columns import is_number, pair_columns
 from fire_toolkit.formats.recognised import TEXT, begins, start_of
 from fire_toolkit.formats.runs import json_runs, native, trec
@@ -46,6 +47,9 @@ _OTHERS = {
     rb"\x89hdf\r\n\x1a\n": "an HDF5 file, which is not read; save what it holds as .npy: "
     "numpy.save('sims.npy', h5py.File('sims.h5')['sims'])",
     rb"\xff\xfe|\xfe\xff": "text in UTF-16; save it as UTF-8",
+    rb"pk\x03\x04|\xd0\xcf\x11\xe0": "an archive or a workbook; unpack it, or save its table as CSV",
+    rb"arrow1|\xff{4}": "an Arrow file; save it as Parquet: dataset.to_parquet('test.parquet')",
+    rb"matlab 5": "a file of MATLAB; numpy.save('sims.npy', scipy.io.loadmat('sims.mat')['sims'])",
     rb".{0,20}\x8a\nl\xfc\x9cf\xf9 j\xa8p\x19\.": "a file of torch before 1.6; save it again with a newer "
     "torch: torch.save(torch.load(path), path)",
 }
@@ -173,7 +177,7 @@ def not_a_run(start: bytes, known: Iterable[str]) -> str | None:
     shown = ", ".join(fields[:_SHOWN]) + (", ..." if len(fields) > _SHOWN else "")
     return (
         f"{_MARKS[mark]} between {len(fields)} fields on the first line ({shown}), expected CSV or TSV "
-        "with a header that names query_id, doc_id and score"
+        f"with a header that names query_id, doc_id and score{f'; {OF_FRAME}' * (len(fields) > _SHOWN)}"
     )
 
 
