@@ -100,6 +100,12 @@ def read_qrels(path: str | Path) -> Qrels:
         table = read_table(source).positives
     else:
         table = read(source, None).positives if recognise(source) else None
+    if table is None and (source.json is not None or len(source.header) > 1):
+        found = f"columns {', '.join(source.header[:8])}" if source.header else "JSON of another form"
+        raise FormatError(
+            f"{path}: {found}; expected columns query_id, doc_id and relevance, JSON "
+            "{query: {doc: grade}}, or TREC's qrels"
+        )
     return read_trec_qrels(path) if table is None else check_qrels(table, where=str(path))
 
 
