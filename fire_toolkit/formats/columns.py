@@ -41,7 +41,7 @@ OWN = {"query_id": QUERY, "doc_id": (*DOC[:1], *_PASSAGE[:4], *DOC[1:], *_PASSAG
 _IDS = {"query_id": _CAPTION, "doc_id": (*_ITEM, "item", "doc", "document", "sound", "audio")}
 _LOOSE = {"query_id": (*_TOPIC, *_KEY), "doc_id": _FILE}
 # What people call the columns that a table of answers, or of captions, needs; for guesses, in lines to type.
-_TEXTS = (*TEXT, "captions", "sentences", "descriptions", "desc", "name")
+_TEXTS = (*TEXT, "captions", "sentences", "descriptions", "desc", "narration", "name")
 GUESSED_CAPTIONS = {"doc_id": (*DOC, *_ITEM, "vid", "videoid", "vid_name"), "text": _TEXTS}
 GUESSED = {
     "annotator": (*ANNOTATOR, "coder", "judge", "participant", "who", "email"),

@@ -16,7 +16,7 @@ from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import qrels, tables
 from fire_toolkit.formats.collections.layouts import LAYOUTS, SPECS
 from fire_toolkit.formats.collections.layouts import Reader as Reader
-from fire_toolkit.formats.collections.source import PICKLES, Named, Source
+from fire_toolkit.formats.collections.source import PICKLES, Named, Source, have
 from fire_toolkit.formats.collections.tables import SPLITS, names_of_split, short_split
 from fire_toolkit.formats.columns import are_names
 from fire_toolkit.formats.recognised import start_of
@@ -86,13 +86,15 @@ def _reader_of(source: Source) -> Reader:
         raise FormatError(f"{source.path}: {guess}")
     if not source.text and source.raw.strip() and b"\0" not in source.raw:
         text_of(source.raw, source.path)  # which names the byte that is not UTF-8
-    expected = "a table whose first line names its columns, such as video_id,caption"
+    expected = "or a table whose first line names its columns, such as video_id,caption"
     if are_names(source.columns, "".join(source.lines[1:2])):
         line = tables.line_to_type(source.columns, given)
-        expected = f"a table of which you say which column is what: {line}"
+        expected = f"or a table of which you say which column is what: {line}"
+    if inner := next((name for name, found in source.mapping.items() if have(found)), ""):
+        expected = f"its list {inner!r} alone, {expected}"
     raise _Unknown(
         f"{source.path}: {_seen(source)}, which is not a known collection format; expected a benchmark's own "
-        f"file, or {expected}"
+        f"file, {expected}"
     )
 
 

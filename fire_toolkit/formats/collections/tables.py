@@ -171,7 +171,7 @@ def _as_lists(texts: pd.Series[Any], where: str) -> pd.Series[Any]:
     """Return texts all of which are lists in JSON, as a CSV holds several captions in a cell, as lists."""
     if not len(texts) or not all(isinstance(each, str) and _LIST.fullmatch(each.strip()) for each in texts):
         return texts
-    rows, at = enumerate(texts, start=2), f"{where}: lists in cells"
+    rows, at = enumerate(texts, start=2), f"{where}: lists in cells (JSON, as to_json writes them)"
     return pd.Series([parse_json(each, at, line=n) for n, each in rows], texts.index, dtype="object")
 
 
