@@ -20,6 +20,7 @@ VERDICTS = ("p < .05 after Holm", "p < .05 alone", "not told apart")
 _ONE_WHERE_EQUAL = ("overlap", "average_overlap", "RBO_ext")  # what is cut short has less for equal lists
 _MANY = 10  # runs, above which a grid shows whole points
 _LINE = 17  # characters of a name in one line, where there is little room; the last has up to 5 more
+_LONG = 40  # characters of a name that are seen where there is room, without its number
 _BROKEN = r"split(replace({}, /(.{{8,16}}[-_ .]|.{{17}})(?=.{{6}})/g, '$1\n'), '\n')"
 
 
@@ -90,6 +91,10 @@ def draw(name: str, table: pd.DataFrame) -> Plot:
             lines = _BROKEN.format(axis.get("labelExpr", "datum.label"))
             offset = {"expr": f"-7 * (length({lines}) - 1)"}
             narrow["encoding"] = {"y": {"axis": {"labelExpr": lines, "labelOffset": offset}}}
+            cut = [name.lstrip(" 0123456789")[:_LONG] for name in names if len(name) > _LONG]
+            if len({*cut}) < len(cut):  # they would read alike
+                spec["height"] = narrow["height"]
+                axis |= narrow["encoding"]["y"]["axis"]
     if "measure" not in table or not len(table):
         return Plot(spec)
     measures = list(dict.fromkeys(table["measure"]))
@@ -125,6 +130,10 @@ def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
     table = _of_measures(scores.sort_values("augmented", ascending=False, kind="stable"), measures)
     best, labelled = table["augmented"], table.get("labelled", pd.Series(np.nan, table.index))
     table = table.assign(corrected=best.where(labelled.notna()), augmented=labelled.fillna(best))
+    shown = {"best": best, "original": table["original"]}  # rounded as tables round, not as Vega does
+    table = table.assign(
+        **{f"{name}_shown": (100 * each).map("{:.1f}%".format) for name, each in shown.items()}
+    )
     plot = draw("scores", table)
     labels = [name for name in ("original", "augmented", "corrected") if table[name].notna().any()]
     for channel in ("color", "shape"):  # whose legends are one where they say the same

@@ -112,6 +112,22 @@ def test_a_figure_fits_a_paper_with_a_name_of_40_characters(name: str, width: in
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [85, 180])
+def test_names_that_differ_at_their_end_alone_stand_whole_and_scores_as_in_tables(
+    width: int, tmp_path: Path
+) -> None:
+    """A table of text has 96.2 for 0.9625, which lies between two tenths; Vega would say 96.3."""
+    pytest.importorskip("vl_convert")
+    names = [f"{'clip-of-some-length-' * 3}seed{n}" for n in (1, 2)]
+    rows = [(name, "C@1", 0.5, 0.9625, 0.9, 0.98) for name in names]
+    scores = table("run_id measure original augmented low high", *rows)
+    save_plot(plots.plot_scores(scores), tmp_path / "plot.svg", width=width)
+    texts = re.findall(r">([^<]*)<", (tmp_path / "plot.svg").read_text())
+    assert all(name in "".join(texts) for name in names)
+    assert texts.count("96.2%") == 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "bin_", "gain"), [(85, "120", "+"), (180, "120–129", "+12.0")])
 def test_a_grid_of_many_lengths_shows_what_it_has_room_for(
     width: int, bin_: str, gain: str, tmp_path: Path
