@@ -163,18 +163,26 @@ def _study(it: Any) -> Study:
 def _html(it: Any) -> Found:
     study = _study(it)
     told, figures = study.told, figures_of_page(study)
-    own = {name: getattr(it, name) for name in ("runs", "qrels", "augmented", "labels", "pool_sources")}
+    own = {name: getattr(it, name) for name in ("runs", "qrels", "labels", "pool_sources")}
+    own["augmented"] = study.augmented
     title = f"Corrected labels: {told.name}" if told.name else "Corrected labels"
-    text = render_page(study, figures, title=title, subtitle=rests_on(own, **told.said))
+    alone = _alone(it, study)
+    text = render_page(study, figures, title=title, subtitle=rests_on(own, more=alone, **told.said))
     size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(figures), 'figure')}"
     said = [*(text.replace("*", "") for text in headline_of(study)), f"{{out}}: {size}; open it in a browser"]
     return Found(
         {"figures": _texts(figures)},
+        alone,
         files={"report.html": text},
         place="report.html",
         words="\n".join(said),
         parameters={"against": study.since.old.name} if study.since else {},
     )
+
+
+def _alone(it: Any, study: Study) -> list[str]:
+    """Return that people's labels alone count, where those of a machine do elsewhere."""
+    return [] if study.augmented is it.augmented else ["scores are by people's labels alone"]
 
 
 def _texts(figures: Mapping[str, Figure]) -> pd.DataFrame:
@@ -185,12 +193,14 @@ def _figures(it: Any) -> Found:
     figure = it.figure
     if it.measures and figure not in (None, "scores", "differences", "order", "length"):
         raise OptionError(f"-m does not go with {figure}; leave one of them out")
-    found = figures_of(_study(it), [figure] if figure else FIGURES)
+    study = _study(it)
+    found = figures_of(study, [figure] if figure else FIGURES)
     if not found:
         raise UsageError(f"nothing to draw: the study holds too little for {figure or 'any figure'}")
     names = [".svg"] if figure else [f"-{width}mm.{kind}" for width in WIDTHS for kind in ("svg", "pdf")]
     return Found(
         {"figures": _texts(found)},
+        _alone(it, study),
         files={f"{name}{end}": each.plot for name, each in found.items() for end in names},
         place=f"figures/{figure}.svg" if figure else "figures",
         words=f"{{out}}: {found[figure].text if figure else n_of(len(found), 'figure')}",

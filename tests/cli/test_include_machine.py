@@ -1,6 +1,7 @@
 """`augment --include-machine`: a judge's labels are marked wherever they go, and are nowhere without it."""
 
 import contextlib
+import html
 import json
 import shutil
 from pathlib import Path
@@ -94,6 +95,7 @@ def test_so_do_reports_and_releases(released: Path, monkeypatch: pytest.MonkeyPa
     croissant = json.loads((folder / "croissant.json").read_text())
     assert croissant["rai:hasSyntheticData"] is True
     assert croissant["rai:machineAnnotationTools"] == f"{MARK}."
+    assert croissant["description"].endswith(f"in dispute. {MARK}.")
     sources = by_pair(folder / "changes.csv", "source")
     assert {pair for pair in sources if sources[pair] == "machine:vlm"} == {("1", "unpooled"), ("2", "c")}
     assert "vlm" not in (folder / "labels.csv").read_text() + (folder / "judgments.csv").read_text()
@@ -117,8 +119,11 @@ def test_honest_rows_and_all_of_a_report_are_by_people_alone(
     told = "scored by people's labels alone; plain `score` also counts those of vlm, a machine"
     assert told in run("score", "--honest").stderr
     places = {"scores": tmp_path / "scores.json", "order": tmp_path / "order.json"}
+    alone = "scores are by people's labels alone"
     for name, path in places.items():
-        run("report", "figures", "--figure", name, "-m", "AP", "--out", path)
+        assert alone in run("report", "figures", "--figure", name, "-m", "AP", "--out", path).stderr
+    assert alone in run("report", "html", "--out", tmp_path / "report.html").stderr
+    assert alone in html.unescape(section_of((tmp_path / "report.html").read_text(), "first"))
     scores, order = (json.loads(path.read_text())["data"]["values"] for path in places.values())
     corrected = {row["run_id"]: row["augmented"] for row in scores}
     assert corrected == {row["run_id"]: row["value"] for row in order if row["labelling"] == "augmented"}
