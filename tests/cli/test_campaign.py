@@ -222,6 +222,22 @@ def test_the_pairs_of_a_later_model_are_a_further_round(server: FakeServer, work
     assert planned["pairs"] > 0
 
 
+def test_a_corrected_caption_reaches_the_unanswered_tasks_of_every_round(
+    server: FakeServer, workspace: Path
+) -> None:
+    push_all()
+    later = "".join(f"q{n},v{n},1\n" for n in range(8)) + "".join(f"q{n},v{n + 1},2\n" for n in range(3))
+    Path("pool/pool.csv").write_text("query_id,doc_id,round\n" + later)
+    run("tasks", "--overlap", 0)
+    run("push", *BOTH)
+    queries = Path("collection/queries.tsv")
+    queries.write_text(queries.read_text().replace("a dog runs", "a cat runs"))
+    run("tasks", "--overlap", 0)
+    run("push")
+    shown = [task["data"]["caption"] for task in server.tasks.values()]
+    assert {caption[:10] for caption in shown} == {"a cat runs"}
+
+
 def test_tasks_that_are_no_round_are_refused(server: FakeServer, workspace: Path) -> None:
     tasks = json.loads(Path("tasks/tasks.json").read_text())
     pair = [{"meta": {"round": 2}}, {"meta": {"round": 3}}]
