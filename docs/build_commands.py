@@ -101,7 +101,7 @@ def section(name: str) -> str:
     ]
     own = [] if below and not command.params else [(name,)]
     calls = "\n".join(synopsis(words) for words in [*own, *below])
-    return f"\n### {name}\n\n{sentence} See [{page.split('/')[-1]}](../{page}.md).\n\n```text\n{calls}\n```\n"
+    return f"\n### {name}\n\n{sentence} ([{page.split('/')[-1]}](../{page}.md))\n\n```text\n{calls}\n```\n"
 
 
 def page() -> str:
