@@ -143,7 +143,7 @@ def test_a_damaged_matrix_is_refused_with_its_place_in_the_whole(tmp_path: Path,
     scores[[4, 6], 3] = np.nan
     np.save(path, scores)
     said = rf"2 scores are NaN \(the first at query q6, doc {DOCS[3]}\)"
-    with pytest.raises(FormatError, match=said):
+    with pytest.raises(TableError, match=said):
         score_runs(in_parts(open_run(path)), qrels, ["C@1"])
 
 
