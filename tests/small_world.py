@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
-from fire_toolkit.matching.pair_ranks import rank_pairs
+from fire_toolkit.matching.joining import AnyRun, HeldRun, rank_pairs
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.matching.stored_runs import AnyRun, HeldRun
 from fire_toolkit.measures import CodedQrels, JudgedRanking, code_qrels
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Run, check_labels, check_pool_sources, check_qrels
 

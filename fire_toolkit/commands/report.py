@@ -29,7 +29,7 @@ from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.correction import is_by_design
 from fire_toolkit.inference.judged_pairs import Tell, silent
 from fire_toolkit.inference.trust import describe_labelled
-from fire_toolkit.matching.stored_runs import AnyRun
+from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.measures.defaults import FIRST, PAPER
 from fire_toolkit.pooling.draws import draw_ids
 from fire_toolkit.reporting.against import Since

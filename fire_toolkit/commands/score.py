@@ -26,8 +26,8 @@ from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import Tell, silent
 from fire_toolkit.inference.trust import describe_labelled
 from fire_toolkit.inference.votes import words_of_errors
+from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.matching.own_items import own_items_of
-from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
 from fire_toolkit.measures.defaults import BY_RANK, SCORE
 from fire_toolkit.reporting.honest import USABLE, heading_of_usable, show_honest, usable_scores

@@ -9,8 +9,8 @@ import pandas as pd
 from fire_toolkit.evidence.facts import Settled
 from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.inference.background import Background
+from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.matching.own_items import OwnItems
-from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.tables import Disputes, Labels, Pool, PoolSources, Qrels, Queries, QueryDesign
 
 

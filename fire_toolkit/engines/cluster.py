@@ -29,8 +29,8 @@ from fire_toolkit.formats.runs.native import NativeRunFile
 from fire_toolkit.formats.runs.ranked import Ranked, joined
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.joining import PairRanks, StoredRun
 from fire_toolkit.matching.own_items import LeftOut
-from fire_toolkit.matching.pair_ranks import PairRanks, StoredRun
 from fire_toolkit.results import Shown
 
 _CONNECT_S, _LOOK_S, _NO_WORKER_S = 10, 0.05, 20
@@ -162,7 +162,7 @@ class SharedRun(StoredRun, Shown):
     def rank_pairs(
         self, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
     ) -> PairRanks:
-        """Return where the pairs of `coded` stand; see `matching.pair_ranks`."""
+        """Return where the pairs of `coded` stand; see `matching.joining`."""
 
         def cut(n: int) -> list[Any]:
             parts = self.run.parts(n)

@@ -18,8 +18,7 @@ from fire_toolkit.arrays import Floats, Ints, count_by_query, rows_of_lists, sta
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.matching.pair_ranks import StoredRun
-from fire_toolkit.matching.stored_runs import AnyRun, list_stored
+from fire_toolkit.matching.joining import AnyRun, StoredRun, list_stored
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.results import Found

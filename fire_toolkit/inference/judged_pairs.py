@@ -15,7 +15,7 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats, Ints, places_among
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.coded import ABSENT, code_together
-from fire_toolkit.matching.stored_runs import AnyRun, Cut, join_stored, list_stored
+from fire_toolkit.matching.joining import AnyRun, Cut, join_stored, list_stored
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
 from fire_toolkit.measures.definition import values_of
 from fire_toolkit.measures.depths import Reach, note_depths

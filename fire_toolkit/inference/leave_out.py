@@ -15,7 +15,7 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, own_pairs, pooled_by
 from fire_toolkit.inference.orders import kendall_tau, places, tau_ap
 from fire_toolkit.matching.coded import ABSENT, CodedQrels
-from fire_toolkit.matching.stored_runs import AnyRun
+from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, PoolSources, Qrels

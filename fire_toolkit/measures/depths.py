@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fire_toolkit.matching.joining import Cut
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ranking import run_depth
-from fire_toolkit.matching.stored_runs import Cut
 from fire_toolkit.measures.definition import Measure
 
 

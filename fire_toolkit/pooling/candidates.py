@@ -21,8 +21,8 @@ from fire_toolkit.arrays import Bools, Codes, Floats, Ints, count_by_query, star
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.joining import AnyRun, list_stored
 from fire_toolkit.matching.own_items import OwnItems, close_up, places_of
-from fire_toolkit.matching.stored_runs import AnyRun, list_stored
 from fire_toolkit.tables import Labels, PoolSources
 from fire_toolkit.tables.columns import arrow_text, listed, packed_codes
 

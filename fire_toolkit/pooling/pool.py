@@ -9,8 +9,8 @@ import pandas as pd
 
 from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import UsageError
+from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.matching.own_items import OwnItems, own_items_of, without_own_pairs
-from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, Strategy, read_tops
 from fire_toolkit.pooling.draws import DEPTH, design_queries
 from fire_toolkit.pooling.registry import choose, parse_strategy

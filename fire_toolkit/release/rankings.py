@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.matching.coded import code_together
-from fire_toolkit.matching.stored_runs import AnyRun, find_cut, list_stored
+from fire_toolkit.matching.joining import AnyRun, find_cut, list_stored
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, check_qrels, check_run
 from fire_toolkit.tables.columns import PAIR
@@ -54,7 +54,7 @@ def rankings_of(
     """Return the top of every run, the exact ranks of labelled pairs, and what does not follow from them.
 
     Where a run keeps positives of the original labels alone below its top, none below it was scored, and
-    none is in the ranks (`matching.alike`).
+    none is in the ranks (`matching.joining`).
     """
     coded = code_together(original, _with_queries_of(original, corrected))
     tops, ranks = [], []

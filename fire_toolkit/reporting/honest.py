@@ -11,7 +11,7 @@ import pandas as pd
 from fire_toolkit.inference.background import FLAG, Unusable
 from fire_toolkit.inference.correction import IF_INDEPENDENT, first_of
 from fire_toolkit.inference.honest import HonestRows
-from fire_toolkit.matching.stored_runs import AnyRun
+from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.reporting.plots import points
 from fire_toolkit.reporting.templates import limits
 from fire_toolkit.results import Found, drawn_text

@@ -20,7 +20,7 @@ from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
 from fire_toolkit.inference.orders import compare_orders
 from fire_toolkit.inference.trust import LEAST_MISSING
-from fire_toolkit.matching.stored_runs import AnyRun
+from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.reporting.against import Since

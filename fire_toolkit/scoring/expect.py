@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.matching.stored_runs import join_stored, list_stored
+from fire_toolkit.matching.joining import join_stored, list_stored
 from fire_toolkit.measures import code_qrels, parse_measure
 from fire_toolkit.measures.defaults import FIRST, solved_at
 from fire_toolkit.measures.definition import values_of

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.coded import code_together
-from fire_toolkit.matching.stored_runs import AnyRun, join_stored, list_stored
+from fire_toolkit.matching.joining import AnyRun, join_stored, list_stored
 from fire_toolkit.measures import Measure, parse_measure, parse_measures
 from fire_toolkit.measures.defaults import BY_RANK, PRECISION_AT_RECALL
 from fire_toolkit.measures.definition import values_of

@@ -19,7 +19,7 @@ from fire_toolkit.commands.score import score
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.inference.background import Background, Unusable
 from fire_toolkit.matching.blocks import RunBlock, block_of
-from fire_toolkit.matching.pair_ranks import StoredRun
+from fire_toolkit.matching.joining import StoredRun
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures, parse_measure

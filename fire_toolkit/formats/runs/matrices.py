@@ -30,8 +30,8 @@ from fire_toolkit.formats.runs.ranked import (
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.joining import PairRanks, StoredRun, rank_pairs
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
-from fire_toolkit.matching.pair_ranks import PairRanks, StoredRun, rank_pairs
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.scoring.expect import sense_of
@@ -121,7 +121,7 @@ class MatrixRun(StoredRun, Shown):
     def rank_pairs(
         self, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
     ) -> PairRanks:
-        """Return where the pairs of `coded` stand, in one reading; see `matching.pair_ranks.rank_pairs`.
+        """Return where the pairs of `coded` stand, in one reading; see `matching.joining.rank_pairs`.
 
         Raises:
             FormatError: damaged, or a score is NaN or infinite.

@@ -28,8 +28,8 @@ from fire_toolkit.formats.runs.listed import coded
 from fire_toolkit.formats.runs.parquet_files import guarded, open_parquet
 from fire_toolkit.formats.runs.ranked import run_name
 from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
+from fire_toolkit.matching.joining import StoredRun
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
-from fire_toolkit.matching.pair_ranks import StoredRun
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run, check_run
