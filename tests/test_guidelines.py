@@ -58,8 +58,8 @@ def test_the_hash_changes_with_any_part_and_with_nothing_else() -> None:
             "name 'relevant' is given twice; hotkey '1' is given twice",
         ),
         *(
-            ({"labels": (NO, YES, replace(OTHER, name=name))}, "is empty or holds white space or ';'")
-            for name in ("not sure", "a;b", "")
+            ({"labels": (NO, YES, replace(OTHER, name=name))}, "is empty or holds white space, ';' or '$'")
+            for name in ("not sure", "a;b", "$caption", "")
         ),
         ({"flags": ()}, "flags has choices and hotkeys {'sensitive': '4'}, labels.toml has {}"),
         ({"text": DEFAULT.text + "`maybe`"}, "guideline.md names maybe in code font"),

@@ -211,8 +211,9 @@ def _label_problems(guideline: Guideline) -> Iterator[str]:
     entries: list[GuidelineLabel | GuidelineFlag] = [*guideline.labels, *guideline.flags]
     for what, words in (("name", [entry.name for entry in entries]), ("hotkey", [e.hotkey for e in entries])):
         yield from (f"{what} {word!r} is given twice" for word, times in Counter(words).items() if times > 1)
-    bad = [name for name in (guideline.name, *guideline.hotkeys) if not is_id(name) or ";" in name]
-    yield from (f"name {name!r} is empty or holds white space or ';'" for name in bad)
+    # Label Studio puts a task's data in the place of `$caption` in an answer too.
+    bad = [name for name in (guideline.name, *guideline.hotkeys) if not is_id(name) or {*name} & {*";$"}]
+    yield from (f"name {name!r} is empty or holds white space, ';' or '$'" for name in bad)
     grades = [label.relevance for label in guideline.labels if label.relevance is not None]
     if len(grades) < 2 or grades != sorted(set(grades)) or grades[0] < 0:
         yield f"relevance of the labels is {grades}, expected two or more whole numbers from 0, rising"
