@@ -118,9 +118,9 @@ def open_media(source: Any) -> Any:
 
 
 def first_video(container: Any) -> Any:
-    """Return the first video stream that is not a cover picture of a piece of music, or None."""
+    """Return the first video stream of a known codec that is no cover picture of music, or None."""
     for stream in container.streams.video:
-        if not stream.disposition & type(stream.disposition).attached_pic:
+        if stream.codec_context and not stream.disposition & type(stream.disposition).attached_pic:
             return stream
     return None
 
@@ -199,9 +199,9 @@ def _probe_video(container: Any, head: bytes, is_whole: bool) -> MediaFacts:
     elif "mp4" in names:
         name = "mov" if str(container.metadata.get("major_brand", "qt")).strip() == "qt" else "mp4"
     video = first_video(container)
-    stream = next(iter(container.streams.audio), None) if video is None else video
+    stream = video or next((each for each in container.streams.audio if each.codec_context), None)
     if stream is None:
-        return MediaFacts("", name, fault="neither video nor sound in it")
+        return MediaFacts("", name, fault="neither video nor sound of a known codec in it")
     context = stream.codec_context
     duration_s = (container.duration or 0) / _MICROSECONDS
     fault = _fault_inside(container, stream, duration_s, is_whole)

@@ -25,6 +25,7 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("fast.mp4", "h264.mp4", "vp9.webm"):
         whole = (folder / name).read_bytes()
         (folder / f"cut-{name}").write_bytes(whole[: len(whole) * 6 // 10])
+    (folder / "unknown.webm").write_bytes((folder / "vp8.webm").read_bytes().replace(b"V_VP8", b"V_XX8"))
     encode_sound(folder / "sound.mp4")
     (folder / "empty.mp4").write_bytes(b"")
     (folder / "text.mp4").write_text("this is no video\n" * 50)
