@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from brought import refused
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from small_world import made, make_qrels, run_in_order
 from small_world import qrels_of as qrels
@@ -158,6 +158,7 @@ asked_before = st.lists(asked_pairs, max_size=12)
 
 
 @given(asked_before, asked_before)
+@example([("1", "a", 2), ("1", "a", 3)], [("1", "a", 1)])
 def test_a_pair_keeps_the_first_of_its_rounds_in_either_table(
     pairs: list[tuple[str, str, int]], known: list[tuple[str, str, int]]
 ) -> None:
@@ -173,6 +174,9 @@ def test_a_pair_keeps_the_first_of_its_rounds_in_either_table(
     pooled = list(zip(result.pool["query_id"], result.pool["doc_id"], strict=True))
     new = 1 + max(first.values(), default=0)
     assert result.pool["round"].tolist() == [first.get(pair, new) for pair in pooled]
+    if pairs:
+        is_judged = [pair in {(query, doc) for query, doc, _ in pairs} for pair in pooled]
+        assert result.pool["is_judged"].tolist() == is_judged
     if first:
         assert result.counts["to_ask"] == sum(pair not in first for pair in pooled)
         assert result.counts["round"] == max(result.pool["round"])
