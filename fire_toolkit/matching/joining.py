@@ -20,15 +20,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import are_among, find_pairs, places_among, rows_of_lists, starts_of_groups
-from fire_toolkit.errors import JoinError
+from fire_toolkit.arrays import Ints, are_among, find_pairs, places_among, rows_of_lists, starts_of_groups
+from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems, places_of
 from fire_toolkit.matching.ranking import LEAST_SHARED, ranks_in_rows, run_depth, split_runs
-from fire_toolkit.matching.ties import places_in_order
 from fire_toolkit.tables import Run
+from fire_toolkit.words import n_of
 
 
 class PairRanks:
@@ -103,7 +103,7 @@ class StoredRun:
             if block.doc.size and not any(found.first_pair):
                 found.first_pair = block.queries[int(np.argmax(block.lengths > 0))], block.docs[block.doc[0]]
             if doc_order is not None:
-                at_index = places_in_order(block.docs, doc_order, run_id=self.run_id)[block.doc]
+                at_index = places_in_collection(block.docs, doc_order, run_id=self.run_id)[block.doc]
                 block = replace(block, doc=block.doc[np.lexsort((at_index, -block.score, block.query))])
             if block.docs is not docs:  # as blocks of one file have them
                 docs, doc_of = block.docs, coded.docs.get_indexer(block.docs)
@@ -183,12 +183,12 @@ def rank_pairs(
         own_items: the doc of each query that is left out of its ranking.
 
     Raises:
-        UsageError, JoinError: `doc_order` is no order of the docs, see `places_in_order`.
+        UsageError, JoinError: `doc_order` is no order of the docs, see `places_in_collection`.
     """
     if doc_order is None:
         first_to_last = np.argsort(doc_ids.to_numpy(dtype=object), kind="stable")[::-1]
     else:
-        first_to_last = np.argsort(places_in_order(doc_ids, doc_order, run_id=run_id))
+        first_to_last = np.argsort(places_in_collection(doc_ids, doc_order, run_id=run_id))
     codes = places_among(first_to_last[::-1], len(doc_ids))  # of equal scores the doc of the higher is first
     row_of, column_of = query_ids.get_indexer(coded.queries), doc_ids.get_indexer(coded.docs)
     queries, lengths = np.argsort(row_of, kind="stable")[np.count_nonzero(row_of < 0) :], np.diff(coded.start)
@@ -225,6 +225,27 @@ def rank_pairs(
     if len(query_ids) and len(doc_ids):
         found.first_pair = query_ids[0], doc_ids[0]
     return found
+
+
+def places_in_collection(doc_ids: pd.Index[str], order: Sequence[str], *, run_id: str) -> Ints:
+    """Return the place of each doc of a run in the collection's order.
+
+    Raises:
+        UsageError: a doc stands twice in `order`.
+        JoinError: a doc of the run is not in `order`.
+    """
+    docs = pd.Index(order)
+    if not docs.is_unique:
+        twice = docs[docs.duplicated()][0]
+        raise UsageError(f"list of docs: {twice!r} appears twice, expected each doc once")
+    place = docs.get_indexer(doc_ids)
+    if (place < 0).any():
+        absent = doc_ids[place < 0]
+        raise JoinError(
+            f"run {run_id}: {n_of(len(absent), 'doc')} missing from the list of docs ({absent[0]}); expected "
+            "the list of the whole collection"
+        )
+    return np.asarray(place, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

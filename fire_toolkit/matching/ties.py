@@ -9,17 +9,10 @@ positives its expected rank f − 1 + i (l − f + 2) / (p + 1), which for one p
 the places of a group does not give (C@1 of a positive at rank 1.5 is 0).
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 import numpy as np
-import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints, number_groups, running_count
-from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.arrays import Floats, number_groups, running_count
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.words import n_of
 
 TIE_RULES = ("doc-desc", "index", "average", "optimistic", "pessimistic", "expected")
 SETTLING_RULES = TIE_RULES[2:5]  # `expected` takes the mean over all orders; the first two, that of the run
@@ -48,24 +41,3 @@ def settled(ranking: JudgedRanking, rule: str) -> JudgedRanking:
     is_late = (relevance[order] == 0) == is_optimistic
     rank = np.where(is_late, last_ranks - np.bincount(group)[group] + place, first_ranks - 1 + place)
     return ranking.in_order.take(order, rank=rank.astype(np.float64))
-
-
-def places_in_order(doc_ids: pd.Index[str], order: Sequence[str], *, run_id: str) -> Ints:
-    """Return the place of each doc of a run in the collection's order.
-
-    Raises:
-        UsageError: a doc stands twice in `order`.
-        JoinError: a doc of the run is not in `order`.
-    """
-    docs = pd.Index(order)
-    if not docs.is_unique:
-        twice = docs[docs.duplicated()][0]
-        raise UsageError(f"list of docs: {twice!r} appears twice, expected each doc once")
-    place = docs.get_indexer(doc_ids)
-    if (place < 0).any():
-        absent = doc_ids[place < 0]
-        raise JoinError(
-            f"run {run_id}: {n_of(len(absent), 'doc')} missing from the list of docs ({absent[0]}); expected "
-            "the list of the whole collection"
-        )
-    return np.asarray(place, dtype=np.int64)
