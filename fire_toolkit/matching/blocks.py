@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Codes, Ints, are_among, starts_of_lists
-from fire_toolkit.matching.own_items import LeftOut, OwnItems, close_up, places_of
 from fire_toolkit.matching.ranking import ranked_lengths
 from fire_toolkit.tables import Run
 
@@ -93,12 +92,3 @@ def block_of(run: Run) -> RunBlock:
         rank=run["rank"].to_numpy(),
         score=run["score"].to_numpy(),
     )
-
-
-def leave_out_own(block: RunBlock, own_items: OwnItems) -> tuple[RunBlock, LeftOut]:
-    """Return `block` without each query's own item, ranks closed up, and what was left out."""
-    has_own, own = places_of(own_items, block.queries, block.docs)
-    is_own, rank, left_out = close_up(block.query, block.doc, block.rank, own, has_own)
-    if not is_own.any():
-        return block, left_out
-    return replace(block, rank=rank).select(~is_own), left_out

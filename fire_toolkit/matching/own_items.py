@@ -227,20 +227,19 @@ class OwnItemRule:
     def ruled(self, name: str, given: Mapping[str, Any]) -> Any:
         """Return the table of this name among those given, as the rule has it."""
         table = given[name]
-        if table is None or name not in ("runs", "qrels", "augmented", "labellings", *_OF_PAIRS):
-            return table
+        if table is None:
+            return None
         if name == "labellings":
             first, *others = table
             original = self.qrels(table[first])
             return {first: original} | {key: self.qrels(table[key], key, original) for key in others}
         if name == "runs":
-            runs = table if isinstance(table, list | tuple) else [table]
-            return [self.applied(run) for run in runs]
+            return [self.applied(run) for run in (table if isinstance(table, list | tuple) else [table])]
         if name == "qrels":
             return self.qrels(table)
         if name == "augmented":
             return self.qrels(table, "augmented qrels", given["qrels"])
-        return self.pairs(table, _OF_PAIRS[name])
+        return self.pairs(table, _OF_PAIRS[name]) if name in _OF_PAIRS else table
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -70,24 +70,6 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
     return Run(pd.DataFrame({**checked[["run_id", "query_id"]], **made}, copy=False))
 
 
-def refuse_unranked(run: Run, *, where: str) -> None:
-    """Refuse a run whose ranks do not follow from its scores: two that were put together under one name, say.
-
-    Raises:
-        TableError: two docs of a query at one rank, or a doc below another with a lower score.
-    """
-    is_first = are_firsts(run["run_id"].array.codes, run["query_id"].array.codes)
-    rank, score = run["rank"].to_numpy(), run["score"].to_numpy()
-    is_odd = ~is_first[1:] & ((np.diff(rank) <= 0) | (np.diff(score) > 0))
-    if is_odd.any():
-        row = run.iloc[int(is_odd.argmax()) + 1]
-        raise TableError(
-            f"{where}: {is_odd.sum():,} ranks do not follow from the scores (first: {row['doc_id']} at rank "
-            f"{row['rank']} of query {row['query_id']} in {row['run_id']}); fire.run ranks a frame by its "
-            "scores"
-        )
-
-
 def top(run: Run, depth: int) -> Run:
     """Return the rows of `run` whose rank is at most `depth` (1 or more), above their list's first gap."""
     rank, (start, stop) = run["rank"].to_numpy(), ends_of_lists(run)

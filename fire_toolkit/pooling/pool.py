@@ -32,7 +32,6 @@ from fire_toolkit.tables.specs import Column, TableSpec
 
 _ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
 _NOBODY = pd.DataFrame({"query_id": [], "doc_id": []}, dtype="str").assign(round=1, is_judged=False)
-_NEVER = np.iinfo(np.int64).max
 
 
 def pool_runs(
@@ -117,7 +116,7 @@ def pool_runs(
     known: dict[str, Any] = {"positives": positives, "asked": asked, "labels": labels, "machine": machine}
     tops = replace(tops, **known, seed=seed, depth_asked=depth)
     near = tops.select(tops.rank <= reach)
-    limits = Budget(*(None if number is None else min(number, _NEVER) for number in (budget, per_query)))
+    limits = Budget(*(number and min(number, 2**62) for number in (budget, per_query)))
     choice = choose(near, limits, chosen) if depth else Choice(NO_PAIRS)
     stops, again = _stops(near, choice), near.ids_of(choice.again)
     undrawn = choice.undrawn and _sampled(near, choice.undrawn)

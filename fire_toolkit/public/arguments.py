@@ -18,15 +18,14 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import are_firsts
 from fire_toolkit.commands.command import Parameter, about
 from fire_toolkit.commands.types import Option
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference.background import Background
-from fire_toolkit.matching.ranking import refuse_unranked
 from fire_toolkit.resolution.judgments import typed_judgments
 from fire_toolkit.results import Found, Result, part_in_words, shown_html
-from fire_toolkit.tables import Run
 from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.specs import SPECS as TABLES
 from fire_toolkit.words import n_of
@@ -163,8 +162,26 @@ def _table(value: Any, kind: str, where: str, is_stored: bool = False) -> Any:
         _refuse(value, f"a {kind} table", f"give its .{part}" if part else MADE_BY[kind], where)
     table = check_table(SPECS[kind], value, where=where)
     if kind == "Run":
-        refuse_unranked(Run(table), where=where)
+        _refuse_unranked(table, where)
     return typed_judgments(table, where=where) if kind == "Judgments" else table
+
+
+def _refuse_unranked(run: pd.DataFrame, where: str) -> None:
+    """Refuse a run whose ranks do not follow from its scores: two that were put together under one name, say.
+
+    Raises:
+        TableError: two docs of a query at one rank, or a doc below another with a lower score.
+    """
+    is_first = are_firsts(run["run_id"].array.codes, run["query_id"].array.codes)
+    rank, score = run["rank"].to_numpy(), run["score"].to_numpy()
+    is_odd = ~is_first[1:] & ((np.diff(rank) <= 0) | (np.diff(score) > 0))
+    if is_odd.any():
+        row = run.iloc[int(is_odd.argmax()) + 1]
+        raise TableError(
+            f"{where}: {is_odd.sum():,} ranks do not follow from the scores (first: {row['doc_id']} at rank "
+            f"{row['rank']} of query {row['query_id']} in {row['run_id']}); fire.run ranks a frame by its "
+            "scores"
+        )
 
 
 def _is_kind(value: Any, kind: str) -> bool:

@@ -27,9 +27,9 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import coded
 from fire_toolkit.formats.runs.parquet_files import guarded, open_parquet
 from fire_toolkit.formats.runs.ranked import run_name
-from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
+from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.joining import StoredRun
-from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
+from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, close_up, places_of
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run, check_run
@@ -127,7 +127,9 @@ class NativeRunFile(StoredRun, Shown):
         left_out = LeftOut()
         for block in _ahead(self._blocks()):
             if self.own_items is not None:
-                block, more = leave_out_own(block, self.own_items)
+                has_own, own = places_of(self.own_items, block.queries, block.docs)
+                is_own, rank, more = close_up(block.query, block.doc, block.rank, own, has_own)
+                block = replace(block, rank=rank).select(~is_own) if is_own.any() else block
                 left_out += more
             yield block
         if self.tell is not None and self.own_items is not None:
