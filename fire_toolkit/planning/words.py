@@ -141,7 +141,7 @@ def sentences(
     if n_pilot is None:
         low, high = ASSUMED[0], ASSUMED[-1]
         said = f"if {low:.1f} to {high:.1f} positives a query are missing, as in other benchmarks, {said}"
-    hours = "" if math.isnan(first["hours"]) else f", {first['hours']:,.0f} hours"
+    hours = "" if math.isnan(first["hours"]) else f", {n_of(round(first['hours']), 'hour')}"
     takes = f"it takes {n_of(int(first['n_judgments']), 'judgment')}{hours}"
     of = f"{n_of(int(first['n_pairs']), 'pair')} of {n_of(int(first['n_queries']), 'query')}"
     limits = [_untold(row) for row in own.to_dict("records") if row["measure"] in known[:1] and row["run_a"]]
