@@ -83,8 +83,8 @@ class AuditedLabels(LabelRates):
 def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels:
     """Return the labels of pairs that are not original positives, by the band of their best rank.
 
-    Where a policy verified some positives and left others (`until-confirmed`), each class has bands of its
-    own: which pairs are verified hangs on what their queries hold, so one rate for both would be biased.
+    Where a policy verified some positives and left others (`until-confirmed`), pairs of class `single` have
+    bands of their own: which are hangs on what their queries hold, so one rate for all would be biased.
 
     Raises:
         JoinError: a label whose pair is not in the pool, or has no best rank there.
@@ -103,8 +103,8 @@ def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels
     band = np.searchsorted([2, 4], ranks, side="right")
     names: tuple[str, ...] = BANDS
     if "design_class" in others and {SINGLE, VERIFY} <= set(others["design_class"]):
-        band = band + len(BANDS) * (others["design_class"] == VERIFY).to_numpy()
-        names = tuple(f"{name}, {each}" for each in ("not verified", "verified") for name in BANDS)
+        band = band + len(BANDS) * (others["design_class"] != SINGLE).to_numpy()
+        names = tuple(f"{name}, {each}" for each in ("single", "verified or doubled") for name in BANDS)
     relevance = (others["relevance"] >= 1).astype(np.int64)
     pairs = others[PAIR].assign(design_class=SINGLE, band=band, relevance=relevance)
     return AuditedLabels(pairs, names, np.column_stack([np.ones(len(pairs)), relevance]))

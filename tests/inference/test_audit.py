@@ -14,20 +14,27 @@ from fire_toolkit.tables import check_labels, check_pool, check_qrels
 PAIR = ["query_id", "doc_id"]
 
 
-def labelled() -> AuditedLabels:
-    """600 labels of 100 queries, a third of them positive, of best ranks 1 to 6."""
+def labelled(**columns: object) -> AuditedLabels:
+    """600 labels of 100 queries, a third of them positive, of best ranks 1 to 6, with further columns."""
     ids = {"query_id": [f"q{n // 6}" for n in range(600)], "doc_id": [f"d{n}" for n in range(600)]}
     pairs = pd.DataFrame(ids)
     rank = np.arange(600) % 6 + 1
-    labels = check_labels(pairs.assign(label="x", relevance=(np.arange(600) % 3 == 0).astype(int)))
+    labels = check_labels(pairs.assign(label="x", relevance=(np.arange(600) % 3 == 0).astype(int), **columns))
     original = check_qrels(pd.DataFrame({"query_id": ["q0"], "doc_id": ["d0"], "relevance": 1}))
     return labels_by_band(labels, original, check_pool(pairs.assign(best_rank=rank)))
 
 
 def test_labels_stand_in_bands_of_their_best_rank_without_originals() -> None:
-    found = labelled().pairs
+    plain = labelled()
+    found = plain.pairs
     assert found["band"].value_counts().to_dict() == {0: 99, 1: 200, 2: 300}
     assert ("q0", "d0") not in set(found[PAIR].itertuples(index=False, name=None))
+    classes = np.resize(["single", "verify", "doubled", "single", "single", "single", "verify"], 600)
+    by_class = labelled(design_class=classes)  # single ones apart from the others
+    assert by_class.bands[2:4] == ("4 and more, single", "1, verified or doubled")
+    own = classes[by_class.pairs["doc_id"].str[1:].astype(int)]
+    assert ((by_class.pairs["band"] > 2) == (own != "single")).all()
+    assert labelled(design_class=np.resize(["single", "doubled"], 600)).bands == plain.bands
 
 
 def test_a_sample_has_so_many_of_each_label_and_band_and_the_seed_repeats_it() -> None:
