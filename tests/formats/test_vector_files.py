@@ -19,7 +19,7 @@ from examples import cases, examples
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.arrays.matrix import Array, as_floats, chunks_of
 from fire_toolkit.formats.runs import embeddings
-from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, pair_scores, products, vectors_of
+from fire_toolkit.formats.runs.embeddings import pair_scores, products, vectors_of
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.named_arrays import Matrix, vector_names
 from fire_toolkit.formats.runs.ranked import POSITIVE, Cells, Ranked, rank_rows
@@ -203,7 +203,7 @@ def by_blocks(queries: Array, docs: Array, similarity: str, asked: Asked) -> Ran
 @settings(max_examples=examples(150), deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
-    similarity=st.sampled_from(SIMILARITY_NAMES),
+    similarity=st.sampled_from(["dot", "cosine", "l2"]),
     dtype=st.sampled_from(["float16", "float32", "float64"]),
     sizes=st.tuples(st.integers(1, 12), st.integers(1, 150)),
     width=st.sampled_from([1, 2, 7, 16, 33]),
@@ -226,7 +226,7 @@ def test_blocks_change_nothing(
     assert left.anomalies == right.anomalies
 
 
-@pytest.mark.parametrize("similarity", SIMILARITY_NAMES)
+@pytest.mark.parametrize("similarity", ["dot", "cosine", "l2"])
 def test_any_split_of_the_queries_gives_the_same_rows(similarity: str) -> None:
     random = np.random.default_rng(3)
     queries, docs = (hard_vectors("duplicates", n, 24, "float32", random) for n in (61, 900))

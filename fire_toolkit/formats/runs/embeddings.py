@@ -20,7 +20,6 @@ _PAIR_CELLS = 1 << 16
 _LARGEST = 1e100  # a number beyond it has a square that float64 cannot add up
 _UNIT_64 = 2.0**-53
 DOT, COSINE, L2 = "dot", "cosine", "l2"
-SIMILARITY_NAMES = (DOT, COSINE, L2)
 
 
 def products(queries: Matrix, docs: Matrix, similarity: str | None) -> Iterator[Array]:

@@ -22,39 +22,9 @@ from fire_toolkit.tables import Run
 from fire_toolkit.tables.ids import are_ids
 
 
-def read_run(
-    path: str | Path,
-    *,
-    run_id: str | None = None,
-    query_ids: Given = None,
-    doc_ids: Given = None,
-    depth: int | None = None,
-) -> Run:
-    """Return the run in a file of any format in `reader.READERS`; a matrix is queries × docs.
-
-    Args:
-        path: the file; `-` is TREC text on standard input.
-        run_id: the run's id; by default the one in the file, or the file's name.
-        query_ids: for a matrix: a file with one id per row, in any format of `read_ids`; it also names the
-            places in lists of places, and is not used for lists of ids.
-        doc_ids: for a matrix: a file with one id per column, in the same formats.
-            By default `NAME.query_ids.txt` and `NAME.doc_ids.txt` beside the matrix (or `.npy`, `.json`).
-        depth: keep this many docs a query; None keeps all.
-
-    Raises:
-        FormatError: the file cannot be read as what it is.
-        TableError: its rows make no run (a doc twice under a query, an id with white space).
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> file = Path(mkdtemp()) / "a.run"
-        >>> _ = file.write_text("q Q0 d1 1 2.0 a\\nq Q0 d2 2 1.0 a\\n")
-        >>> read_run(file, depth=1)
-          run_id query_id doc_id  rank  score
-        0      a        q     d1     1    2.0
-    """
-    return whole_run(open_run(path, run_id=run_id, query_ids=query_ids, doc_ids=doc_ids), depth)
+def read_run(path: str | Path, *, depth: int | None = None, **given: Any) -> Run:
+    """Return the run in a file whole, or of each query `depth` docs, as `open_run` takes path and `given`."""
+    return whole_run(open_run(path, **given), depth)
 
 
 def open_run(
@@ -65,9 +35,22 @@ def open_run(
     doc_ids: Given = None,
     qrels: Path | None = None,
 ) -> Run | NativeRunFile | MatrixRun:
-    """Return the run in a file for `score_runs`: the same run as from `read_run`.
+    """Return the run in a file of any format in `reader.READERS`, for `score_runs`.
 
-    The toolkit's own files and matrices are read only when they are scored; others are read whole.
+    The toolkit's own files and matrices (queries × docs) are read only when they are scored; others are read
+    whole.
+
+    Args:
+        path: the file; `-` is TREC text on standard input.
+        run_id: the run's id; by default the one in the file, or the file's name.
+        query_ids, doc_ids: for a matrix: files with one id per row, and one per column, in any format of
+            `read_ids`, by default `NAME.query_ids.txt` and `NAME.doc_ids.txt` beside it (or `.npy`, `.json`);
+            they also name the places in lists of places.
+        qrels: of a matrix, for the warning below.
+
+    Raises:
+        FormatError: the file cannot be read as what it is.
+        TableError: its rows make no run (a doc twice under a query, an id with white space).
 
     Warns:
         FileNote: a matrix lies the other way round, as its shape shows or the file says, and is turned; or
@@ -79,8 +62,8 @@ def open_run(
         >>> from tempfile import mkdtemp
         >>> file = Path(mkdtemp()) / "a.run"
         >>> _ = file.write_text("q Q0 d1 1 2.0 a\\n")
-        >>> run_id_of(open_run(file))
-        'a'
+        >>> run_id_of(open_run(file)), len(read_run(file))
+        ('a', 1)
     """
     path = Path(path)
     if str(path) == STDIN or (reader := recognise(path)).name == "trec":
