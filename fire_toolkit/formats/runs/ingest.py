@@ -196,23 +196,19 @@ class _Reading:
 def _of_lists(listed: Listed, path: Path, request: Request, *, n_docs: int | None = None) -> _Reading:
     """Return ranked lists; n_docs: of how many docs a vector search gave them."""
     if request.qrels is not None:
-        _refuse_other_order(listed.targets, request.qrels, path)
+        qrels = request.qrels[request.qrels["relevance"] >= 1]
+        named = qrels[qrels["query_id"].isin(list(listed.targets))]
+        for query, docs in named.groupby("query_id", observed=True)["doc_id"]:
+            if (target := listed.targets[str(query)]) not in [*docs]:
+                raise FormatError(
+                    f"{path}: the entry that is {query} by its number has target {target!r}, the collection "
+                    f"has {docs.iloc[0]!r}; put the entries in the order of the benchmark's own file"
+                )
     if OF_GROUPS in listed.notes:
         raise UsageError(f"{path}: {OF_GROUPS}")
     run_id = run_name(path, request.run_id or listed.run_id)
     ranked, axes = rank_lists(listed, path, run_id=run_id, may_flood=n_docs is not None)
     return _Reading(lambda **_: ranked, axes, {}, run_id, listed.notes, n_docs)
-
-
-def _refuse_other_order(targets: Mapping[str, str], qrels: Qrels, path: Path) -> None:
-    """Raise `FormatError` where numbered entries name other targets than the queries of their numbers."""
-    is_named = (qrels["relevance"] >= 1) & qrels["query_id"].isin(list(targets))
-    for query, docs in qrels[is_named].groupby("query_id", observed=True)["doc_id"]:
-        if (target := targets[str(query)]) not in [*docs]:
-            raise FormatError(
-                f"{path}: the entry that is {query} by its number has target {target!r}, the collection has "
-                f"{docs.iloc[0]!r}; put the entries in the order of the benchmark's own file"
-            )
 
 
 def _of_vectors(

@@ -139,7 +139,8 @@ def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 def _ranking(item: Any) -> _Ranking | None:
     """Return `{doc: score}`, `[doc, ...]`, `[[doc, score], ...]` or such records as a ranking, else None."""
     if isinstance(item, Mapping):
-        return (list(item), list(item.values()), False) if _are_numbers(item.values()) else None
+        are_numbers = {*map(type, item.values())} <= {int, float} or all(map(_is_number, item.values()))
+        return (list(item), list(item.values()), False) if are_numbers else None
     is_one = isinstance(item, str | bytes) or getattr(item, "shape", None) == ()
     if is_one or isinstance(item, set | frozenset) or not isinstance(item, Collection):
         return None  # a set has no order
@@ -163,10 +164,6 @@ def _ranking(item: Any) -> _Ranking | None:
         return docs, scores, True
     is_sorted = scores in (sorted(scores), sorted(scores, reverse=True))  # distances, or what some call so
     return (docs, None, True) if is_sorted else None
-
-
-def _are_numbers(values: Collection[Any]) -> bool:
-    return {*map(type, values)} <= {int, float} or all(map(_is_number, values))
 
 
 def _is_number(value: Any) -> bool:
