@@ -10,13 +10,11 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import click
-import pandas as pd
 
 from fire_toolkit.cli.common import as_files, metered, say
 from fire_toolkit.cli.given import Given, name_in_manifest
-from fire_toolkit.cli.run_readers import id_files, refuse_mixed, say_order, spread_of_environment
+from fire_toolkit.cli.run_readers import id_files, notes_on_docs, say_order, spread_of_environment
 from fire_toolkit.cli.status import say_following
-from fire_toolkit.collections.audit import words_of_strangers
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -27,9 +25,8 @@ from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.workspace.manifests import checked, writer_of
+from fire_toolkit.workspace.manifests import writer_of
 
-_MOST_ITEMS_BYTES = 256 << 20  # beyond which the items are not looked through for each run
 _File = Annotated[str | None, Option(metavar="FILE")]
 
 
@@ -112,11 +109,11 @@ def add_run(
 
             request = replace(request, rank_vectors=partial(rank_shared_vectors, spread, both))
         result = _ingested(request, path, other, own)
-        refuse_mixed({str(path): result.run["doc_id"].cat.categories}, own)
         for file in both:
             own.use(file)
         reports.append(_write(folder, result, own, request, both))
-        _tell(path, result, own, as_json=as_json)
+        for line in result.lines(path, is_counted=not as_json):
+            say(line)
     if as_json:
         Given({"as_json": True}).summarise({"runs": reports}, "")
     say_following("pool", f"{folder}/*.parquet --out pool")  # alike where there is a pool
@@ -144,9 +141,11 @@ def _ingested(request: Request, path: Path, other: Path | None, inputs: Given) -
     with metered("MB", path.stat().st_size / 1e6 if path.is_file() else None) as meter:
         read = replace(request, query_ids=ids[0], doc_ids=ids[1], on_read=lambda n: meter(n / 1e6))
         try:
-            return ingest(path, read, other=other)
+            found = ingest(path, read, other=other)
         finally:
             say_order(ids, " and ".join(map(str, filter(None, (path, other)))))
+    found.notes += notes_on_docs({str(path): found.run["doc_id"].cat.categories}, inputs)
+    return found
 
 
 def _write(
@@ -174,15 +173,3 @@ def _write(
     }
     inputs.write(out, {name: result.run}, "add-run", parameters, result.report)
     return {"run_id": run_id, "out": out.as_posix(), **result.report}
-
-
-def _tell(path: Path, result: Ingested, inputs: Given, *, as_json: bool) -> None:
-    """Say what a file held, and which docs are no items of the collection: they are not relevant."""
-    for line in result.lines(path, is_counted=not as_json):
-        say(line)
-    items = inputs.path("items", exists=True)
-    if items is None or items.stat().st_size > _MOST_ITEMS_BYTES:
-        return
-    known = read_delimited(checked(items), required=["doc_id"], only=["doc_id"])["doc_id"]
-    if words := words_of_strangers(pd.Series(result.run["doc_id"].cat.categories), known, items):
-        say(f"note: {words}")

@@ -14,6 +14,7 @@ import pandas as pd
 from fire_toolkit.cli.common import say
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.here import named_files
+from fire_toolkit.collections.audit import words_of_strangers
 from fire_toolkit.errors import FormatError, OptionError, UsageError
 from fire_toolkit.files import STDIN, stem_of
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -29,6 +30,8 @@ from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.ids import refuse_mixed_ids, spelling_of
 from fire_toolkit.workspace.config import BESIDE
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
+
+_MOST_ITEMS_BYTES = 256 << 20  # beyond which the items are not looked through for each run
 
 
 @reads
@@ -215,7 +218,8 @@ def _runs(
         path: run["doc_id"].cat.categories if isinstance(run, pd.DataFrame) else getattr(run, "doc_ids", ())
         for run, (_, path) in zip(found, named, strict=True)
     }
-    refuse_mixed(docs, given)
+    for note in notes_on_docs(docs, given):
+        say(f"note: {note}")
     own_ids = [run_id_of(run) for run in found]
     for place, (name, path) in enumerate(named):
         if name is None and own_ids.count(own_ids[place]) > 1:
@@ -228,18 +232,27 @@ def _runs(
     return found
 
 
-def refuse_mixed(of_runs: Mapping[str, Iterable[str]], given: Given) -> None:
-    """Raise `JoinError` where a doc of these runs (by file) is spelled otherwise in one, qrels or items."""
-    lists = {path: listed(own) if isinstance(own, pd.Index) else own for path, own in of_runs.items()}
-    docs = {path: [each for each in own if "%" in each] for path, own in lists.items()}
-    if not any(docs.values()):
-        return
-    if (qrels := given.path("qrels", exists=True)) is not None:
-        docs[str(qrels)] = listed(read_qrels(qrels)["doc_id"])
-    if (items := Given().path("items", exists=True)) is not None:
-        ids = listed(read_delimited(items, required=["doc_id"], only=["doc_id"])["doc_id"])
-        docs[str(items)] = [*map(spelling_of(ids), ids)]
-    refuse_mixed_ids(docs)
+def notes_on_docs(of_runs: Mapping[str, Iterable[str]], given: Given) -> list[str]:
+    """Return which docs of these runs (by file) are no items of the workspace, so that they are not relevant.
+
+    Raises:
+        JoinError: a doc is spelled otherwise in one of them, the qrels or the items.
+    """
+    lists = {path: listed(own) if isinstance(own, pd.Index) else [*own] for path, own in of_runs.items()}
+    docs = {path: marked for path, own in lists.items() if (marked := [each for each in own if "%" in each])}
+    items = Given().path("items", exists=True) if any(lists.values()) else None
+    if items is None or (items.stat().st_size > _MOST_ITEMS_BYTES and not docs):
+        known = pd.Series(dtype="str")
+    else:
+        known = read_delimited(checked(items), required=["doc_id"], only=["doc_id"])["doc_id"]
+    if docs:
+        if (qrels := given.path("qrels", exists=True)) is not None:
+            docs[str(qrels)] = listed(read_qrels(qrels)["doc_id"])
+        docs[str(items)] = [*map(spelling_of(listed(known)), listed(known))]
+        refuse_mixed_ids(docs)
+    told = ((path, words_of_strangers(pd.Series(own), known, items)) for path, own in lists.items())
+    named = "" if len(lists) == 1 else "{}: "
+    return [named.format(path) + words for path, words in told if words and len(known)]
 
 
 def _split_name(file: str) -> tuple[str | None, str]:

@@ -204,3 +204,21 @@ def test_a_matrix_itself_is_told_as_add_run_tells_it(here: Path) -> None:
         assert told in run(*command, "far.npz", "--qrels", "qrels.txt").stderr
         refusal = run(*command, "ranks.npz", "--qrels", "qrels.txt", code=1).stderr
         assert "error: ranks.npz: the scores of 60 queries are whole numbers without a gap" in refusal
+
+
+def test_ids_that_are_not_those_of_the_collection_are_said_by_every_command(add: Add) -> None:
+    """A third of the docs is spelled otherwise: their positives count as not found, which no score shows."""
+    other = [video.upper() if n % 3 else video for n, video in enumerate(VIDEOS)]
+    put("other.npz", {"sims": SIMS, "query_ids": QUERIES, "doc_ids": other})
+    put("other.json", {q: dict(zip(other, map(float, SIMS[n]), strict=True)) for n, q in enumerate(QUERIES)})
+    strangers = "40 docs of 60 not in collection/items.tsv, so not relevant (V"
+    outside = "note: other.npz: 40 positives of the qrels have a query or doc that is not among the ids"
+    assert strangers in add("other.npz", *AS_ROWS).stderr
+    for command in (["score"], ["pool", "--out", "p"]):
+        assert strangers in run(*command, "other.json").stderr
+        told = run(*command, "other.npz").stderr
+        assert strangers in told
+        assert outside in told
+    both = run("score", "own.npz", "a=other.npz").stderr
+    assert f"note: other.npz: {strangers}" in both
+    assert "own.npz: " not in both.replace("own.npz: square", "")

@@ -22,6 +22,7 @@ from fire_toolkit.formats.runs.matrices import readings_of
 from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix, arrays_in, choose_matrix, vector_names
 from fire_toolkit.formats.runs.ranked import (
     MEMBER,
+    OUTSIDE,
     OWN,
     POSITIVE,
     QUERIES_ROWS,
@@ -305,7 +306,7 @@ def _finished(reading: _Reading, path: Path, request: Request, about: dict[str, 
     if not ranked.is_whole:
         report["positives_outside"] = n_outside
     if n_outside and not ranked.is_whole:
-        notes += [f"{n_outside:,} positives of the qrels have a query or doc that is not among the ids"]
+        notes += [OUTSIDE.format(n_outside)]
     run = run_of_ranked(ranked, reading.run_id or run_name(path, request.run_id), axes, where=where)
     if run.empty:
         raise TableError(f"{path}: no pair of a query and a doc has a score, expected at least one")

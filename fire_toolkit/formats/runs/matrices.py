@@ -18,6 +18,8 @@ from fire_toolkit.formats.arrays.matrix import Array, blocks_of, by_rows
 from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix, choose_matrix
 from fire_toolkit.formats.runs.ranked import (
     MEMBER,
+    OUTSIDE,
+    POSITIVE,
     QUERIES_COLUMNS,
     QUERIES_ROWS,
     Axes,
@@ -170,12 +172,16 @@ class MatrixRun(StoredRun, Shown):
         run = drop_own_items(run, self.own_items)
         return run if depth is None else top(run, depth)
 
-    def warning(self, qrels: Qrels) -> str:
-        """Return what `add-run` would warn of, by the first queries; empty where it would not."""
+    def doubts(self, qrels: Qrels) -> Iterator[str]:
+        """Yield what `add-run` says of ids and qrels; of chance by the first queries."""
+        positives = qrels.loc[qrels["relevance"] >= 1, PAIR]
+        if n_outside := cells_of((self.query_ids, self.doc_ids), {POSITIVE: positives})[1]:
+            yield OUTSIDE.format(n_outside)
         axes = self.query_ids[:_TELLING], self.doc_ids
         own = Qrels(qrels[qrels["query_id"].isin(axes[0])])
         run = self._ranked(self.values[:_TELLING], axes, own[PAIR], _TELLING, is_checked=False)
-        return sense_of(run, own, n_docs=len(axes[1])).warning if len(own) and len(run) else ""
+        warning = sense_of(run, own, n_docs=len(axes[1])).warning if len(own) and len(run) else ""
+        yield from [warning] if warning else ()
 
     def top_blocks(self, depth: int | None) -> list[RunBlock]:
         """Return what `top` does as one block."""

@@ -37,6 +37,7 @@ from fire_toolkit.tables.columns import PAIR, mix_bits
 
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
 POSITIVE, OWN, MEMBER = 1, 2, 4  # why a pair is kept: of the qrels, a query's own item, of its group
+OUTSIDE = "{:,} positives of the qrels have a query or doc that is not among the ids"
 Axes = tuple[Sequence[str], Sequence[str]]  # the ids of queries and docs
 
 

@@ -87,8 +87,8 @@ def open_run(
     is_unsaid = found.query_ids is None and found.orientation is None
     may_be_turned = is_unsaid and QUERIES_COLUMNS in readings
     matrix = MatrixRun(path, run_name(path, run_id), found.matrices[name], *axes, is_turned, may_be_turned)
-    if qrels is not None and (warning := matrix.warning(read_qrels(qrels))):
-        warnings.warn(f"{path}: {warning}", FileNote, stacklevel=2)
+    for words in () if qrels is None else matrix.doubts(read_qrels(qrels)):
+        warnings.warn(f"{path}: {words}", FileNote, stacklevel=2)
     can_be_scored = all(map(are_ids, ([matrix.run_id], matrix.query_ids, matrix.doc_ids)))
     return matrix if can_be_scored else matrix.top(None)
 
