@@ -28,7 +28,10 @@ _EVERYWHERE: dict[str, dict[str, tuple[str, ...]]] = {
     "audio": {"mp3": ("mp3",), "aac": ("mp4", "aac"), "flac": ("flac",), "pcm": ("wav",)},
     "image": {name: (name,) for name in ("jpeg", "png", "webp", "gif")},
 }
-_CHROMIUM = ("mp4", "webm", "mov", "mkv")  # where it plays each of these videos
+_CHROMIUM = {  # the codecs that it plays, and in what
+    "video": ("h264 av1 vp9 vp8", "mp4 webm mov mkv"),
+    "audio": ("mp3 aac flac pcm opus vorbis", "mp3 mp4 aac flac wav ogg webm mov mkv"),
+}
 _PIXELS = ("yuv420p", "yuvj420p", "yuva420p")
 _DEEP_PIXELS = "yuv420p10le"  # with any codec but H.264
 _NAMES = {
@@ -67,8 +70,8 @@ def judge_media(facts: MediaFacts) -> tuple[str, str]:
     `plays`: H.264 (8 bit, 4:2:0), AV1 and VP9 in MP4; VP8, VP9 and AV1 in WebM; JPEG, PNG, WebP and GIF; of
     sounds MP3, WAV, FLAC and AAC.
     `some browsers`: seen to play in Chromium 156, and not in every other: those codecs in MOV or MKV, and
-    other pixel formats; further sounds. `no`: everything else; seen not to play in Chromium: HEVC, MPEG-4
-    part 2, MPEG-2 and Motion JPEG in MP4; AVI, FLV and MPEG-TS whatever is in them.
+    other pixel formats; Opus and Vorbis. `no`: everything else; seen not to play in Chromium: HEVC, MPEG-4
+    part 2, MPEG-2 and Motion JPEG in MP4; AC-3, ALAC, ADPCM and WMA; AVI, FLV and MPEG-TS with anything.
 
     Examples:
         >>> judge_media(MediaFacts("video", "avi", "mpeg4", "yuv420p"))
@@ -80,16 +83,13 @@ def judge_media(facts: MediaFacts) -> tuple[str, str]:
     if facts.fault:
         return NO, facts.fault
     known, what = _EVERYWHERE[kind], f"{_NAMES.get(facts.codec, facts.codec)} in {facts.container.upper()}"
-    if kind == "video" and (codec not in known or facts.container not in _CHROMIUM):
+    codecs, boxes = _CHROMIUM.get(kind, (codec, facts.container))
+    if codec not in codecs.split() or facts.container not in boxes.split():
         return NO, f"{what}: Chromium does not play it"
     if facts.container not in known.get(codec, ()):
-        is_image = kind == "image"
-        words = (
-            f"{codec.upper()} picture: not every browser"
-            if is_image
-            else f"{what}: not every browser plays it"
-        )
-        return NO if is_image else SOME, words
+        if kind == "image":
+            return NO, f"{codec.upper()} picture: not every browser"
+        return SOME, f"{what}: not every browser plays it"
     if kind == "video" and pixels not in _PIXELS and (pixels != _DEEP_PIXELS or codec == "h264"):
         return SOME, f"{what}, {pixels}: not every browser plays it"
     return PLAYS, ""
