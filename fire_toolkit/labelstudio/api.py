@@ -28,6 +28,10 @@ _MAX_DETAIL = 300
 _JWT = re.compile(r"\beyJ[\w-]+\.[\w-]+(\.[\w-]*)?")
 _NOT_LABEL_STUDIO = "the answer is not JSON, so this is not Label Studio's API; check the URL"
 _FAILED = "the server failed; see its log (.fire/private/server.log), then run the command again"
+_BROKE = "the connection broke{}; run the command again"
+_UNHEARD = "no connection{}; is it running? `fire-toolkit labelstudio start` starts a local one; else check "
+_UNHEARD += "the URL"
+_TIMED_OUT = "timed out, but the server may still carry out the request; see its log, then run it again"
 _ADVICE = {
     401: "the server does not accept the token; copy it again from Account & Settings in Label Studio, or, "
     "if it is a legacy token, allow those under Organization, API Tokens Settings",
@@ -68,7 +72,7 @@ class Browser(httpx.Client):
     """
 
     def __init__(self, connection: Connection, *, timeout_s: float = TIMEOUT_S, **settings: Any) -> None:
-        self._token = connection.token
+        self._token, self._was_heard = connection.token, False
         super().__init__(
             base_url=connection.url,
             transport=connection.transport,
@@ -81,22 +85,17 @@ class Browser(httpx.Client):
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Send a request and return the answer, whatever its status."""
         try:
-            return super().send(request, **options)
+            answer = super().send(request, **options)
         except httpx.HTTPError as error:
             reason = f" ({_short(str(error))})" if str(error) else ""
-            words = f"the connection broke{reason}; run the command again"
-            if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
-                words = (
-                    f"no connection{reason}; is it running? `fire-toolkit labelstudio start` starts a local "
-                )
-                words += "one; else check the URL"
-            elif isinstance(error, httpx.TimeoutException):
-                words = (
-                    "timed out, but the server may still carry out the request; see its log, then run the "
-                )
-                words += "command again"
-            may_pass = isinstance(error, httpx.TransportError)
-            raise self.failure(call_of(request), words, may_pass=may_pass) from error
+            is_unheard = isinstance(error, httpx.ConnectTimeout | httpx.ConnectError)
+            is_late = isinstance(error, httpx.TimeoutException)
+            words = _UNHEARD if is_unheard else _TIMED_OUT if is_late else _BROKE
+            # A server that never answered is not there: nothing will come of asking it again.
+            may_pass = isinstance(error, httpx.TransportError) and (self._was_heard or not is_unheard)
+            raise self.failure(call_of(request), words.format(reason), may_pass=may_pass) from error
+        self._was_heard = True
+        return answer
 
     def content_of(self, answer: httpx.Response) -> Any:
         """Return the JSON of an answer; None where something was deleted.

@@ -51,9 +51,9 @@ def refresh_jwt(expires_in_s: float = 3600) -> str:
     return ".".join([*coded, "c2lnbmF0dXJl"])
 
 
-def asked(answer: Answer, token: str = TOKEN) -> object:
+def asked(answer: Answer, token: str = TOKEN, *, attempts: int = 1) -> object:
     connection = Connection(URL, token, transport=httpx.MockTransport(answer))
-    return Api(connection, attempts=1).read("api/current-user/whoami")
+    return Api(connection, attempts=attempts).read("api/current-user/whoami")
 
 
 # --- where a connection comes from
@@ -195,13 +195,20 @@ def test_a_failure_names_call_and_remedy(status: int, body: str, words: str) -> 
         (httpx.ReadError(""), "the connection broke"),
     ],
 )
-def test_a_broken_connection_names_call_and_remedy(error: httpx.TransportError, words: str) -> None:
+def test_a_broken_connection_names_call_and_remedy(
+    error: httpx.TransportError, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = []
+
     def answer(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
         error.request = request
         raise error
 
+    monkeypatch.setattr(Api, "pause", lambda *_: None)
     with pytest.raises(ServerError, match=f"^GET {URL}/api/current-user/whoami: {words}"):
-        asked(answer)
+        asked(answer, attempts=2)
+    assert len(requests) == (1 if "no connection" in words else 2)  # who never answered is not waited for
 
 
 @pytest.mark.parametrize(
