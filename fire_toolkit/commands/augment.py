@@ -25,7 +25,7 @@ from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Changes, Labels, MachineJudgments, Qrels, QueryLabels
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.further import DEEP, SAMPLE
-from fire_toolkit.words import n_of, numbers_of
+from fire_toolkit.words import n_of
 
 _SHOWN = 5  # queries that lost the only positive
 _Grades = Annotated[Grades | None, Table("grades_of_workspace", takes="Grades | None", is_told=True)]
@@ -156,10 +156,12 @@ def _account(
         }
         counts |= {"include_machine": judge}
     words = [
-        f"policy {policy}: {numbers_of(kinds)}",
-        *(words_of_shared(counts) if "shared" in counts else []),
+        "policy {policy}: of the original positives {confirmed:,} confirmed, {rejected:,} rejected, "
+        "{original:,} without a label; {new:,} new positives, {irrelevant:,} other pairs not relevant".format(
+            **counts
+        )
     ]
-    words += words_of_machine(counts) if judge else []
+    words += [*words_of_shared(counts), *(words_of_machine(counts) if judge else [])]
     if votes is not None:
         counts["label_errors"] = votes.numbers
         words += [words_of_errors(votes.numbers), *votes.words_of_alarm]

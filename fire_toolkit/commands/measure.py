@@ -40,9 +40,10 @@ from fire_toolkit.measures import Definition, list_measures, parse_measure
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.reporting.honest import beside_usable, drawn_beside
+from fire_toolkit.reporting.paper import drawn_overlaps
 from fire_toolkit.results import Found, drawn_text
 from fire_toolkit.scoring.tifa import Answers, Question, check_answers, judge_answers, mean_tifa, score_tifa
-from fire_toolkit.tables import Comparisons, Labels, PoolSources, Run
+from fire_toolkit.tables import Labels, PoolSources, Run
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
 
@@ -91,17 +92,7 @@ def compare(
     end = f", where lists end at {longest}" if longest < max(depths) else ""
     more = [queries_of_lists(runs), f"top {', '.join(map(str, depths))}{end}", f"ties {ties}"]
     place = "" if per_query else "comparison/comparison.csv"
-    return replace(found, more=more, draw=_drawn_pairs, is_long=per_query, place=place)
-
-
-def _drawn_pairs(comparisons: Comparisons, form: str) -> str:
-    keys = zip(*(comparisons[name] for name in ("run_a", "run_b", "measure")), strict=True)
-    values = dict(zip(keys, comparisons["value"], strict=True))
-    measures = list(dict.fromkeys(comparisons["measure"]))
-    pairs = dict.fromkeys(zip(comparisons["run_a"], comparisons["run_b"], strict=True))
-    rows = [[f"{a} & {b}", *(f"{values[a, b, measure]:.4f}" for measure in measures)] for a, b in pairs]
-    header = [name.replace("(", "\n(") for name in measures] if form == "table" else measures
-    return drawn_text(rows, ["runs", *header], form)
+    return replace(found, more=more, draw=drawn_overlaps, is_long=per_query, place=place)
 
 
 @command

@@ -33,13 +33,13 @@ from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.measures.defaults import FIRST, PAPER
 from fire_toolkit.pooling.draws import draw_ids
 from fire_toolkit.reporting.against import Since
-from fire_toolkit.reporting.methods import blanks_of, drawn_paragraphs, methods_paragraphs
+from fire_toolkit.reporting.methods import STUDY, blanks_of, drawn_paragraphs, methods_paragraphs
 from fire_toolkit.reporting.page import (
     FIGURES,
+    ON_PAGE,
     WIDTHS,
     Figure,
     figures_of,
-    figures_of_page,
     headline_of,
     render_page,
 )
@@ -103,7 +103,11 @@ def _table2(it: Any) -> Found:
 def _table3(it: Any) -> Found:
     found = compare_runs(it.runs, depth=TOP, rbo_p=_RBO_P)
     more = [queries_of_lists(it.runs), f"top {TOP}", "ties broken"]
-    return replace(found, more=more, draw=drawn_overlaps)
+    return replace(found, more=more, draw=_drawn_table3)
+
+
+def _drawn_table3(table: Any, form: str) -> str:
+    return drawn_overlaps(table[~table["measure"].str.contains("RBO_min|RBO_res")], form)
 
 
 def _table4(it: Any) -> Found:
@@ -127,11 +131,11 @@ def _similarity(it: Any) -> Found:
     before, after = (Qrels(each[each["query_id"].isin(drawn)]) for each in (it.qrels, it.augmented))
     captions = it.queries[it.queries["query_id"].isin(drawn)]
     if not (captions["text"] != "").any():
-        raise UsageError("queries: none has a text whose likeness to training captions could be told")
+        raise UsageError("queries: none has a text to compare with training captions")
     likeness = nearest_mean(captions["text"].tolist(), list(it.train), n_nearest=_NEAREST)
     by_query = pd.Series(likeness, index=captions["query_id"])
     table = by_similarity(it.runs, before, after, by_query, it.measures or (FIRST,))
-    some = [f"{len(drawn):,} of {len(ids):,} captions, drawn by their ids"]
+    some = [f"{len(drawn):,} of {len(ids):,} captions are compared, drawn by their ids"]
     notes = [*(some if len(drawn) < len(ids) else []), *unpooled(it.runs, it.fed)]
     more = [n_of(len(it.train), "training caption")]
     return Found({"similarity": table}, notes, more, draw=drawn_as("similarity"))
@@ -140,7 +144,12 @@ def _similarity(it: Any) -> Found:
 def _methods(it: Any) -> Found:
     paragraphs = methods_paragraphs((it.told or Told()).facts)
     blanks = blanks_of(paragraphs)
-    said = f"blanks: {', '.join(blanks)}; [study] in fire.toml has a key for each that no file can know"
+    own = (
+        f"; fill in {', '.join(own)} under [study] of fire.toml"
+        if (own := [*filter(STUDY.get, blanks)])
+        else ""
+    )
+    said = f"not stated: {', '.join(blanks)}{own}"
     table = pd.DataFrame(paragraphs, columns=["title", "text"])
     return Found({"methods": table}, draw=drawn_paragraphs, said=[said] if blanks else [])
 
@@ -162,7 +171,7 @@ def _study(it: Any) -> Study:
 
 def _html(it: Any) -> Found:
     study = _study(it)
-    told, figures = study.told, figures_of_page(study)
+    told, figures = study.told, figures_of(study, ON_PAGE)
     own = {name: getattr(it, name) for name in ("runs", "qrels", "labels", "pool_sources")}
     own["augmented"] = study.augmented
     title = f"Corrected labels: {told.name}" if told.name else "Corrected labels"
@@ -196,7 +205,7 @@ def _figures(it: Any) -> Found:
     study = _study(it)
     found = figures_of(study, [figure] if figure else FIGURES)
     if not found:
-        raise UsageError(f"nothing to draw: the study holds too little for {figure or 'any figure'}")
+        raise UsageError(f"nothing to draw: the study has no data for {figure or 'any figure'}")
     names = [".svg"] if figure else [f"-{width}mm.{kind}" for width in WIDTHS for kind in ("svg", "pdf")]
     return Found(
         {"figures": _texts(found)},

@@ -189,8 +189,10 @@ def _words_of(counts: Mapping[str, Any], rule: str) -> Iterator[str]:
     change = counts["against_majority"]
     yield f"{n_of(counts['labels'], 'pair')} with a label, {counts['disputes']:,} in dispute, by rule {rule}"
     yield (
-        f"against a majority: {change['other']:,} with another label, {change['gained']:,} with a label that "
-        f"it leaves in dispute, {change['lost']:,} in dispute that it labels"
+        f"unlike a majority: {change['other']:,} with another label, {change['gained']:,} labelled that it "
+        f"leaves in dispute, {change['lost']:,} in dispute that it labels"
+        if any(change.values())
+        else "a plain majority gives the same labels"
     )
     if found := counts.get("on_controls"):
         said = []

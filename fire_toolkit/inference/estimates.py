@@ -45,7 +45,7 @@ AS_LABELLED = "as labelled"
 REFUSED = "refused: "
 TWO_PHASE = "two-phase difference"
 HORVITZ = "Horvitz–Thompson"
-NOT_SOUND = "no estimator of it was found sound"
+NOT_SOUND = "no sound estimator of it is known"
 MOST_UNJUDGED = 0.05  # of what a design has judged of a run
 LEAST_FOUND = 15  # positives drawn, from where on an interval covers about as it says
 

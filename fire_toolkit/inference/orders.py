@@ -98,7 +98,9 @@ def compare_orders(
     for name, by in list(zip(names, labels_of, strict=True))[1:]:
         notes += [f"{name}: {note}" for note in joined.note_unjudged(by, parsed)]
     if len(run_ids) < FEWEST_FOR_P:
-        notes.append(f"{len(run_ids)} runs are too few for a p-value of tau; read p_swap instead")
+        notes.append(
+            f"{len(run_ids)} runs are too few for a p-value of tau; --show swaps gives p_swap instead"
+        )
     return Found(tables, notes)
 
 

@@ -117,7 +117,7 @@ class Votes(LabelRates):
         if alarm.is_enough:
             return ""
         missing = alarm.n_needed - alarm.n
-        asks = f"there are too few positives by 2 to 1 to ask; see {audit}"
+        asks = f"too few pairs are positive by two votes to one to ask about; see {audit}"
         if missing <= int(self.pairs["design_votes"].isin(TWO_TO_ONE).sum()):
             asks = f"`next-round --ask fourth_vote --budget {missing}` asks enough"
         some = f"{alarm.n:,} fourth votes are too few to show"
@@ -127,7 +127,7 @@ class Votes(LabelRates):
     @property
     def told(self) -> list[str]:
         """The errors of the labels as they are, and what was made of the votes."""
-        few = f"{self.n_demoted:,} doubled pairs have one vote and count as single"
+        few = f"{self.n_demoted:,} doubled pairs have one vote, and count as pairs that were not doubled"
         return [words_of_errors(self.numbers), *self.words_of_alarm, *([few] if self.n_demoted else [])]
 
     @property
@@ -340,7 +340,7 @@ def _why_not(pairs: pd.DataFrame) -> str:
         )
     is_open = pairs["relevance"] == OPEN
     if waiting := int((is_open & (pairs["design_class"] == VERIFY)).sum()):
-        return f"{n_of(waiting, 'positive')} without the further vote of the policy; `next-round` asks it"
+        return f"{n_of(waiting, 'positive')} without the further vote of the policy; `next-round` asks for it"
     is_doubled = pairs["design_class"] == DOUBLED
     if n_open := int((is_open & is_doubled).sum()):
         first = pairs.loc[is_doubled, "design_votes"].str.slice(0, 2)
@@ -348,12 +348,12 @@ def _why_not(pairs: pd.DataFrame) -> str:
         # what two votes leave open: f = (m2 − t·m1) / (m1 − t), for t up to 1 and f from 0
         is_labelled = (pairs.loc[is_open & is_doubled, "label"] >= 0).all()
         asks = "`resolve --rule fire` leaves them in dispute, and then " if is_labelled else ""
-        asks += "`next-round` asks it"
+        asks += f"`next-round` asks for {'it' if n_open == 1 else 'them'}"
         least_t, most_f = both / (both + n_differ / 2), n_differ / 2 / (n - both - n_differ / 2)
         return (
-            f"{n_open:,} of {n_differ:,} disagreements among {n:,} doubled pairs have no third vote, so that "
-            f"one vote may find {least_t:.0%} to 100% of the positives, and call 0 to {most_f:.1%} of the "
-            f"others positive; {asks}"
+            f"{n_open:,} of {n_differ:,} disagreements among {n:,} doubled pairs without a third vote, so "
+            f"that one vote may find {least_t:.0%} to 100% of the positives, and call 0 to {most_f:.1%} of "
+            f"the others positive; {asks}"
         )
     return "" if (pairs["design_votes"].str.len() > 1).any() else NO_SECOND
 

@@ -261,7 +261,7 @@ class OwnItemRule:
             return words + ([f"judgments of own items left out: {pairs}"] if pairs else [])
         counts = self.counts.items()
         counted = ", ".join(f"{run_id} {found.n_queries:,}" for run_id, found in counts)
-        words = [f"queries' own items left out of the rankings ({self.why}): {counted or 'none'}"]
+        words = [f"queries' own items left out of the rankings ({self.why}){counted and ': '}{counted}"]
         if pairs:
             words.append(f"pairs of a query and its own item left out: {pairs}")
         unknown = ", ".join(f"{run_id} {found.n_unknown:,}" for run_id, found in counts if found.n_unknown)

@@ -253,7 +253,7 @@ def _qrels(of: _Release) -> Iterator[Finding]:
     """Yield where the qrels cannot be read, differ from form to form, or have ids that no table has."""
     for name, pairs in of.qrels.items():
         if pairs is None:
-            yield Finding(name, 0, "not qrels in the form that its name says", MUST)
+            yield Finding(name, 0, "cannot be read as qrels of the form that its name says", MUST)
     compared = of.qrels.keys() & _FORMS.keys() - {_ORIGINAL}
     forms = {name: pairs for name, pairs in of.qrels.items() if pairs is not None and name in compared}
     first = next(iter(forms), "")
@@ -312,6 +312,6 @@ def _manifest(of: _Release) -> Iterator[Finding]:
     """Yield the files that are not what manifest.json says was written."""
     for name, wanted in of.told("outputs").items():
         if name not in of.files:
-            yield Finding(name, 0, "is gone; manifest.json names it", MUST)
+            yield Finding(name, 0, "missing, though manifest.json names it", MUST)
         elif of.hash_of(name) != wanted:
             yield Finding(name, 0, "changed since it was written; manifest.json has another hash", MUST)

@@ -204,7 +204,7 @@ def refuse_people(
     if found:
         shown = "; ".join(map(str, found[:5])) + (f"; {len(found) - 5:,} more" if len(found) > 5 else "")
         raise FireError(
-            f"nothing was released, for it would publish {shown}; take it out of what it came from"
+            f"nothing was released, since it would publish {shown}; remove that where it was written"
         )
 
 

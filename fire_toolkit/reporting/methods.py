@@ -150,17 +150,6 @@ def blanks_of(paragraphs: Sequence[tuple[str, str]]) -> list[str]:
     return [name for _, text in paragraphs for name in re.findall(r"\[([^\[]*): not stated\]", text)]
 
 
-_LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "“": "``",
-    "”": "''",
-}
-
-
 def drawn_paragraphs(paragraphs: pd.DataFrame, form: str) -> str:
     """Return paragraphs (title, text) as plain text, or for LaTeX, with its special characters escaped.
 
@@ -171,7 +160,10 @@ def drawn_paragraphs(paragraphs: pd.DataFrame, form: str) -> str:
     """
     both = zip(paragraphs["title"], paragraphs["text"], strict=True)
     if form == "latex":
-        texts = [f"\\paragraph{{{title}}} {text.translate(str.maketrans(_LATEX))}" for title, text in both]
+        from tabulate import LATEX_ESCAPE_RULES
+
+        written = str.maketrans(LATEX_ESCAPE_RULES | {"“": "``", "”": "''", "`": ""})
+        texts = [f"\\paragraph{{{title}}} {text.translate(written)}" for title, text in both]
     else:
         texts = [f"{title}. {text}" for title, text in both]
     return "\n\n".join(texts) + "\n"

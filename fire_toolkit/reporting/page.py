@@ -37,11 +37,6 @@ class Figure(NamedTuple):
     text: str
 
 
-def figures_of_page(study: Study) -> dict[str, Figure]:
-    """Return the figures of the report, which has a table of annotators in the place of theirs."""
-    return figures_of(study, [name for name in FIGURES if name != "annotators"])
-
-
 def figures_of(study: Study, names: Iterable[str]) -> dict[str, Figure]:
     """Return figures by their names in `FIGURES`, but for those for which the study holds too little."""
     texts = table_in("reporting", "data/figures.toml")
@@ -131,6 +126,7 @@ FIGURES: dict[str, Callable[[Study], Plot | None]] = {
 }
 
 
+ON_PAGE = [name for name in FIGURES if name != "annotators"]  # of whom the page has a table
 _TAIL = 0.025  # the chance of another order, up to which a 95% interval leaves 0 out
 _PAIR = ["measure", "run_a", "run_b"]
 

@@ -25,6 +25,7 @@ from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 from fire_toolkit.words import table_in
 
 POSITIVES = "positives"
+_WON = 1 - 1e-12  # the greatest value of a measure, when nothing is left to win
 WIDTH = 10  # characters of a bin, which holds from_chars ≤ length < to_chars
 
 
@@ -44,11 +45,11 @@ def _drawn(table: pd.DataFrame, form: str, name: str) -> str:
 
 def drawn_overlaps(comparisons: pd.DataFrame, form: str) -> str:
     """Draw overlap and RBO with a row for every two runs."""
-    kept = comparisons[~comparisons["measure"].str.contains("RBO_min|RBO_res")]
-    wide = kept.pivot_table(index=["run_a", "run_b"], columns="measure", values="value", sort=False)
+    wide = comparisons.pivot_table(index=["run_a", "run_b"], columns="measure", values="value", sort=False)
     values = zip(wide.index, wide.to_numpy(), strict=True)
     rows = [[" & ".join(pair), *(f"{value:.4f}" for value in row)] for pair, row in values]
-    return drawn_text(rows, ["runs", *wide.columns], form)
+    names = [str(name).replace("(", "\n(" if form == "table" else "(") for name in wide]
+    return drawn_text(rows, ["runs", *names], form)
 
 
 def describe_data(
@@ -187,11 +188,6 @@ def _values_of(
     }
 
 
-def _is_won(values: Floats) -> Bools:
-    """Return on which queries nothing is left to win: the measure has its greatest value, 1."""
-    return np.asarray(values >= 1 - 1e-12)
-
-
 def by_length(
     runs: Runs,
     original: Qrels,
@@ -270,12 +266,14 @@ def saturation(
     parsed = parse_measures(measures)
     other = [m.name for m in parsed if m.definition.unit != "share" or not m.definition.larger_is_better]
     if other:
-        raise UsageError(f"saturation of {', '.join(other)} is not known; expected measures that end at 1")
+        raise UsageError(
+            f"saturation of {', '.join(other)}; expected measures whose best value is 1, as C@10"
+        )
     joined = join_runs(runs, original, augmented)
     values = _values_of(joined, original, augmented, parsed)
     rows = []
     for measure in parsed:
-        won = {run_id: _is_won(np.stack(values[run_id, measure])) for run_id in joined.places}
+        won = {run_id: np.stack(values[run_id, measure]) >= _WON for run_id in joined.places}
         every = np.stack(list(won.values()))
         for name, own in {**won, "any run": every.any(axis=0), "every run": every.all(axis=0)}.items():
             early, late = own.mean(axis=1).tolist()
@@ -316,7 +314,7 @@ def by_similarity(
     rows = []
     for (run_id, measure), both in _values_of(joined, original, augmented, measures).items():
         for qrels, values in zip(("original", "augmented"), both, strict=True):
-            is_solved = _is_won(values)
+            is_solved = values >= _WON
             parts = {"solved": likeness[is_solved], "unsolved": likeness[~is_solved]}
             known = welch_interval(*parts.values())
             means = {name: float(part.mean()) if len(part) else np.nan for name, part in parts.items()}

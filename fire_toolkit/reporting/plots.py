@@ -338,7 +338,7 @@ def _of_measures(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     parts = {name: table[table["measure"] == name] for name in names}
     missing = [name for name, part in parts.items() if not len(part)]
     if missing or not names:
-        raise UsageError(f"the table has no row for the measure {(missing or ['at all'])[0]}")
+        raise UsageError(f"the table has no row{f' for the measure {missing[0]}' if missing else ''}")
     found: pd.DataFrame = pd.concat(parts.values(), ignore_index=True)
     return found
 

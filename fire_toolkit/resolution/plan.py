@@ -232,7 +232,7 @@ def _of_what_is_known(
         chance = of_negative if n_known < ENOUGH_ORIGINALS else _changes(votes, is_original)[0]
         of = f"that of {n_known:,} doubled originals with a negative vote"
         if n_known < ENOUGH_ORIGINALS:
-            of = f"that of all doubled pairs; only {n_known} doubled originals have a negative vote"
+            of = f"that of all doubled pairs; doubled originals with a negative vote: only {n_known}"
         note = _noted(chance) if math.isnan(chance) else f"{_noted(chance)} ({of})"
         yield "rejected_original", _rejected(labels, original), chance, note
     is_single = labels["n_judgments"] == 1

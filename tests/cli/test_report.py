@@ -98,7 +98,7 @@ def test_paragraphs_come_from_manifests_judgments_and_settings(fire: Fire, works
     assert f"2 annotators gave {2 * n - 1} judgments of {n} pairs" in without
     assert f"First answers gave {n} pairs one vote and 0 two or more" in without
     assert "[recruitment: not stated]" in found.stdout
-    assert "blanks: recruitment, qualification, consent, ethics;" in found.stderr
+    assert "not stated: recruitment, qualification, consent, ethics;" in found.stderr
     paper = fire("report", "methods", "--format", "latex").stdout
     assert paper.count("\\paragraph{") == 6
     assert "Paid 14 \\& more an hour." in paper

@@ -23,7 +23,7 @@ def test_the_change_against_a_majority_is_in_words_json_and_manifest() -> None:
     assert counts["against_majority"] == {"same": 3, "other": 0, "gained": 1, "lost": 0}
     assert manifest_of("out")["counts"]["against_majority"] == counts["against_majority"]
     assert manifest_of("out")["parameters"]["adjudicators"] == ["bob"]
-    assert "1 with a label that it leaves in dispute" in run(*words, "bob").stderr
+    assert "1 labelled that it leaves in dispute" in run(*words, "bob").stderr
     assert "adjudicator 'eve' gave no judgment" in run(*words, "eve", code=1).stderr
 
 

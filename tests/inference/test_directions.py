@@ -53,5 +53,5 @@ def test_the_best_value_of_a_table_is_bold(world: tuple[Run, Qrels]) -> None:
 
 def test_saturation_is_of_measures_that_end_at_one(world: tuple[Run, Qrels]) -> None:
     run, qrels = world
-    with pytest.raises(Exception, match=r"saturation of unjudged@2 is not known"):
+    with pytest.raises(Exception, match=r"saturation of unjudged@2; expected"):
         saturation(run, qrels, qrels, ["unjudged@2"])

@@ -97,7 +97,7 @@ def test_what_reads_the_shallow_pool_alone_stays_as_labelled_and_the_rest_is_ref
     assert "gives bounds only" in found["C@2"]
     assert "gives bounds only" in found["MedR"]
     assert found["bpref"] == found["AP:condensed"] == "refused: it passes over unjudged docs"
-    assert found["P@2"] == "refused: no estimator of it was found sound"
+    assert found["P@2"] == "refused: no sound estimator of it is known"
     assert methods["estimate"].isna().all()
     known = methods.loc[methods["missing"].notna(), "measure"]
     assert set(known) == {"bpref", "AP:condensed"}

@@ -76,7 +76,7 @@ BY_FILE: dict[str, list[tuple[bytes | None, str]]] = {
     "CITATION.cff": [(b"cff-version: 1.2.0\n", "CITATION.cff: no authors")],
     "qrels/test.tsv": [
         (b"query-id\tcorpus-id\tscore\n7\ta\t1\nNA\tb\t0\n", "qrels/test.tsv: not the same pairs as"),
-        (b"query\tdoc\tscore\n", "qrels/test.tsv: not qrels in the form that its name says"),
+        (b"query\tdoc\tscore\n", "qrels/test.tsv: cannot be read as qrels of the form that its name says"),
     ],
     "corpus.jsonl": [(b'{"_id": "a"}\n', "corpus.jsonl: lacks 1 ids of qrels.txt, such as b")],
     "judgments.csv": [

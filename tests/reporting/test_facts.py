@@ -140,7 +140,7 @@ def test_three_sentences_say_what_was_found() -> None:
     (unknown,) = headline(outcome | {"wrong_share": None}, no_scores, [])
     assert unknown.endswith("*, 0.5 a query; how many of these labels are wrong is not known.")
     assert _said([-0.02, 0.05])[1:] == [
-        "C@1 was off by -2.0 to +5.0 points, depending on the model.",
+        "C@1 changed by -2.0 to +5.0 points, depending on the model.",
         "By C@1, no two models change places.",
     ]
     assert _said([-0.05, -0.02])[1] == "C@1 was overstated by 2.0 to 5.0 points, depending on the model."

@@ -130,7 +130,7 @@ def test_saturation_is_the_share_of_perfect_queries() -> None:
     assert shares["every run"] == wide.min(axis=1).mean()
     assert [shares[name] for name in world.run_ids] == wide.mean().tolist()
     assert (table["left"] == 1 - table["augmented"]).all()
-    with pytest.raises(UsageError, match="saturation of MedR is not known"):
+    with pytest.raises(UsageError, match="saturation of MedR; expected"):
         saturation(world.runs, world.original, augmented, ["MedR"])
 
 

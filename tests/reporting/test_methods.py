@@ -62,7 +62,7 @@ def test_special_characters_are_escaped_for_latex() -> None:
     paragraphs = pd.DataFrame({"title": ["Pay"], "text": ["5% & $3_a {b} #1 a\\b ~ ^ <x> “q”"]})
     assert drawn_paragraphs(paragraphs, "latex").rstrip() == (
         r"\paragraph{Pay} 5\% \& \$3\_a \{b\} \#1 a\textbackslash{}b \textasciitilde{} "
-        r"\textasciicircum{} \textless{}x\textgreater{} ``q''"
+        r"\^{} \ensuremath{<}x\ensuremath{>} ``q''"
     )
 
 

@@ -14,7 +14,7 @@ from small_world import World, make_run
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.background import Background
 from fire_toolkit.reporting.methods import MethodFacts
-from fire_toolkit.reporting.page import Figure, figures_of_page, render_page
+from fire_toolkit.reporting.page import ON_PAGE, Figure, figures_of, render_page
 from fire_toolkit.reporting.plots import Plot
 from fire_toolkit.reporting.study import Study, Told
 from fire_toolkit.tables import check_judgments, check_pool_sources, check_queries
@@ -65,7 +65,7 @@ def study() -> Study:
 
 @pytest.fixture(scope="module")
 def figures(study: Study) -> Mapping[str, Figure]:
-    return figures_of_page(study)
+    return figures_of(study, ON_PAGE)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_the_data_of_a_plot_come_back_as_they_were(figures: Mapping[str, Figure]
 def test_one_run_has_a_report_without_what_two_would_have(study: Study) -> None:
     told: Any = replace(study.told, gallery="")
     alone = replace(study, runs=study.runs[:1], tops=(), sources=None, told=told)
-    page = render_page(alone, figures_of_page(alone), title="", subtitle="see `pool`")
+    page = render_page(alone, figures_of(alone, ON_PAGE), title="", subtitle="see `pool`")
     assert "see <code>pool</code>." in page
     ids = {attributes.get("id") for _, attributes in _tags(page)}
     assert not ids & {"differences", "order", "overlap", "found-1"}
@@ -121,7 +121,7 @@ def test_one_run_has_a_report_without_what_two_would_have(study: Study) -> None:
 
 def test_images_as_queries_have_no_captions_whose_length_would_matter(study: Study) -> None:
     pictures = replace(study, queries=check_queries(study.queries.assign(text="")))
-    assert set(figures_of_page(study)) - set(figures_of_page(pictures)) == {"length", "flips-length"}
+    assert set(figures_of(study, ON_PAGE)) - set(figures_of(pictures, ON_PAGE)) == {"length", "flips-length"}
 
 
 def test_a_spec_is_small_beside_its_rows() -> None:

@@ -221,4 +221,4 @@ def test_rejected_originals_change_as_often_as_doubled_originals_do() -> None:
     few = planned(votes, original=positives("o00", "r00")).strata
     few = few.set_index("stratum").loc["rejected_original"]
     assert few["expected_changes"] == pytest.approx(8 / 616)
-    assert few["note"].endswith("(that of all doubled pairs; only 1 doubled originals have a negative vote)")
+    assert few["note"].endswith("(that of all doubled pairs; doubled originals with a negative vote: only 1)")
