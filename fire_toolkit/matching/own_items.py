@@ -246,10 +246,10 @@ class OwnItemRule:
         """The rule and what was left out, for a manifest; nothing where no query has an own item."""
         if not self.of_query:
             return {}
+        if not self.is_dropped:
+            return {"own_item": "keep"}
         left_out = {run_id: found.n_queries for run_id, found in self.counts.items()}
-        return (
-            {"own_item": "drop", "own_items_left_out": left_out} if self.is_dropped else {"own_item": "keep"}
-        )
+        return {"own_item": "drop", "own_items_left_out": left_out}
 
     def in_words(self) -> list[str]:
         """Return which rule holds and what was left out so far; nothing where no query has an own item."""

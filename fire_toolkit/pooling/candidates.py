@@ -243,9 +243,7 @@ def read_tops(
     query_ids, query_codes = _in_one([block.queries for _, block in parts])
     doc_ids, doc_codes = _in_one([block.docs for _, block in parts])
     run_ids = pd.Index(sorted({run_id for run_id, _ in parts}), dtype="str")
-    is_wanted: Bools = np.ones(len(query_ids), dtype=bool)
-    if universe is not None:
-        is_wanted = np.fromiter((name in universe for name in listed(query_ids)), bool, len(query_ids))
+    is_wanted = np.array([universe is None or name in universe for name in listed(query_ids)], dtype=bool)
     own = [(run_id, query_codes[id(block.queries)]) for run_id, block in parts]
     _refuse_other_collections(own, query_ids, is_wanted, universe)
     columns: list[list[npt.NDArray[Any]]] = [
