@@ -64,6 +64,12 @@ def test_a_dispute_counts_every_answer_in_the_order_of_the_guideline() -> None:
     pd.testing.assert_frame_equal(expected, resolve(judged(answers), grades=GRADED)[1])
 
 
+def test_what_weighs_pairs_in_agreement_is_nothing_to_a_rule() -> None:
+    judgments = judged({"a": ["1", "1"], "b": ["0"]})
+    weighed = judged({"a": ["1", "1"], "b": ["0"]}, inclusion_probability=[0.5, 0.1, 7.0])
+    pd.testing.assert_frame_equal(resolve(judgments).labels, resolve(weighed).labels)
+
+
 def test_pairs_of_different_queries_are_kept_apart() -> None:
     rows = [("q1", "d", "x"), ("q2", "d", "y"), ("q:1", "d", "z"), ("q", "1:d", "x")]
     table = pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]).assign(annotator_id="u")
