@@ -195,7 +195,6 @@ def rank_pairs(
     by_row = rows_of_lists(coded.start[queries], lengths[queries])
     by_row = by_row[column_of[coded.doc[by_row]] >= 0]
     row, column = row_of[coded.query[by_row]], column_of[coded.doc[by_row]]
-    ranks = np.zeros((3, by_row.size), dtype=np.int64)
     n_found, begin = np.zeros(len(query_ids), dtype=np.int64), 0
     left_out = None if own_items is None else places_of(own_items, query_ids, doc_ids)[1]
     found = PairRanks(coded)
@@ -213,13 +212,12 @@ def rank_pairs(
         part = np.arange(*np.searchsorted(row, (begin, end)))
         if len(flooded):
             part = part[scores[row[part] - begin, column[part]] > cut[row[part] - begin]]
-        ranks[:, part] = ranks_in_rows(scores, row[part] - begin, column[part], codes)
+        rank, first, n_equal = ranks_in_rows(scores, row[part] - begin, column[part], codes)
+        found.rank[by_row[part]], found.first[by_row[part]] = rank, first
+        found.last[by_row[part]] = first + n_equal - 1
         begin = end
-    is_known = are_among(row_of[row_of >= 0], len(query_ids))
-    rank, first, n_equal = ranks
-    found.rank[by_row], found.first[by_row] = rank, first
-    found.last[by_row] = first + np.maximum(n_equal, 1) - 1
     found.n_retrieved = found.last_rank = np.where(row_of >= 0, n_found[row_of], 0)
+    is_known = are_among(row_of[row_of >= 0], len(query_ids))
     found.n_extra_queries = int(np.count_nonzero(n_found[~is_known]))
     found.has_known_doc = bool((column_of >= 0).any())
     if len(query_ids) and len(doc_ids):
