@@ -17,9 +17,8 @@ WIDTH = 100  # of the lines that show how a command is called
 PAGE = Path(__file__).with_name("commands") / "README.md"
 HEAD = """# Commands
 
-*Which command does it, and how is it called?* `fire-toolkit COMMAND --help` (`-h`) explains a command and
-each of its options, as the site's page of each command does. This page, made by `docs/build_commands.py`,
-lists them.
+*Which command does it, and how is it called?* `fire-toolkit COMMAND --help` (`-h`) explains each
+option, as the site's page of each command does. `docs/build_commands.py` makes this page.
 
 In a workspace (a folder with a `fire.toml`) every command takes what is not given from there. Tables go to
 stdout, notes and progress to stderr. The exit code is 0 when the work is done, 1 when something is wrong with
