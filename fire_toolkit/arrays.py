@@ -4,7 +4,7 @@ Rows of a group stand together, as the entries of a ranking do, which are sorted
 the query's index of each entry.
 """
 
-from itertools import pairwise
+from itertools import pairwise, starmap
 from math import frexp, fsum
 from typing import Any
 
@@ -18,6 +18,7 @@ Floats32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 
 GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
+_PART = 1 << 17  # rows
 DENSE_CELLS = 1 << 25  # of a table of all codes, while these are not many more than the rows
 
 
@@ -67,8 +68,23 @@ def rows_of_lists(start: Ints | int, lengths: Ints) -> Ints:
         >>> rows_of_lists(np.array([5, 0]), np.array([2, 3]))
         array([5, 6, 0, 1, 2])
     """
-    before = starts_of_lists(lengths)
-    return np.arange(before[-1]) + np.repeat(start - before[:-1], lengths)
+    begin, has_rows = starts_of_lists(lengths), lengths > 0
+    first, sizes = np.broadcast_to(start, lengths.shape)[has_rows], lengths[has_rows]
+    rows: Ints = np.ones(begin[-1], dtype=np.int64)
+    rows[begin[:-1][has_rows]] = first
+    rows[begin[:-1][has_rows][1:]] -= first[:-1] + sizes[:-1] - 1  # where the list before it ends
+    return np.cumsum(rows, out=rows)
+
+
+def parts_of(starts: Ints, n: int) -> list[slice]:
+    """Return n rows as parts of some 100,000 that begin where lists do; what is made of each fits the cache.
+
+    Examples:
+        >>> parts_of(np.array([0, 2]), 5)
+        [slice(0, 5, None)]
+    """
+    ends = np.append(starts, n)[np.searchsorted(starts, np.arange(_PART, n, _PART))].tolist()
+    return list(starmap(slice, pairwise(sorted({0, *ends, n}))))
 
 
 def ranges_of(n: int, most: int) -> list[tuple[int, int]]:
@@ -109,32 +125,24 @@ def places_among(codes: Ints, n_codes: int) -> Ints:
     return place
 
 
-def find_pairs(keys: Ints, sorted_keys: Ints, n_keys: int) -> Ints:
-    """Return for each key its place in `sorted_keys`, or -1 where it is absent.
+def find_pairs(keys: Ints, sorted_keys: Ints) -> tuple[Ints, Ints]:
+    """Return which of the keys are among `sorted_keys`, and the place of each of these there.
 
     Args:
-        keys: what is looked up, in 0..n_keys-1.
-        sorted_keys: ascending, each once.
-        n_keys: how many keys are possible. A table tells which may be there: of all of them while it is
-            small, else of cells that a few share.
+        keys: what is looked up.
+        sorted_keys: ascending, each once. A table of cells that a few share tells which may be there.
 
     Examples:
-        >>> find_pairs(np.array([4, 2, 9]), np.array([2, 9]), 10)
-        array([-1,  0,  1])
+        >>> find_pairs(np.array([4, 2, 9]), np.array([2, 9]))
+        (array([1, 2]), array([0, 1]))
     """
-    place: Ints = np.full(keys.size, -1, dtype=np.int64)
-    if sorted_keys.size == 0:
-        return place
-    cells, n_cells = [sorted_keys, keys], n_keys
-    if n_keys > min(DENSE_CELLS, 64 * (keys.size + sorted_keys.size)):
-        n_bits = min((16 * sorted_keys.size).bit_length(), 25)
-        step, shift, n_cells = np.uint64(GOLDEN), np.uint64(64 - n_bits), 1 << n_bits
-        cells = [((each.view(np.uint64) * step) >> shift).view(np.int64) for each in cells]
-    rows = np.flatnonzero(are_among(cells[0], n_cells)[cells[1]])
-    found = np.searchsorted(sorted_keys, keys[rows]).clip(max=sorted_keys.size - 1)
-    is_there = sorted_keys[found] == keys[rows]
-    place[rows[is_there]] = found[is_there]
-    return place
+    n_bits = min((16 * sorted_keys.size + 1).bit_length(), 25)
+    step, shift = np.uint64(GOLDEN), np.uint64(64 - n_bits)
+    cells, own = (((each.view(np.uint64) * step) >> shift).view(np.int64) for each in (keys, sorted_keys))
+    rows = np.flatnonzero(are_among(own, 1 << n_bits)[cells])
+    place = np.searchsorted(sorted_keys, keys[rows]).clip(max=sorted_keys.size - 1)
+    is_there = sorted_keys[place] == keys[rows]
+    return rows[is_there], place[is_there]
 
 
 def count_by_query(query: Ints, n_queries: int) -> Ints:

@@ -1,4 +1,4 @@
-"""Pairs are found by a table and by a search; a mean is exact. Measures hold what else counts with arrays."""
+"""Pairs are found where they are, lists stay whole, a mean is exact. Measures hold what else counts."""
 
 import math
 
@@ -11,13 +11,22 @@ from examples import seeds
 from fire_toolkit import arrays
 
 
-@pytest.mark.parametrize("n_keys", [40, 10**12])  # with a table of all keys, and with a search
-@given(keys=st.lists(st.integers(0, 39)), known=st.sets(st.integers(0, 39)))
-def test_pairs_are_found_where_they_are(n_keys: int, keys: list[int], known: set[int]) -> None:
+@given(keys=st.lists(st.integers(-3, 39)), known=st.sets(st.integers(0, 39)))
+def test_pairs_are_found_where_they_are(keys: list[int], known: set[int]) -> None:
     in_order = sorted(known)
-    expected = [in_order.index(key) if key in known else -1 for key in keys]
-    found = arrays.find_pairs(np.array(keys, dtype=np.int64), np.array(in_order, dtype=np.int64), n_keys)
-    assert expected == list(found)
+    expected = [(row, in_order.index(key)) for row, key in enumerate(keys) if key in known]
+    found = arrays.find_pairs(np.array(keys, dtype=np.int64), np.array(in_order, dtype=np.int64))
+    assert expected == list(zip(*found, strict=True))
+
+
+@given(lengths=st.lists(st.integers(0, 5)), part=st.integers(1, 9))
+def test_each_list_is_whole_in_one_of_the_parts_of_all_rows(lengths: list[int], part: int) -> None:
+    starts = np.cumsum([0, *lengths], dtype=np.int64)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(arrays, "_PART", part)
+        parts = arrays.parts_of(starts[:-1], int(starts[-1]))
+    assert list(range(starts[-1])) == [row for each in parts for row in range(each.start, each.stop)]
+    assert {each.start for each in parts} <= {*starts.tolist()}
 
 
 @given(values=st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=300))

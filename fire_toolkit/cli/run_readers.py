@@ -232,15 +232,16 @@ def _runs(
     return found
 
 
-def notes_on_docs(of_runs: Mapping[str, Iterable[str]], given: Given) -> list[str]:
+def notes_on_docs(of_runs: Mapping[str, Any], given: Given) -> list[str]:
     """Return which docs of these runs (by file) are no items of the workspace, so that they are not relevant.
 
     Raises:
         JoinError: a doc is spelled otherwise in one of them, the qrels or the items.
     """
-    lists = {path: listed(own) if isinstance(own, pd.Index) else [*own] for path, own in of_runs.items()}
-    docs = {path: marked for path, own in lists.items() if (marked := [each for each in own if "%" in each])}
-    items = Given().path("items", exists=True) if any(lists.values()) else None
+    lists = {path: pd.Series(own, dtype="str") for path, own in of_runs.items()}
+    marked = {path: listed(own[own.str.contains("%", regex=False)]) for path, own in lists.items()}
+    docs = {path: own for path, own in marked.items() if own}
+    items = Given().path("items", exists=True) if any(map(len, lists.values())) else None
     if items is None or (items.stat().st_size > _MOST_ITEMS_BYTES and not docs):
         known = pd.Series(dtype="str")
     else:
@@ -250,9 +251,9 @@ def notes_on_docs(of_runs: Mapping[str, Iterable[str]], given: Given) -> list[st
             docs[str(qrels)] = listed(read_qrels(qrels)["doc_id"])
         docs[str(items)] = [*map(spelling_of(listed(known)), listed(known))]
         refuse_mixed_ids(docs)
-    told = ((path, words_of_strangers(pd.Series(own), known, items)) for path, own in lists.items())
+    told = {path: words_of_strangers(own, known, items) for path, own in lists.items() if len(known)}
     named = "" if len(lists) == 1 else "{}: "
-    return [named.format(path) + words for path, words in told if words and len(known)]
+    return [named.format(path) + words for path, words in told.items() if words]
 
 
 def _split_name(file: str) -> tuple[str | None, str]:

@@ -29,7 +29,7 @@ from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.ranking import LEAST_SHARED, split_runs, top
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Comparisons, Run
-from fire_toolkit.tables.columns import listed
+from fire_toolkit.tables.columns import code_texts
 from fire_toolkit.words import n_of
 
 BROKEN = "broken"
@@ -153,8 +153,7 @@ def _union(parts: Sequence[pd.Index[str]]) -> pd.Index[str]:
     """Return the ids of all parts, each of which is sorted, once and sorted."""
     if all(each.equals(parts[0]) for each in parts[1:]):
         return parts[0]
-    union: pd.Index[str] = pd.Index(sorted({name for each in parts for name in listed(each)}), dtype="str")
-    return union
+    return pd.Index(code_texts(*(each.array for each in parts), in_order=True)[1], dtype="str")
 
 
 def _overlap(a: _Lists, b: _Lists, persistences: Sequence[float], ties: str) -> Floats:
@@ -168,9 +167,8 @@ def _overlap(a: _Lists, b: _Lists, persistences: Sequence[float], ties: str) -> 
     d, n = np.arange(1, int(l.max(initial=0)) + 1), len(s)
     keys, of_b = (each.query * a.n_docs + each.doc for each in (a, b))
     order = np.argsort(of_b, kind="stable")
-    place = find_pairs(keys, of_b[order], n * a.n_docs)
-    row_a = np.flatnonzero(place >= 0)
-    query, row_b = a.query[row_a], order[place[row_a]]
+    row_a, place = find_pairs(keys, of_b[order])
+    query, row_b = a.query[row_a], order[place]
     shared = _at_depths(query, (a.first[row_a], a.last[row_a]), (b.first[row_b], b.last[row_b]), n, len(d))
     sizes = [np.broadcast_to(d * 1.0, shared.shape)] * 2
     if ties in ("w", "b"):

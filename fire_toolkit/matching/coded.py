@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from fire_toolkit.arrays import (
     Bools,
@@ -22,13 +23,12 @@ from fire_toolkit.arrays import (
     count_by_query,
     find_pairs,
     rows_of_lists,
-    starts_of_groups,
     starts_of_lists,
     sum_by_query,
 )
 from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import Qrels
-from fire_toolkit.tables.columns import packed_codes, places_in_order
+from fire_toolkit.tables.columns import code_texts, packed_codes, places_in
 from fire_toolkit.words import n_of
 
 ABSENT = int(np.iinfo(np.int64).min)  # in the place of a relevance: these qrels do not hold the pair
@@ -122,9 +122,10 @@ class CodedQrels:
 
     def find(self, query: Ints, doc: Ints) -> Ints:
         """Return the place of each pair of codes, -1 where it is not among the pairs, or a code is -1."""
-        n_docs = max(len(self.docs), 1)
-        place = find_pairs(np.maximum(query * n_docs + doc, 0), self.pairs, len(self.queries) * n_docs)
-        return np.where((query >= 0) & (doc >= 0), place, -1)
+        place: Ints = np.full(len(query), -1, dtype=np.int64)
+        keys = np.where((query >= 0) & (doc >= 0), query.astype(np.int64) * len(self.docs) + doc, -1)
+        rows, place[rows] = find_pairs(keys, self.pairs)
+        return place
 
     def find_rows(self, table: pd.DataFrame) -> Ints:
         """Return the place of the pair (query_id, doc_id) of each row, -1 where it is not among the pairs."""
@@ -224,47 +225,29 @@ def code_together(
     if original.empty and not may_be_none:
         raise JoinError("qrels: no query found, expected at least one judged pair")
     tables = [original, *others]
-    ids = [table["doc_id"] for table in tables]
-    doc, docs = _codes_of(pd.concat(ids) if len(ids) > 1 else ids[0])
-    query, universe = _codes_of(tables[0]["query_id"], in_order=True)
+    doc, docs = code_texts(*(table["doc_id"].array for table in tables))
+    query, universe = code_texts(tables[0]["query_id"].array, in_order=True)
     queries = [query]
     for table in tables[1:]:
-        codes, own = _codes_of(table["query_id"])
-        places = universe.get_indexer(own)
-        if (extra := own[places < 0].sort_values()).size:
+        codes, own = code_texts(table["query_id"].array, in_order=True)
+        places = places_in(own, universe)
+        if extra := own.filter(pa.array(places < 0)).to_pylist():
             some = ", ".join(extra[:3]) + (", ..." if len(extra) > 3 else "")
             raise JoinError(
                 f"{what}: {n_of(len(extra), 'query')} not in the original qrels ({some}); expected those of "
                 "the same collection"
             )
         queries.append(places[codes])
-    held = np.concatenate(queries) * len(docs) + doc
+    held = np.concatenate(queries).astype(np.int64) * len(docs) + doc
     pairs = np.sort(held, kind="stable")
     pairs = pairs[are_firsts(pairs)]
     parts = np.split(np.searchsorted(pairs, held), np.cumsum([len(table) for table in tables[:-1]]))
-    coded = []
+    coded, ids = [], [pd.Index(each, dtype="str") for each in (universe, docs)]
     for table, place in zip(tables, parts, strict=True):
         relevance, stratum = np.full(len(pairs), ABSENT), None
         relevance[place] = table["relevance"].to_numpy(dtype=np.int64)
         if "stratum" in table:
             stratum = np.zeros(len(pairs), dtype=np.int64)
             stratum[place] = pd.factorize(table["stratum"])[0]
-        coded.append(CodedQrels(universe, docs, pairs, relevance, stratum))
+        coded.append(CodedQrels(ids[0], ids[1], pairs, relevance, stratum))
     return coded
-
-
-def _codes_of(ids: pd.Series[str], *, in_order: bool = False) -> tuple[Ints, pd.Index[str]]:
-    """Return the place of each id among the ids, and these as they come first, or in order.
-
-    Ids that repeat from row to row are looked up once a stretch.
-    """
-    starts = starts_of_groups(ids.array)
-    firsts = ids.iloc[starts] if 2 * starts.size < len(ids) else ids
-    codes, own = pd.factorize(firsts)
-    places: Ints = codes.astype(np.int64)
-    distinct = pd.Index(own)
-    if in_order and (place := places_in_order(distinct.array)) is not None:
-        places, distinct = place[places], distinct[np.argsort(place)]
-    if firsts is not ids:
-        places = np.repeat(places, np.diff(starts, append=len(ids)))
-    return places, distinct

@@ -20,7 +20,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Ints, are_among, find_pairs, places_among, rows_of_lists, starts_of_groups
+from fire_toolkit.arrays import (
+    Codes,
+    Ints,
+    are_among,
+    are_firsts,
+    find_pairs,
+    parts_of,
+    places_among,
+    rows_of_lists,
+)
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
@@ -28,6 +37,7 @@ from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems, places_of
 from fire_toolkit.matching.ranking import LEAST_SHARED, ranks_in_rows, run_depth, split_runs
 from fire_toolkit.tables import Run
+from fire_toolkit.tables.columns import places_in
 from fire_toolkit.words import n_of
 
 
@@ -46,6 +56,30 @@ class PairRanks:
         self.n_retrieved, self.last_rank = np.zeros((2, len(coded.queries)), dtype=np.int64)
         self.n_extra_queries, self.n_own_items, self.has_known_doc = 0, 0, False
         self.first_pair = ("", "")
+
+    def look_up(
+        self, block: RunBlock, coded: CodedQrels, query_of: Ints, doc_of: Codes, *, with_ties: bool
+    ) -> None:
+        """Find a block's rows among the pairs; query_of, doc_of: places of its ids in the qrels', or -1."""
+        for part in parts_of(block.start[:-1], len(block.doc)):
+            lists = slice(*np.searchsorted(block.start, (part.start, part.stop)))
+            query, doc = query_of[lists], doc_of[block.doc[part]]
+            known, is_strange = query[query >= 0], doc < 0
+            self.has_known_doc = self.has_known_doc or not is_strange.all()
+            if not known.size:
+                continue
+            keys = np.repeat(query * len(coded.docs), block.lengths[lists]) + doc
+            keys[is_strange] = -1  # those of other queries are below 0, too
+            own = slice(coded.start[known[0]], coded.start[known[-1] + 1])  # known queries ascend
+            rows, at = find_pairs(keys, coded.pairs[own])
+            at, rank = at + own.start, block.rank[part]
+            self.rank[at] = self.first[at] = self.last[at] = rank[rows]
+            if with_ties:
+                is_first = np.append(are_firsts(block.score[part]), True)
+                is_first[block.start[lists] - part.start] = True
+                starts = np.flatnonzero(is_first)
+                group = np.searchsorted(starts, rows, side="right")
+                self.first[at], self.last[at] = rank[starts[group - 1]], rank[starts[group] - 1]
 
     def placed(self, coded: CodedQrels, *, with_ties: bool = False) -> JudgedRanking:
         """Return the rankings, whose relevances are places among the pairs: `by` any qrels of these."""
@@ -98,7 +132,7 @@ class StoredRun:
         """
         found = PairRanks(coded)
         docs: pd.Index[str] = pd.Index([], dtype="str")
-        doc_of = np.empty(0, dtype=np.int64)
+        doc_of: Codes = np.empty(0, dtype=np.int32)
         for block in self.blocks():
             if block.doc.size and not any(found.first_pair):
                 found.first_pair = block.queries[int(np.argmax(block.lengths > 0))], block.docs[block.doc[0]]
@@ -106,32 +140,13 @@ class StoredRun:
                 at_index = places_in_collection(block.docs, doc_order, run_id=self.run_id)[block.doc]
                 block = replace(block, doc=block.doc[np.lexsort((at_index, -block.score, block.query))])
             if block.docs is not docs:  # as blocks of one file have them
-                docs, doc_of = block.docs, coded.docs.get_indexer(block.docs)
-            query_of = coded.queries.get_indexer(block.queries)
+                docs, doc_of = block.docs, places_in(block.docs.array, coded.docs.array)
+            query_of = places_in(block.queries.array, coded.queries.array).astype(np.int64)
             is_known = query_of >= 0
             found.n_extra_queries += int(np.count_nonzero(block.lengths[~is_known]))
             found.n_retrieved[query_of[is_known]] = block.n_ranked[is_known]
             found.last_rank[query_of[is_known]] = block.last_rank[is_known]
-            query, doc = np.repeat(query_of, block.lengths), doc_of[block.doc]
-            found.has_known_doc = found.has_known_doc or bool((doc >= 0).any())
-            rows = np.flatnonzero((query >= 0) & (doc >= 0))
-            if not rows.size:
-                continue
-            keys, doc = (query, doc) if rows.size == query.size else (query[rows], doc[rows])
-            low, high, n_docs = keys[0], keys[-1] + 1, len(coded.docs)  # known queries ascend
-            own = slice(coded.start[low], coded.start[high])
-            keys -= low  # in place, as all rows of a file may be one block
-            keys *= n_docs
-            keys += doc
-            place = find_pairs(keys, coded.pairs[own] - low * n_docs, int(high - low) * n_docs)
-            is_pair = place >= 0
-            rows, at = rows[is_pair], place[is_pair] + own.start
-            found.rank[at] = found.first[at] = found.last[at] = block.rank[rows]
-            if with_ties:
-                starts = starts_of_groups(block.query, block.score)
-                group = np.searchsorted(starts, rows, side="right")
-                found.first[at] = block.rank[starts[group - 1]]
-                found.last[at] = block.rank[np.append(starts, len(block.rank))[group] - 1]
+            found.look_up(block, coded, query_of, doc_of, with_ties=with_ties)
         return found
 
 

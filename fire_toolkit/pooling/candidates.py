@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-from pyarrow import compute
 
 from fire_toolkit.arrays import Bools, Codes, Floats, Ints, count_by_query, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
@@ -24,7 +23,7 @@ from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.joining import AnyRun, list_stored
 from fire_toolkit.matching.own_items import OwnItems, close_up, places_of
 from fire_toolkit.tables import Labels, PoolSources
-from fire_toolkit.tables.columns import arrow_text, listed, packed_codes
+from fire_toolkit.tables.columns import arrow_text, code_texts, listed, packed_codes, places_in
 
 NO_PAIRS: Ints = np.empty(0, dtype=np.int64)
 _NOTHING: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
@@ -272,10 +271,8 @@ def read_tops(
 def _in_one(lists: Sequence[pd.Index[str]]) -> tuple[pd.Index[str], dict[int, Codes]]:
     """Return the ids of all lists, sorted, and by `id` the code of each id of a list; some are the same."""
     distinct = {id(ids): arrow_text(ids.array) for ids in lists}
-    names = compute.unique(pa.chunked_array([*distinct.values()]))
-    names = names.take(compute.array_sort_indices(names))  # UTF-8 sorts as code points do
-    union: pd.Index[str] = pd.Index(pd.array(names, dtype="str"))
-    return union, {key: compute.index_in(ids, value_set=names).to_numpy() for key, ids in distinct.items()}
+    _, names = code_texts(*distinct.values(), in_order=True)
+    return pd.Index(names, dtype="str"), {key: places_in(ids, names) for key, ids in distinct.items()}
 
 
 def _refuse_other_collections(

@@ -14,16 +14,17 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import are_among, are_distinct
+from fire_toolkit.arrays import are_among, are_distinct, parts_of, rows_of_lists, starts_of_groups
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables.columns import (
+    Texts,
     arrow_text,
-    bytes_of,
+    code_texts,
     codes_of,
     do_ascend,
     numbers_of,
     packed_codes,
-    places_in_order,
+    put_in_order,
     texts_of,
 )
 from fire_toolkit.tables.ids import are_ids, is_id, with_encoded_ids
@@ -108,14 +109,18 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     order, key = () if spec.as_given else spec.order or spec.key, [*spec.key]
     if order != spec.key or not do_ascend([columns[name] for name in key]):
         codes = {name: codes_of(columns[name], in_order=name in order) for name in {*order, *key}}
-        if not are_distinct(packed_codes([codes[name] for name in key])):
+        starts = starts_of_groups(*map(codes.get, order)) if order else np.zeros(1, dtype=np.int64)
+        by = packed_codes([codes[name][starts] for name in order])
+        are_together = {*order} <= {*key} and are_distinct(by)  # rows that could have one key
+        parts = parts_of(starts, len(table)) if are_together else [slice(None)]
+        if not all(are_distinct(packed_codes([codes[name][part] for name in key])) for part in parts):
             keys = pd.DataFrame({name: columns[name] for name in key})
             again = keys[keys.duplicated()]
             shown = ", ".join(" ".join(map(str, row)) for row in again[:3].to_numpy())
             raise TableError(f"{where}: {', '.join(key)} given twice ({n_of(len(again), 'row')}; {shown})")
-        by = packed_codes([codes[name] for name in order])
         if (by[1:] < by[:-1]).any():
-            place = np.argsort(by, kind="stable")
+            lists = np.argsort(by, kind="stable")
+            place = rows_of_lists(starts[lists], np.diff(starts, append=len(table))[lists])
             arrays: Any = {name: getattr(each, "array", each) for name, each in columns.items()}
             columns = {name: values.take(place) for name, values in arrays.items()}
     typed = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
@@ -174,43 +179,37 @@ _BAD_ID = (
 def _ids(column: Column, values: Values, problems: list[str]) -> Values:
     n_before = len(problems)
     text = _text(column, values, problems)
-    if len(problems) == n_before:
-        texts = arrow_text(text)
-        is_odd = np.frombuffer(bytes_of(texts), dtype=np.uint8) - ord("!") > ord("~") - ord("!")
-        if is_odd.any() or compute.min(compute.binary_length(texts)).as_py() == 0:
-            codes, distinct = text.factorize()
-            _say_bad_ids(column, codes, distinct, values, problems)
+    if len(problems) == n_before and not are_ids(arrow_text(text)):
+        _say_bad_ids(column, *code_texts(text), values, problems)
     return text
 
 
 def _say_bad_ids(
-    column: Column, codes: npt.NDArray[Any], distinct: Any, values: Values, problems: list[str]
+    column: Column, codes: npt.NDArray[Any], distinct: Texts, values: Values, problems: list[str]
 ) -> None:
-    ids = distinct.tolist()
-    if not are_ids(ids):
-        _say(problems, column, _BAD_ID, ~np.array([is_id(value) for value in ids])[codes], values)
+    if not are_ids(distinct):
+        is_bad = ~np.array([is_id(value) for value in distinct.to_pylist()])
+        _say(problems, column, _BAD_ID, is_bad[codes], values)
 
 
 def _coded_ids(column: Column, values: Values, problems: list[str]) -> Values:
     if is_coded := isinstance(values.dtype, pd.CategoricalDtype):
-        codes, distinct = values.array.codes, values.array.categories.astype("str").array
+        codes, distinct = values.array.codes, arrow_text(values.array.categories.astype("str").array)
         is_used = are_among(codes, len(distinct) + 1)[:-1]  # the last is of a missing one: -1
         if not is_used.all():
-            codes, distinct = np.append(np.cumsum(is_used) - 1, -1)[codes], distinct[is_used]
+            codes, distinct = np.append(np.cumsum(is_used) - 1, -1)[codes], distinct.filter(pa.array(is_used))
         _say(problems, column, "is missing", codes < 0, values)
     else:
         n_before = len(problems)
         text = _text(column, values, problems)
         if len(problems) > n_before:
             return values
-        codes, distinct = text.factorize()
+        codes, distinct = code_texts(text)
     _say_bad_ids(column, codes, distinct, values, problems)
-    place = places_in_order(distinct)
-    if place is not None:
-        codes, distinct = np.append(place, -1).astype(np.int32)[codes], distinct[np.argsort(place)]
-    elif is_coded and values.dtype.categories.dtype == STR and len(distinct) == len(values.dtype.categories):
+    codes, found = put_in_order(codes, distinct)
+    if is_coded and found is distinct and values.dtype.categories.dtype == STR and is_used.all():
         return values
-    return pd.Categorical.from_codes(codes, pd.Index(distinct), validate=False)
+    return pd.Categorical.from_codes(codes, pd.Index(found, dtype="str"), validate=False)
 
 
 def _numbers(column: Column, values: Values, problems: list[str]) -> Values:

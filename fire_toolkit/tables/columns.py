@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import DENSE_CELLS, Bools, Ints, are_among, places_among
+from fire_toolkit.arrays import DENSE_CELLS, Bools, Codes, Ints, are_among, places_among
 
 PAIR = ["query_id", "doc_id"]
 Texts = Any  # a pyarrow.LargeStringArray
@@ -31,19 +31,41 @@ def codes_of(values: Any, *, in_order: bool = False) -> npt.NDArray[Any]:
     array = getattr(values, "array", values)
     if isinstance(array.dtype, pd.CategoricalDtype):
         return np.asarray(array.codes)
-    codes, distinct = array.factorize()
-    place = places_in_order(distinct) if in_order else None
-    return np.asarray(codes if place is None else place[codes])
+    return code_texts(array, in_order=in_order)[0]
 
 
-def places_in_order(distinct: Any) -> Ints | None:
-    """Return the place of each distinct text in the order of code points; None where they stand in it."""
-    if do_ascend([distinct]):
-        return None
-    order = compute.array_sort_indices(arrow_text(distinct)).to_numpy()  # UTF-8 sorts as code points do
-    place = np.empty(len(order), dtype=np.int64)
+def code_texts(*columns: Any, in_order: bool = False) -> tuple[Codes, Texts]:
+    """Return the code of each text, -1 of a missing one, and the distinct texts: as they come, or in order.
+
+    Args:
+        columns: arrays of text, however held, one after the other; what repeats in the next row is looked up
+            once.
+        in_order: whether codes are to sort as texts do, by code point.
+
+    Examples:
+        >>> codes, distinct = code_texts(["q", "q", "p"], in_order=True)
+        >>> codes, distinct.to_pylist()
+        (array([1, 1, 0], dtype=int32), ['p', 'q'])
+    """
+    whole = pa.chunked_array([own if isinstance(own, pa.Array) else arrow_text(own) for own in columns])
+    differs = compute.not_equal(whole[1:], whole[:-1]).fill_null(True)
+    starts = np.flatnonzero(np.append(True, differs)[: len(whole)])
+    firsts = whole if 2 * len(starts) > len(whole) else whole.take(pa.array(starts))
+    coded = firsts.dictionary_encode().combine_chunks()
+    codes, distinct = coded.indices.fill_null(-1).to_numpy(), arrow_text(coded.dictionary)
+    if in_order:
+        codes, distinct = put_in_order(codes, distinct)
+    return codes if firsts is whole else np.repeat(codes, np.diff(starts, append=len(whole))), distinct
+
+
+def put_in_order(codes: Any, distinct: Texts) -> tuple[Any, Texts]:
+    """Return texts in the order of code points, and the codes that they then have, -1 of a missing one."""
+    if np.asarray(compute.greater(distinct[1:], distinct[:-1])).all():
+        return codes, distinct
+    order = compute.array_sort_indices(distinct)  # UTF-8 sorts as code points do
+    place = np.full(len(order) + 1, -1, dtype=np.int32)
     place[order] = np.arange(len(order))
-    return place
+    return place[codes], distinct.take(order)
 
 
 def do_ascend(columns: Sequence[Any]) -> bool:
@@ -77,9 +99,11 @@ def packed_codes(keys: Sequence[npt.NDArray[Any]]) -> Ints:
             key, low, high = np.unique(key, return_inverse=True)[1], 0, len(key)
         if n_packed * (high - low + 1) >= 2**63:
             packed, n_packed = np.unique(packed, return_inverse=True)[1].astype(np.int64), len(packed)
-        packed *= high - low + 1
+        if n_packed > 1:
+            packed *= high - low + 1
         packed += key
-        packed -= low
+        if low:
+            packed -= low
         n_packed *= high - low + 1
     return packed
 
@@ -91,11 +115,8 @@ def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
         pairs, among: with columns query_id and doc_id, text; of a pair that stands twice in `among` the
             first row counts.
     """
-    n_among, ids = len(among), []
-    for name in PAIR:
-        both = pa.chunked_array([arrow_text(table[name].array) for table in (among, pairs)])
-        ids.append(both.combine_chunks().dictionary_encode().indices.to_numpy())
-    codes = packed_codes(ids)
+    n_among = len(among)
+    codes = packed_codes([code_texts(among[name].array, pairs[name].array)[0] for name in PAIR])
     if codes.max(initial=0) >= min(DENSE_CELLS, 16 * len(codes)):
         codes = pd.factorize(codes)[0]
     rows = np.full(int(codes.max(initial=-1)) + 1, -1, dtype=np.int32)
@@ -162,8 +183,12 @@ def are_in(texts: pd.Series[str], others: pd.Series[str]) -> Bools:
 
     As `Series.isin` does, which makes a Python object of each of the others: 2.6 s for 300,000, here .02.
     """
-    known = compute.unique(arrow_text(others.array))
-    return np.asarray(compute.is_in(arrow_text(texts.array), value_set=known))
+    return places_in(texts.array, others.array) >= 0
+
+
+def places_in(texts: Any, among: Any) -> Codes:
+    """Return the first place of each text among others, -1 of none, without a Python object of each."""
+    return np.asarray(compute.index_in(arrow_text(texts), value_set=arrow_text(among)).fill_null(-1))
 
 
 def texts_of(values: pd.Series) -> Any:

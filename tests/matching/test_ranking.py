@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import fire_toolkit as fire
 from examples import examples
+from fire_toolkit import arrays
 from fire_toolkit.errors import TableError
 from fire_toolkit.formats.runs.native import NativeRunFile, run_bytes
 from fire_toolkit.matching.own_items import LeftOut, OwnItemRule, drop_own_items, own_items_of
@@ -55,8 +56,19 @@ def test_the_rank_that_a_file_gives_is_not_used() -> None:
     assert lists(run) == {"q": ["b", "a"]}
 
 
-def test_a_doc_twice_under_a_query_is_refused() -> None:
-    refused("given twice", rank_run, scored([("q", "a", 1.0), ("q", "a", 2.0)]), by=TableError)
+@given(st.lists(st.tuples(st.sampled_from("pq"), st.sampled_from(DOCS)), min_size=1), st.integers(1, 9))
+def test_a_doc_twice_under_a_query_is_refused_wherever_it_stands(
+    pairs: list[tuple[str, str]], part: int
+) -> None:
+    table = scored([(*pair, float(n)) for n, pair in enumerate(pairs)])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(arrays, "_PART", part)
+        if len({*pairs}) < len(pairs):
+            refused("given twice", rank_run, table, by=TableError)
+        else:
+            assert {query: [d for q, d in pairs[::-1] if q == query] for query, _ in pairs} == lists(
+                rank_run(table)
+            )
 
 
 def test_top_keeps_the_first_ranks() -> None:

@@ -258,9 +258,8 @@ def kept_of(ranked: Ranked, axes: Axes, cells: Cells, depth: int) -> tuple[Ranke
     is_top, kind = rank <= depth, np.zeros(len(rank), dtype=np.int8)
     needs_all = ranked.is_whole or bool((cells.kind & OWN).any())
     at = np.arange(len(rank)) if needs_all else np.flatnonzero(~is_top)
-    keys = cells.query * n_docs + cells.doc
-    place = find_pairs(query[at] * n_docs + doc[at], keys, n_queries * n_docs)
-    kind[at[place >= 0]] = cells.kind[place[place >= 0]]
+    rows, place = find_pairs(query[at] * n_docs + doc[at], cells.query * n_docs + cells.doc)
+    kind[at[rows]] = cells.kind[place]
 
     is_equal = ~are_firsts(query, ranked.score)  # to the one before it
     anomalies.tied_in_top = int(np.count_nonzero(are_among(query[is_equal & is_top], n_queries)))

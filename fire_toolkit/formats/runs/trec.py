@@ -16,28 +16,28 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import compute, csv
+from pyarrow import csv
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, read_text
 from fire_toolkit.formats.recognised import start_of
-from fire_toolkit.formats.runs.listed import Listed, chosen_run, refuse_distances
+from fire_toolkit.formats.runs.listed import Listed, chosen_run, coded, refuse_distances
 from fire_toolkit.formats.tables.delimited import field_texts, joined_lines
 from fire_toolkit.tables import Qrels, check_qrels
-from fire_toolkit.tables.columns import arrow_text
+from fire_toolkit.tables.columns import arrow_text, code_texts
 from fire_toolkit.tables.ids import are_ids
 from fire_toolkit.words import n_of
 
 RUN_FIELDS = ("query_id", "Q0", "doc_id", "rank", "score", "run_id")
 _QRELS_FIELDS = ("query_id", "0", "doc_id", "stratum", "relevance")
 _BLOCK_BYTES = 1 << 22
-_REPEATED = pa.dictionary(pa.int32(), pa.string())  # ids of few: of many, as those of docs, it costs twice
 _GRADE = re.compile("[+-]?[0-9]{1,15}")
 _NUMBER = re.compile("[-+.0-9eE]+")
 
@@ -90,8 +90,8 @@ class _Kind:
 
 
 _RUN = _Kind(
-    {"query_id": _REPEATED, "doc_id": pa.string(), "run_id": _REPEATED, "score": pa.float64()}
-    | {"rank": pa.int64()},  # of longer rows, which have a rank there
+    dict.fromkeys(("query_id", "doc_id", "run_id"), pa.string())
+    | {"score": pa.float64(), "rank": pa.int64()},  # the rank of longer rows, which have one there
     f"6 ({' '.join(RUN_FIELDS)})",
 )
 _QRELS = _Kind(
@@ -124,10 +124,11 @@ def read_trec_run(path: str | Path, key: str | None = None, *, is_named: bool = 
             run ids and no `key`, an empty file; ranks that rise with the score.
     """
     scored = _read(path, _RUN)
+    pa.default_memory_pool().release_unused()  # what held the text
     rows = (line.split() for line in start_of(path)[0].decode(errors="replace").split("\n")[:-1])
     shown = pd.DataFrame([fields[:5] for fields in rows if len(fields) > 5], columns=list(RUN_FIELDS[:5]))
     refuse_distances(shown["query_id"], shown["rank"], pd.to_numeric(shown["score"], "coerce"), str(path))
-    tags = [*map(str, scored["run_id"].unique())]
+    tags = [*map(str, scored["run_id"].array.categories)]
     if not tags:
         raise FormatError(f"{path}: nothing but comments, expected the lines of a run")
     if is_named and key is None:
@@ -147,8 +148,7 @@ def read_trec_qrels(path: str | Path) -> Qrels:
         FormatError: a line with another number of fields, a relevance that is not a whole number.
         TableError: a pair stands twice.
     """
-    found = _read(path, _QRELS)
-    return check_qrels(found.astype({name: "str" for name in found if name != "relevance"}), where=str(path))
+    return check_qrels(_read(path, _QRELS), where=str(path))
 
 
 def trec_qrels_text(qrels: Qrels) -> str:
@@ -197,15 +197,14 @@ def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
                     column_types=kept, null_values=[], include_columns=list(kept), check_utf8=True
                 ),
             )
-            found = _frame(table) if table.num_rows else None
+            found = _frame(table, kind) if table.num_rows else None
     n_longer = table.num_rows if found is not None and len(names) > len(RUN_FIELDS) else 0
     if found is None:
         table, above, n_longer = _in_plain_lines(path, kind)
-        found = _frame(table)
+        found = _frame(table, kind)
         assert found is not None, "plain lines hold what rows hold"
-    ids: Any = found["query_id"].array
-    marked = np.flatnonzero(compute.starts_with(arrow_text(ids.categories.array), "#"))
-    n_comments, n_ids = sum(bool(line.strip()) for line in above), int(np.isin(ids.codes, marked).sum())
+    n_comments = sum(bool(line.strip()) for line in above)
+    n_ids = int(found["query_id"].str.startswith("#").sum())
     left_out = [f"{n_of(n_comments, 'line')} beginning with #"] if n_comments else []
     left_out += [f"the fields past the sixth on {n_of(n_longer, 'line')}"] if n_longer else []
     if left_out:
@@ -248,25 +247,26 @@ def _score(text: str, where: str) -> float:
     return score
 
 
-def _frame(table: Any) -> pd.DataFrame | None:
+def _frame(table: Any, kind: _Kind) -> pd.DataFrame | None:
     """Return the columns that are read; None where one holds what `_Kind.plain` refuses or rewrites."""
     names = [name for name in table.column_names if name not in ("0", "rank")]
     with ThreadPoolExecutor(2) as both:  # half the time is that of the docs, without Python's lock
-        columns = list(both.map(_column, names, (table[name] for name in names)))
+        columns = list(both.map(partial(_column, kind=kind), names, (table[name] for name in names)))
     if any(each is None for each in columns):
         return None
     return pd.DataFrame(dict(zip(names, columns, strict=True)), copy=False)
 
 
-def _column(name: str, values: Any) -> Any:
-    """Return a column as a table of ours takes it; None where `_frame` does."""
+def _column(name: str, values: Any, kind: _Kind) -> Any:
+    """Return a column as a table of ours takes it, ids of a run as codes; None where `_frame` does."""
     if name == "score":
         scores = values.to_numpy()
         return scores if np.isfinite(scores).all() else None
-    whole = values.dictionary_encode().combine_chunks()
-    codes, texts = whole.indices.to_numpy(), whole.dictionary.to_pylist()
     if name == "relevance":
-        are_grades = all(map(_GRADE.fullmatch, texts))
+        codes, grades = code_texts(*values.chunks)
+        are_grades = all(map(_GRADE.fullmatch, texts := grades.to_pylist()))
         return np.array([int(grade) for grade in texts], dtype=np.int64)[codes] if are_grades else None
-    ids = pd.Index(texts, dtype="str")
-    return pd.Categorical.from_codes(codes, ids, validate=False) if are_ids(texts) else None
+    if kind.are_qrels:
+        return pd.array(texts, dtype="str") if are_ids(texts := arrow_text(values.combine_chunks())) else None
+    codes, ids = code_texts(*values.chunks, in_order=True)
+    return coded(codes, ids) if are_ids(ids) else None
