@@ -107,6 +107,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     if workspace:
         refuse_lost_record(workspace.root, by_hand=False)
         check_policy(workspace.root, policy)
+    campaign = campaign_of(workspace.root, given.guideline) if workspace and not given.values["out"] else None
     (asked, file, n_left), rules = _what_to_ask(given), given.guideline
     carrier = carrier_of_tasks(workspace.root, file) if workspace else ""
     left_out = f"{n_of(n_left, 'pair')} judged or asked before left out"
@@ -116,22 +117,21 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         given.summarise(counts, f"nothing to ask: {left_out if n_left else 'the pool has no pairs'}")
         return
     texts = _files_of(made, file, rules)
-    entry, campaign = _drawn(given, made, people, options) if people else None, None
+    entry = _drawn(given, made, people, options) if people else None
     own = queue_files(entry, rules, stem=file.name.removesuffix(".json")) if entry else {}
     for files in own.values():
         texts |= files
     parameters = {**rules.record, "overlap": options["overlap"], "seed": options["seed"]}
     parameters |= {"captions": options["n_captions"]} if options["n_captions"] > 1 else {}
     texts, has_changed = kept_files(file, texts, carrier=carrier)
-    if workspace and not given.values["out"]:
+    if workspace and campaign:
         has_changed |= _renewed(given, workspace.root, file)
     if has_changed:
         say("note: captions or addresses have changed; `push` updates tasks that nobody has answered")
-    if entry and workspace and not given.values["out"]:
+    if entry and workspace and campaign:
         refuse_other_round(workspace.root, entry)
         refuse_retired(entry.assignments["annotator_id"], entry.number)
         guideline_name(workspace, rules.name)  # one that other commands will find
-        campaign = campaign_of(workspace.root, rules)
     given.write(file, texts, "tasks", parameters, counts)
     if entry and workspace and campaign:
         begin(workspace.root, campaign, [entry])

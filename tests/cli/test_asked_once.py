@@ -158,6 +158,16 @@ def test_disputes_of_another_tool_find_people(root: Path) -> None:
     assert {*asked(root, 2).values()} == {"A02", "A03"}
 
 
+def test_no_tasks_are_made_by_another_guideline_than_the_campaign_is_judged_by(root: Path) -> None:
+    run("tasks", "--overlap", 0)
+    run("push", "--carrier", "page", "--check-media", 0, "--annotator", "A02")
+    run("guideline", "other-v1", "--like", "caption-relevance-v1")
+    Path("pool/pool.csv").write_text("query_id,doc_id,round\nq0,v1,2\n")
+    told = run("tasks", "--guideline", "other-v1", code=1).stderr
+    assert "(guideline caption-relevance-v1, now other-v1); answers to two pages cannot be mixed" in told
+    assert not Path("tasks/round-2").exists()
+
+
 def test_what_all_had_as_a_control_is_asked_of_somebody_new(root: Path) -> None:
     Path("controls.txt").write_text("".join(f"q{n} 0 v{n + 1} 1\n" for n in range(3)))
     pool, both = Path("pool/pool.csv"), ("--annotator", "A02,A03", "--controls", "controls.txt")
