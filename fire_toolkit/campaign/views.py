@@ -96,8 +96,14 @@ def unanswered_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFram
 
 
 def seen_pairs(store: Store) -> pd.DataFrame:
-    """Return annotator_id and pair_id of everybody who was given a pair or left anything at it."""
-    return store.table("select distinct annotator_id, pair_id from seen where pair_id <> ''")
+    """Return annotator_id and pair_id of everybody who was given a pair or left anything at it.
+
+    is_known: 1 where it was a control or training.
+    """
+    query = (
+        "select annotator_id, pair_id, max(is_known) as is_known from seen where pair_id <> '' group by 1, 2"
+    )
+    return store.table(query)
 
 
 def first_asked(store: Store) -> pd.DataFrame:

@@ -69,11 +69,12 @@ select pairs, number as place from moves where kind not in ('training', 'control
 and pairs not in (select counted.pairs from counted join said using (number)
   where no_vote = '' and not is_deleted and kind not in ('training', 'control'));
 
--- Everybody who was given a pair or left anything at it.
+-- Everybody who was given a pair or left anything at it; is_known: as one whose answer is known.
 create temp view seen as
-select to_annotator_id as annotator_id, pair_id from given where to_annotator_id <> '' union all
-select annotator_id, pair_id from answers union all
-select substr(queue, instr(queue, '/') + 1), pair_id from answers where queue glob '[0-9]*/?*';
+select to_annotator_id as annotator_id, pair_id, kind in ('training', 'control') as is_known from given
+where to_annotator_id <> '' union all
+select annotator_id, pair_id, 0 from answers union all
+select substr(queue, instr(queue, '/') + 1), pair_id, 0 from answers where queue glob '[0-9]*/?*';
 
 -- The pairs that rounds ask for the first time, as their queues were drawn; is_doubled: of two annotators.
 create temp view first_asked as

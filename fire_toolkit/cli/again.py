@@ -157,13 +157,13 @@ class Again:
     def _seen(self) -> pd.DataFrame:
         """Who is not asked about what (annotator_id, pair_id), having seen it, or one like it.
 
-        What nobody could answer, and all have seen, is asked of anybody again.
+        What nobody could answer, and all have seen, is asked again of anybody who had it to be judged.
         """
         assert self.campaign is not None
         found = pd.concat([seen_pairs(self.campaign.store), self.given.judged_twins]).drop_duplicates()
         unanswered = pair_ids(self.unanswered["query_id"], self.unanswered["doc_id"])
         is_again = found["pair_id"].isin(seen_by_all(found, self._names).intersection(unanswered))
-        left: pd.DataFrame = found[~is_again]
+        left: pd.DataFrame = found[~is_again | (found["is_known"] == 1)]
         return left
 
     @cached_property

@@ -185,7 +185,9 @@ def test_what_all_had_as_a_control_is_asked_of_somebody_new(root: Path) -> None:
         answer_on_page(root, row, "relevant", n, number)
     run("pull")
     run("resolve")
+    run("agree")
     assert "next-round" not in run("status").stderr
+    assert "3 of 3 pairs have been seen by every annotator" in run("next-round", code=1).stderr
     run("next-round", "--annotator", "A04")
     assert set(asked(root, 3)) == {pair_id(f"q{n}", f"v{n + 1}") for n in range(3)}
 
