@@ -27,8 +27,8 @@ from fire_toolkit.cli.campaigns import (
 )
 from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.here import say_next, setting_or_default, workspace_lock
-from fire_toolkit.cli.pull import carrier_of, pull_once
+from fire_toolkit.cli.here import named_files, say_next, setting_or_default, workspace_lock
+from fire_toolkit.cli.pull import carrier_of, not_read_yet, pull_once
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
@@ -124,6 +124,8 @@ def reassign(
     refuse_retired(wanted)
     if BY_HAND in campaign.carriers:
         refuse_file_names(wanted, campaign.people)
+        if unread := not_read_yet(campaign.root, named_files("import", "exports")):
+            raise UsageError(f"{unread[0]}: not read yet; `fire-toolkit import`, and what is answered stays")
     register = {row.pseudonym for row in read_register(private_folder()) if row.state in (ACTIVE, OWNER)}
     if BY_SERVER in campaign.carriers and (others := [name for name in wanted if name not in register]):
         raise UsageError(f"{others[0]} has no active account; fire-toolkit annotators add {others[0]}")

@@ -329,7 +329,7 @@ def test_a_later_answer_that_is_not_a_vote_lends_its_round_to_no_judgment() -> N
 def test_an_answer_to_a_task_that_names_no_pair_is_of_none_that_people_have_seen() -> None:
     rows = row("a1"), row("a2", pair_id="")
     with record_of(rows=rows_of(rows)) as store:
-        assert seen_pairs(store).to_numpy().tolist() == [["ann", "q|d"]]
+        assert seen_pairs(store).to_numpy().tolist() == [["ann", "q|d", 0]]
     dropped = judged(*rows).dropped[["reason", "detail"]].to_numpy().tolist()
     assert dropped == [["no_pair", "annotation 2 at task 5 of project 1"]]
 

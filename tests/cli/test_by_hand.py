@@ -478,6 +478,14 @@ def test_status_says_how_far_everybody_is_and_doctor_that_no_server_is_needed(ha
         assert "damaged" in run(command, code=1).output
 
 
+def test_nothing_moves_while_answers_of_files_are_not_read(hand: Path) -> None:
+    fill_in(hand, "A02", n=5)
+    told = run("annotators", "reassign", "A02", "--to", "A09", code=1).stderr
+    assert "exports/round-1.A02.csv: not read yet; `fire-toolkit import`" in told
+    run("import")
+    assert "10 tasks moved: A09 10" in run("annotators", "reassign", "A02", "--to", "A09").stderr
+
+
 def test_disputes_go_to_others_and_a_round_cut_short_is_given_out_again(judged: Path) -> None:
     """In a campaign `tasks` would give half of them to those who disagreed: `next-round` asks others."""
     disputes = "".join(f"{query},{doc}\n" for query, doc in pairs_in(judged / "labels/disputes.csv"))
