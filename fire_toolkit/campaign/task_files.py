@@ -134,8 +134,8 @@ def renewed_rounds(
     for entry in rounds:
         if (file := files.get(entry.number)) is None:
             continue
-        tasks, asked = read_task_files(file, guideline), entry.drawn
-        if set(tasks["pair_id"]) == set(asked.loc[~asked["kind"].isin([TRAINING, CONTROL]), "pair_id"]):
+        tasks, asked = read_task_files(file, guideline), entry.drawn  # without those that all had seen
+        if asked.loc[~asked["kind"].isin([TRAINING, CONTROL]), "pair_id"].isin(tasks["pair_id"]).all():
             used.append(file)
             made |= zip(tasks["pair_id"], zip(tasks["text"], tasks["media_url"], strict=True), strict=True)
         else:

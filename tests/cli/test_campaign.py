@@ -225,8 +225,9 @@ def test_the_pairs_of_a_later_model_are_a_further_round(server: FakeServer, work
 def test_a_corrected_caption_reaches_the_unanswered_tasks_of_every_round(
     server: FakeServer, workspace: Path
 ) -> None:
-    push_all()
+    push_all("--controls", "controls.txt")
     later = "".join(f"q{n},v{n},1\n" for n in range(8)) + "".join(f"q{n},v{n + 1},2\n" for n in range(3))
+    later += "q8,v8,2\n"  # which both had as a control
     Path("pool/pool.csv").write_text("query_id,doc_id,round\n" + later)
     run("tasks", "--overlap", 0)
     run("push", *BOTH)
@@ -234,8 +235,8 @@ def test_a_corrected_caption_reaches_the_unanswered_tasks_of_every_round(
     queries.write_text(queries.read_text().replace("a dog runs", "a cat runs"))
     run("tasks", "--overlap", 0)
     run("push")
-    shown = [task["data"]["caption"] for task in server.tasks.values()]
-    assert {caption[:10] for caption in shown} == {"a cat runs"}
+    shown = {task["data"]["caption"] for task in server.tasks.values()}
+    assert {caption[2:5] for caption in shown - {"a dog runs 9"}} == {"cat"}  # a control is in no file
 
 
 def test_tasks_that_are_no_round_are_refused(server: FakeServer, workspace: Path) -> None:
