@@ -101,12 +101,13 @@ def first_round(
         n_spent += int(is_spent.sum())
         both = pd.concat([drawn, more])  # a control that is a task by now is that
         drawn = Assignments(both.drop_duplicates(["annotator_id", "pair_id"], keep="last"))
-    if n_known or n_spent:
-        words = (
-            f"{n_of(n_known, 'control or training task')} that people had before, {n_of(n_spent, 'vote')} on"
-        )
-        others = "pairs that all have seen (later `next-round --annotator NAME` asks somebody new)"
-        warnings.warn(f"left out: {words} {others}", FileNote, stacklevel=2)
+    left_out = {"control or training task": (n_known, "that people had before")}
+    left_out["vote"] = (
+        n_spent,
+        "on pairs that all have seen (`next-round --annotator NAME` asks somebody new)",
+    )
+    if told := [f"{n_of(n, what)} {why}" for what, (n, why) in left_out.items() if n]:
+        warnings.warn(f"left out: {', '.join(told)}", FileNote, stacklevel=2)
     drawn = check_assignments(drawn.assign(position=drawn.groupby("annotator_id").cumcount() + 1))
     contents = pd.concat([table for table in (asked, training, controls) if table is not None])
     contents = contents[contents["pair_id"].isin({*asked["pair_id"], *drawn["pair_id"]})]
