@@ -40,7 +40,7 @@ from fire_toolkit.scoring.expect import sense_of
 from fire_toolkit.tables import Qrels, Run
 from fire_toolkit.tables.columns import PAIR
 
-_TELLING = 1000  # queries, and docs of each, that tell whether positives stand as by chance
+_TELLING = 1000  # queries, which tell whether positives stand as by chance
 
 
 def readings_of(
@@ -179,7 +179,7 @@ class MatrixRun(StoredRun, Shown):
             yield OUTSIDE.format(n_outside)
         axes = self.query_ids[:_TELLING], self.doc_ids
         own = Qrels(qrels[qrels["query_id"].isin(axes[0])])
-        run = self._ranked(self.values[:_TELLING], axes, own[PAIR], _TELLING, is_checked=False)
+        run = self._ranked(self.values[:_TELLING], axes, own[PAIR], 1, is_checked=False)
         warning = sense_of(run, own, n_docs=len(axes[1])).warning if len(own) and len(run) else ""
         yield from [warning] if warning else ()
 
