@@ -23,6 +23,7 @@ let own = window.fetch, broken = [
 window.fetch = (...sent) => (broken.shift() || own)(...sent);
 """
 TIME = "return document.getElementById('video').currentTime"
+FRENCH_1 = "dispatchEvent(new KeyboardEvent('keydown', {key: '&', code: 'Digit1'}))"
 SIZES = ((1366, 625), (800, 600), (390, 844))
 # Every control lies within the window, and the clip has a fair share of it.
 ALL_SEEN = """
@@ -101,6 +102,8 @@ def test_a_key_answers_and_all_is_seen_at_any_size(page_root: Path, artefacts: P
         press(browser, "2", task)
         press(browser, BACKSPACE, is_ready(browser))
         assert is_ready(browser) == task
+        browser.run(FRENCH_1)
+        browser.wait_for("an answer", lambda: browser.run(COUNTED) == 1)
         while not browser.run(DONE):
             task = is_ready(browser)
             is_long = caption(browser).startswith("long")

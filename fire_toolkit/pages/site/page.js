@@ -342,6 +342,13 @@ const OWN = {" ": pause, "0": report, Backspace: undo, i: help, c: () => $("comm
   m: sound, x: speed, l: () => look($("last").hidden), ArrowLeft: () => seek(-STEP_S), ArrowRight: () => seek(STEP_S),
   Escape: () => { if (!$("instructions").hidden) help(); else look(false); }};
 
+// Where a layout has digits with Shift alone (French, Czech) or other letters (Russian), a key counts by its place.
+function meant(event) {
+  const known = [...state.labels, ...state.flags].map(each => each.key).concat(Object.keys(OWN));
+  if (known.includes(event.key) || event.shiftKey || /^[a-z]$/i.test(event.key)) return event.key;
+  return event.code.replace(/^(Digit|Key)/, "").toLowerCase();
+}
+
 addEventListener("keydown", event => {
   if (event.repeat && event.key === "Enter" && event.target instanceof HTMLButtonElement) event.preventDefault();
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
@@ -351,9 +358,10 @@ addEventListener("keydown", event => {
   }
   if (!state || state.consent !== null || busy) return;
   if (event.key === " " && event.target instanceof HTMLButtonElement) return;
-  const label = state.page && state.labels.find(each => each.key === event.key);
-  const flag = state.page && state.flags.find(each => each.key === event.key);
-  const own = OWN[event.key];
+  const key = meant(event);
+  const label = state.page && state.labels.find(each => each.key === key);
+  const flag = state.page && state.flags.find(each => each.key === key);
+  const own = OWN[key];
   if (!label && !flag && !own) return;
   event.preventDefault();
   if (label) answer(label.name); else if (flag) toggle(flag.name); else own();
