@@ -72,13 +72,10 @@ def grades_of(judgments: Judgments, guideline: str | None, needed_in: object = N
     return found
 
 
-def level_of(judgments: Judgments, guideline: str | None) -> str:
+def level_of(rules: Guideline | None) -> str:
     """Return the level of agreement of the workspace, else the one that fits the guideline."""
     chosen = str(setting_or_default(None, "agree", "level"))
-    if chosen != BY_GUIDELINE:
-        return chosen
-    rules = rules_of(judgments, guideline)
-    return rules.level if rules else "nominal"
+    return chosen if chosen != BY_GUIDELINE else rules.level if rules else "nominal"
 
 
 _DROPPED = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
@@ -102,7 +99,7 @@ TABLES.update(
     grades_of_pilot=lambda given: (
         None if given.pilot is None else grades_of(given.pilot, None, given.values["pilot"])
     ),
-    level=lambda given: level_of(given.judgments, given.values.get("guideline")),
+    level=lambda given: level_of(given.judged_by),
     # The hash of the guideline that annotators were shown, where the judgments' manifest has it.
     shown_sha256=lambda given: writer_of(given.needed("judgments")).parameters.get("guideline_sha256"),
     # The tables whose columns are added; the queries, where judgments are shared among those of one text.

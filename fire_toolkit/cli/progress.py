@@ -10,13 +10,13 @@ import click
 from fire_toolkit.agreement.annotators import LiveQuality, item_seconds, live_quality
 from fire_toolkit.campaign.progress import measure_progress, with_total
 from fire_toolkit.campaign.views import record_to_judgments
+from fire_toolkit.cli.asking_readers import level_of
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, private_folder
 from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.here import say_next, setting_or_default
+from fire_toolkit.cli.here import say_next
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.labelstudio.accounts import read_register
-from fire_toolkit.workspace.config import BY_GUIDELINE
 
 
 def progress(*, as_json: bool) -> None:
@@ -37,7 +37,7 @@ def progress(*, as_json: bool) -> None:
 
 
 def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
-    rules, level = campaign.guideline, str(setting_or_default(None, "agree", "level"))
+    rules = campaign.guideline
     queues = with_total(measure_progress(campaign.store, guideline=rules)).to_dict("records")
     judgments = record_to_judgments(campaign.store, guideline=rules).judgments
     reported = campaign.store.table("select * from reported")
@@ -45,7 +45,7 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     quality = live_quality(
         judgments,
         grades=rules.grades,
-        level=rules.level if level == BY_GUIDELINE else level,
+        level=level_of(rules),
         lengths_s=item_seconds(read_items(items)) if items else None,
     )
     if as_json:

@@ -115,9 +115,8 @@ def told(given: Given) -> Told:
     if workspace is None:
         known: dict[str, Any] = {}
         if (judgments := given.judgments_of_report) is not None:
-            level = level_of(first_round(judgments), None)
-            known = facts_of_judgments(judgments, grades=given.grades_of_report, level=level)
             rules = rules_of(judgments, None)
+            known = facts_of_judgments(judgments, grades=given.grades_of_report, level=level_of(rules))
             known |= _facts_of_guideline(rules) if rules else {}
         return Told(said=given.said, facts=MethodFacts(**known))
     judgments = None if is_of_methods else given.judgments_of_report
@@ -184,7 +183,7 @@ def workspace_facts(
             named=named,
             dropped=None if reasons is None else reasons["reason"],
             grades=grades_of(first, None),
-            level=level_of(first, None),
+            level=level_of(rules_of(first, None)),
         )
     return MethodFacts(**facts)
 

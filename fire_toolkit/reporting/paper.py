@@ -97,7 +97,7 @@ def describe_data(
         votes = Judgments(first[own[unit]])
         names = ["percent_agreement", "unanimous", "alpha"]
         found = agreement(votes, grades=grades, level=level, statistics=names)
-        value = dict(zip(found["statistic"], found["value"], strict=True))
+        of_votes = dict(zip(("agreeing", "unanimous", "alpha"), found["value"], strict=True))
         n_pairs, n_resolved = int(own.sum()), int((~np.isnan(relevance[own])).sum())
         n_relevant = int((relevance[own] >= 1).sum())
         is_vote = votes["label"].map({label: grade is not None for label, grade in grades.items()})
@@ -113,9 +113,7 @@ def describe_data(
                 "resolved_share": n_resolved / n_pairs if n_pairs else np.nan,
                 "relevant_share": n_relevant / n_resolved if n_resolved else np.nan,
                 "multiply_labelled": int(found["n_pairable"].iloc[0]),
-                "agreeing": value["percent_agreement"],
-                "unanimous": value["unanimous"],
-                "alpha": value["alpha"],
+                **of_votes,
                 "note": found["note"].iloc[-1],
             }
         )
