@@ -110,7 +110,7 @@ def changes_in_words(
             others = f"{len(new) - n_kept:,} new, {gone[-1]:,} gone"
             ranks = (table.loc[table["run_id"] == run_id, [*PAIR, "rank"]] for table in (before, sources))
             is_same = n_kept == min(len(old), len(new)) == len(pd.merge(*ranks))
-            word = "pooled to another depth" if is_same else "changed"
+            word = "ranked as before" if is_same else "changed"
             yield f"{run_id}: {word}; {pairs}, {len(old):,} before; {others}"
     if judged is not None and gone and not (is_whole and not any(gone)):
         earlier = before[PAIR].drop_duplicates()

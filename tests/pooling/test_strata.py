@@ -203,7 +203,7 @@ def test_changes_of_runs_are_counted() -> None:
     tops = {"clip": {"1a", "1b", "2x", "2y"}, "ssb": {"1c", "1d", "2x", "2w", "3k"}}
     left = tops["clip"] & {"1a", "2x"}
     n_alone = len(tops["ssb"] - tops["clip"])
-    changed = f"clip: pooled to another depth; {len(left)} pairs, {len(tops['clip'])} before; 0 new, 2 gone"
+    changed = f"clip: ranked as before; {len(left)} pairs, {len(tops['clip'])} before; 0 new, 2 gone"
     withdrawn = f"ssb: withdrawn; it had pooled {len(tops['ssb'])} pairs, {n_alone} of them alone (1 judged"
     told = "late: new, 1 pair"
     lost = "1 judged pair no longer in the pool; their judgments stay in labels and qrels"
