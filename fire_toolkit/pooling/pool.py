@@ -78,7 +78,7 @@ def pool_runs(
         - machine_sample: the pairs that a machine judge's sample could draw (see `check_machine_sample`),
           where one was drawn;
         - undrawn: the pairs of sampled strata that were not drawn (query_id, doc_id, best_rank, stratum,
-          inclusion_probability);
+          inclusion_probability), where strata were sampled;
         - again: judged pairs (query_id, doc_id) that need one more vote before the strategy can go on.
 
     Raises:

@@ -131,11 +131,11 @@ def code_pairs(table: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
         >>> code_pairs(pd.DataFrame({"query_id": ["q", "p", "q"], "doc_id": ["d", "d", "d"]}))[0]
         array([1, 0, 1])
     """
-    (query, queries), (doc, docs) = (pd.factorize(table[name], sort=True) for name in PAIR)
+    (query, queries), (doc, docs) = (code_texts(table[name].array, in_order=True) for name in PAIR)
     n_docs = max(len(docs), 1)
     keys, codes = distinct_codes(query.astype(np.int64) * n_docs + doc)
-    pairs: dict[str, Any] = {"query_id": queries[keys // n_docs], "doc_id": docs[keys % n_docs]}
-    return codes, pd.DataFrame(pairs, dtype="str")
+    pairs = zip(PAIR, (queries.take(keys // n_docs), docs.take(keys % n_docs)), strict=True)
+    return codes, pd.DataFrame({name: pd.array(ids, dtype="str") for name, ids in pairs})
 
 
 def distinct_codes(codes: Ints) -> tuple[Ints, Ints]:

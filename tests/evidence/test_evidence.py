@@ -104,7 +104,7 @@ def test_measures_read_of_evidence_what_it_was_made_of(
         "query_design": pool.tables.get("query_design"),
         "validity": validity,
     }
-    parts |= {"undrawn": pool.undrawn, "machine_sample": pool.tables.get("machine_sample")}
+    parts |= {name: pool.tables.get(name) for name in ("undrawn", "machine_sample")}
     pairs = make_evidence(lifted, labels, policy=policy, **parts, takes_out=takes_out)
     known = known_of(Evidence(pairs, Facts(unusable="drop" if takes_out else "flag")))
     same(known.original, counted(lifted), [*PAIR, "relevance"])
@@ -130,7 +130,8 @@ def test_measures_read_of_evidence_what_it_was_made_of(
 
 def marked(augmented: Qrels, pool: Found) -> pd.DataFrame:
     """Augmented qrels with the strata of a sample, and relevance -1 where a pair of one has no label."""
-    known = pd.concat([pool.pool, pool.undrawn])[[*PAIR, *SAMPLE]]
+    tables = (pool.tables.get(name) for name in ("pool", "undrawn"))
+    known = pd.concat(tables)[[*PAIR, *SAMPLE]]
     sampled = known.loc[~known["stratum"].isin([SHALLOW, DEEP, ORIGINAL]), PAIR]
     every = augmented[[*PAIR, "relevance"]].merge(sampled, how="outer", on=PAIR).fillna({"relevance": -1})
     return every.merge(known, how="left", on=PAIR).fillna({"stratum": ""})
