@@ -27,13 +27,11 @@ from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import (
     STAGE,
-    labels_of_release,
     parquet_files,
-    qrels_file,
     release_files,
     said_at,
     scores_in,
-    scores_of_release,
+    tables_of_release,
     text_files,
 )
 from fire_toolkit.formats.tables.delimited import check_header, delimited_bytes, read_delimited
@@ -50,7 +48,7 @@ from fire_toolkit.labelstudio.accounts import private_words
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, key_at
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import ANONYMOUS, VERSION, check_answers, draft, version_before
-from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
+from fire_toolkit.release.changes import Version, compare_releases
 from fire_toolkit.release.check import check_release, qrels_in
 from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of
 from fire_toolkit.release.published import (
@@ -70,7 +68,7 @@ from fire_toolkit.tables.ids import BLANKS
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import MANIFEST, Manifest, checked, write_folder, writer_of
+from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder, writer_of
 from fire_toolkit.workspace.stages import stage_states
 
 _NEEDED = ": a release is made from a workspace"
@@ -281,9 +279,9 @@ class _Release:
             tables = {name: with_own_ids(table) for name, table in tables.items()}
         found = parquet_files(tables)
         if before is not None:
-            labels = labels_with_disputes(published.tables["labels"], published.tables["disputes"])
-            now = Version(published.corrected, labels, tables["leaderboard"])
-            changes = compare_releases(_version_in(before), now)
+            now = [published.tables[name] for name in ("labels", "disputes", "leaderboard", "runs")]
+            old = Version(**tables_of_release(before))
+            changes = compare_releases(old, Version(published.corrected, *now))
             pairs = with_own_ids(changes.pairs) if facts.encoded == BLANKS else changes.pairs
             found["changed_pairs.csv"] = delimited_bytes(pairs)
             earlier = read_text(log) if (log := before / "CHANGELOG.md").is_file() else ""
@@ -362,7 +360,7 @@ def check(
         form: Format of the output.
     """
     if against is not None:
-        changes = compare_releases(_version_in(against), _version_in(folder))
+        changes = compare_releases(*(Version(**tables_of_release(each)) for each in (against, folder)))
         rows = changes.shown_scores
         if form in LONG:
             click.echo(table_text(changes.rows, form), nl=False)
@@ -385,13 +383,6 @@ def check(
     if n_must:
         raise FireError(words)
     say(words)
-
-
-def _version_in(folder: Path) -> Version:
-    """Return what is compared of the release in a folder."""
-    both = labels_of_release(folder)
-    labels = None if both is None else labels_with_disputes(*both)
-    return Version(read_qrels(checked(qrels_file(folder))), labels, scores_of_release(folder))
 
 
 COMMANDS = (check,)

@@ -191,7 +191,7 @@ def _words_of(counts: Mapping[str, Any], rule: str) -> Iterator[str]:
     yield (
         f"unlike a majority: {change['other']:,} with another label, {change['gained']:,} labelled that it "
         f"leaves in dispute, {change['lost']:,} in dispute that it labels"
-        if any(change.values())
+        if change["other"] + change["gained"] + change["lost"]
         else "a plain majority gives the same labels"
     )
     if found := counts.get("on_controls"):

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -106,13 +107,16 @@ def scores_of_release(folder: Path) -> pd.DataFrame | None:
     return scores_in(checked(path)) if path.is_file() else None
 
 
-def labels_of_release(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-    """Return the tables of labels and disputes of a release; None where it does not have both."""
-    paths = [folder / name for name in ("labels.csv", "disputes.csv")]
-    if not all(path.is_file() for path in paths):
-        return None
-    labels, disputes = map(checked, paths)
-    return read_delimited(labels, required=[*PAIR, "label"]), read_delimited(disputes, required=PAIR)
+def tables_of_release(folder: Path) -> dict[str, Any]:
+    """Return what is compared of a release, as `release.changes.Version` takes it."""
+    from fire_toolkit.formats.collections.qrels import read_qrels  # which reads releases by this module
+
+    tables = {
+        name: read_delimited(checked(path), required=columns)
+        for name, columns in (("labels", [*PAIR, "label"]), ("disputes", PAIR), ("runs", ["file", "sha256"]))
+        if (path := folder / f"{name}.csv").is_file()
+    }
+    return tables | {"qrels": read_qrels(checked(qrels_file(folder))), "scores": scores_of_release(folder)}
 
 
 def scores_in(path: Path) -> pd.DataFrame:

@@ -19,21 +19,25 @@ _OF_LABEL = ("disputed", "settled", "unlabelled", "labelled", "relabelled")
 
 
 class Version(NamedTuple):
-    """What is compared of a release: corrected qrels; labels and scores, None where it has none.
+    """What is compared of a release: its corrected qrels and other tables, None where it has none.
 
-    labels: query_id, doc_id, label; `dispute` for a pair in dispute. scores: in their long form, of which
-    the rows of qrels `augmented` and query `all` are compared.
+    scores: in their long form, of which the rows of qrels `augmented` and query `all` are compared, but for
+    runs that are other files. runs: file, sha256.
     """
 
     qrels: Qrels
     labels: pd.DataFrame | None = None
+    disputes: pd.DataFrame | None = None
     scores: pd.DataFrame | None = None
+    runs: pd.DataFrame | None = None
 
-
-def labels_with_disputes(labels: pd.DataFrame, disputes: pd.DataFrame) -> pd.DataFrame:
-    """Return the label of each pair, `dispute` for each in dispute: query_id, doc_id, label."""
-    tables = (labels, disputes.assign(label=DISPUTE))
-    return pd.concat([table[[*PAIR, "label"]].astype("str") for table in tables], ignore_index=True)
+    @property
+    def told(self) -> pd.DataFrame | None:
+        """The label of each pair, `dispute` for each in dispute: query_id, doc_id, label."""
+        if self.labels is None or self.disputes is None:
+            return None
+        tables = (self.labels, self.disputes.assign(label=DISPUTE))
+        return pd.concat([table[[*PAIR, "label"]].astype("str") for table in tables], ignore_index=True)
 
 
 class ReleaseChanges(NamedTuple):
@@ -81,14 +85,15 @@ def compare_releases(old: Version, new: Version) -> ReleaseChanges:
         >>> from fire_toolkit.tables import check_qrels
         >>> def version(labels, **pairs):
         ...     told = pd.DataFrame({"query_id": "q", "doc_id": list(labels), "label": labels.values()})
+        ...     both = told, told[:0]  # no disputes
         ...     return Version(check_qrels(pd.DataFrame(
-        ...         {"query_id": "q", "doc_id": list(pairs), "relevance": list(pairs.values())})), told)
+        ...         {"query_id": "q", "doc_id": list(pairs), "relevance": list(pairs.values())})), *both)
         >>> found = compare_releases(version({"a": "yes", "b": "no"}, a=1, b=0, c=1),
         ...                          version({"a": "dispute", "b": "yes"}, a=1, b=1, d=0))
         >>> found.pairs[["doc_id", "change", "label_after"]].values.tolist()
         [['a', 'disputed', 'dispute'], ['b', 'raised', 'yes'], ['c', 'removed', ''], ['d', 'added', '']]
     """
-    labels = [None if old.labels is None or new.labels is None else each.labels for each in (old, new)]
+    labels = [None if old.told is None or new.told is None else each.told for each in (old, new)]
     found = pd.DataFrame({name: pd.Series(dtype="str") for name in PAIR})
     for side, version, own in zip(_SIDES, (old, new), labels, strict=True):
         grades = version.qrels[[*PAIR, "relevance"]].astype({"relevance": "Int64"})
@@ -111,7 +116,16 @@ def compare_releases(old: Version, new: Version) -> ReleaseChanges:
     scores = _scores(old, new)
     n = {name: int((of_relevance == name).sum()) for name in _OF_RELEVANCE}
     n |= {name: int((of_label == name).sum()) for name in _OF_LABEL} | {"scores": len(scores)}
+    n["runs"] = len(_other_files(old, new))
     return ReleaseChanges(pairs, scores, rendered("release", "templates/changes.txt", n=n))
+
+
+def _other_files(old: Version, new: Version) -> list[str]:
+    """Return the runs whose file has the name that it had, and other content."""
+    if old.runs is None or new.runs is None:
+        return []
+    both = old.runs.merge(new.runs, on="file")
+    return [name.rpartition(".")[0] for name in both.loc[both["sha256_x"] != both["sha256_y"], "file"]]
 
 
 def _scores(old: Version, new: Version) -> pd.DataFrame:
@@ -122,6 +136,7 @@ def _scores(old: Version, new: Version) -> pd.DataFrame:
         for table in (old.scores, new.scores)
     )
     both = before.merge(after, on=_SCORE, how="outer", suffixes=("_old", "_new"))
+    both = both[~both["run_id"].isin(_other_files(old, new))]
     both = both.rename(columns={"value_old": "before", "value_new": "after"})
     is_same = (both["before"] == both["after"]) | (both["before"].isna() & both["after"].isna())
     return both[~is_same].sort_values(_SCORE, ignore_index=True)

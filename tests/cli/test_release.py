@@ -515,6 +515,11 @@ def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:
         "0 became a dispute, 0 settled, 0 new, 1 gone; 1 score changed"
     ) in found.stderr
     assert "clip" in run("release", "check", newer, "--against", released).stdout
+    runs = re.sub(r"(?m)^(clip.run),.*$", r"\1,0123", (newer / "runs.csv").read_text())
+    (newer / "runs.csv").write_text(runs)  # whose scores say nothing of the labels
+    other = run("release", "check", newer, "--against", released)
+    assert "0 scores changed; 1 run of the same name with another file, not compared" in other.stderr
+    assert "clip" not in other.stdout
 
 
 def test_what_a_command_line_cannot_mean_is_said(workspace: Path) -> None:
