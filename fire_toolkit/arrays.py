@@ -128,9 +128,7 @@ def places_among(codes: Ints, n_codes: int) -> Ints:
 def find_pairs(keys: Ints, sorted_keys: Ints) -> tuple[Ints, Ints]:
     """Return which of the keys are among `sorted_keys`, and the place of each of these there.
 
-    Args:
-        keys: what is looked up.
-        sorted_keys: ascending, each once. A table of cells that a few share tells which may be there.
+    sorted_keys: ascending, each once. A table of cells that a few of them share tells which may be there.
 
     Examples:
         >>> find_pairs(np.array([4, 2, 9]), np.array([2, 9]))

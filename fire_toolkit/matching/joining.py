@@ -20,16 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import (
-    Codes,
-    Ints,
-    are_among,
-    are_firsts,
-    find_pairs,
-    parts_of,
-    places_among,
-    rows_of_lists,
-)
+from fire_toolkit.arrays import Ints, are_among, are_firsts, find_pairs, parts_of, places_among, rows_of_lists
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
@@ -57,10 +48,13 @@ class PairRanks:
         self.n_extra_queries, self.n_own_items, self.has_known_doc = 0, 0, False
         self.first_pair = ("", "")
 
-    def look_up(
-        self, block: RunBlock, coded: CodedQrels, query_of: Ints, doc_of: Codes, *, with_ties: bool
-    ) -> None:
-        """Find a block's rows among the pairs; query_of, doc_of: places of its ids in the qrels', or -1."""
+    def look_up(self, block: RunBlock, coded: CodedQrels, doc_of: Any, *, with_ties: bool) -> None:
+        """Find a block's rows among the pairs; doc_of: the places of its docs in the qrels', -1 of others."""
+        query_of = places_in(block.queries.array, coded.queries.array).astype(np.int64)
+        is_known = query_of >= 0
+        self.n_extra_queries += int(np.count_nonzero(block.lengths[~is_known]))
+        self.n_retrieved[query_of[is_known]] = block.n_ranked[is_known]
+        self.last_rank[query_of[is_known]] = block.last_rank[is_known]
         for part in parts_of(block.start[:-1], len(block.doc)):
             lists = slice(*np.searchsorted(block.start, (part.start, part.stop)))
             query, doc = query_of[lists], doc_of[block.doc[part]]
@@ -132,7 +126,7 @@ class StoredRun:
         """
         found = PairRanks(coded)
         docs: pd.Index[str] = pd.Index([], dtype="str")
-        doc_of: Codes = np.empty(0, dtype=np.int32)
+        doc_of: Any = None
         for block in self.blocks():
             if block.doc.size and not any(found.first_pair):
                 found.first_pair = block.queries[int(np.argmax(block.lengths > 0))], block.docs[block.doc[0]]
@@ -141,12 +135,7 @@ class StoredRun:
                 block = replace(block, doc=block.doc[np.lexsort((at_index, -block.score, block.query))])
             if block.docs is not docs:  # as blocks of one file have them
                 docs, doc_of = block.docs, places_in(block.docs.array, coded.docs.array)
-            query_of = places_in(block.queries.array, coded.queries.array).astype(np.int64)
-            is_known = query_of >= 0
-            found.n_extra_queries += int(np.count_nonzero(block.lengths[~is_known]))
-            found.n_retrieved[query_of[is_known]] = block.n_ranked[is_known]
-            found.last_rank[query_of[is_known]] = block.last_rank[is_known]
-            found.look_up(block, coded, query_of, doc_of, with_ties=with_ties)
+            found.look_up(block, coded, doc_of, with_ties=with_ties)
         return found
 
 

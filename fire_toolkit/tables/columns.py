@@ -37,10 +37,8 @@ def codes_of(values: Any, *, in_order: bool = False) -> npt.NDArray[Any]:
 def code_texts(*columns: Any, in_order: bool = False) -> tuple[Codes, Texts]:
     """Return the code of each text, -1 of a missing one, and the distinct texts: as they come, or in order.
 
-    Args:
-        columns: arrays of text, however held, one after the other; what repeats in the next row is looked up
-            once.
-        in_order: whether codes are to sort as texts do, by code point.
+    columns: arrays of text, however held, one after the other; in_order: whether codes are to sort as texts
+    do, by code point. A text that repeats from row to row is looked up once.
 
     Examples:
         >>> codes, distinct = code_texts(["q", "q", "p"], in_order=True)

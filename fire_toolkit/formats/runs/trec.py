@@ -37,7 +37,7 @@ from fire_toolkit.words import n_of
 
 RUN_FIELDS = ("query_id", "Q0", "doc_id", "rank", "score", "run_id")
 _QRELS_FIELDS = ("query_id", "0", "doc_id", "stratum", "relevance")
-_BLOCK_BYTES = 1 << 22
+_BLOCK_BYTES = 1 << 20
 _GRADE = re.compile("[+-]?[0-9]{1,15}")
 _NUMBER = re.compile("[-+.0-9eE]+")
 
