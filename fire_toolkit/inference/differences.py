@@ -64,17 +64,15 @@ def score_differences(
           where less is better, better is smaller.
 
         With a design the table also has estimate, estimate_low, estimate_high and estimate_method (see
-        `estimate_differences`) in the rows under the augmented qrels; all else is of the labels as they are.
-
-        A median (MedR) has no p-value and no effect.
+        `estimator`) in the rows under the augmented qrels; all else is of the labels as they are. A median
+        (MedR) has no p-value and no effect.
 
     Raises:
         UsageError: fewer than two runs, an unknown measure, numbers out of range.
         JoinError: as `join_runs`.
     """
     parsed = parse_measures(measures)
-    augmented_if_any = [] if augmented is None else [augmented]
-    joined = join_runs(runs, original, *augmented_if_any, *pairs_of_sample(design))
+    joined = join_runs(runs, original, *([] if augmented is None else [augmented]), *pairs_of_sample(design))
     if len(joined.places) < 2:
         raise UsageError(f"found {len(joined.places)} run; expected two or more to compare")
     codes = code_clusters(joined.queries, clusters)

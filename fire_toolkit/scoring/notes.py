@@ -46,9 +46,8 @@ def notes_on_ties(
     if not queries.size:
         return
     ends = [values_of(tied, measures, rule, queries=queries) for rule in ("pessimistic", "optimistic")]
-    rows = zip(measures, values, *ends, strict=True)
     differs, shown = np.zeros(queries.size, dtype=bool), []
-    for measure, own, low, high in rows:
+    for measure, own, low, high in zip(measures, values, *ends, strict=True):
         least, most = (_shown(own, queries, end, measure) for end in (low, high))
         if least != most:
             differs |= low != high
