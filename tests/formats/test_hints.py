@@ -253,7 +253,15 @@ def test_ids_by_another_name_are_not_passed_over(kind: str) -> None:
     """Rows and columns that are moved together keep their scores: only the ids tell."""
     sims, names = np.random.default_rng(0).random((70, 70)), [f"v{n}" for n in range(70)]
     ids: dict[str, Any] = {"query_ids": [f"q{n}" for n in range(70)], "doc_ids": names}
-    for lists, is_told in ((names[::-1], True), (names, False), ([*"ab"] * 35, False)):
+    moved = names[::-1]
+    files = [f"/data/{name}.mp4" for name in moved]
+    for lists, is_told in (
+        (moved, True),
+        (files, True),
+        (files[::-1], False),
+        (names, False),
+        ([*"ab"] * 35, False),
+    ):
         held = np.array(lists, dtype=object if kind == "objects" else None)
         contents = {"tuple": (sims, lists), "dict": {"sims": sims, "video_list": lists}}
         path = put("m.pkl" if kind in contents else "m.npz", contents.get(kind, {"sims": sims, "vids": held}))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +27,7 @@ from fire_toolkit.formats.runs.named_arrays import found_as
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC
 from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.ids import spelling_of
 from fire_toolkit.workspace.config import ENDS_OF_IDS
 from fire_toolkit.workspace.manifests import writer_of
 
@@ -197,7 +198,8 @@ def axes_of(
         elif mine is None:
             ids = other
         for place, values in texts.items() if mine is None and ids is not None else ():
-            if list(values) != list(ids or ()) and sorted(values) == sorted(ids or ()):
+            own, theirs = _bare(list(ids or ())), _bare([*map(spelling_of(values), values)])
+            if theirs != own and sorted(theirs) == sorted(own):
                 order = f"these {what} in another order than they were given in"
                 raise UsageError(f"{place}: {order}; save it as {what.replace(' ', '_')} in an .npz")
         if ids is None:
@@ -213,6 +215,12 @@ def axes_of(
             "DOCS.doc_ids.txt beside DOCS.npy), or save all in an .npz, the ids as query_ids and doc_ids"
         )
     return axes[0], axes[1]
+
+
+def _bare(ids: list[str]) -> list[str]:
+    """Return ids as names of files without folder and ending, where they still differ."""
+    names = [PurePath(each).stem for each in ids]
+    return names if len({*names}) == len(ids) else ids
 
 
 def with_ids(
