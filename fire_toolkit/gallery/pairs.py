@@ -267,7 +267,7 @@ class Finding(NamedTuple):
 
 
 def findings(shown: Shown, votes: Votes, *, most: int = MOST) -> list[Finding]:
-    """Return false negatives, then labels to look at again by reason; reasons without a pair are left out.
+    """Return false negatives, then labels to look at again by the reasons there are; nothing without labels.
 
     False negatives are new positives, the most convincing first: by votes against, whether several are for
     it, the number of runs that have the doc in their top 3, votes for, its best rank, query and doc.
@@ -313,4 +313,4 @@ def findings(shown: Shown, votes: Votes, *, most: int = MOST) -> list[Finding]:
         is_taken |= is_so & bool(found)  # a false negative may be looked at again
         places = np.lexsort([pairs, *(key[pairs] for key in order)])
         found.append(Finding(why, pairs[places][:most], len(pairs)))
-    return [found[0], *(each for each in found[1:] if each.n)]
+    return [found[0], *(each for each in found[1:] if each.n)] if any(shown.label) else []

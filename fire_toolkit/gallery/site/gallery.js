@@ -69,7 +69,7 @@ const gallery = (() => {
       $("why").append(option);
     });
     $("why").onchange = list;
-    if (!all.findings.length) $("why").hidden = true;
+    if (!all.findings.length) $("why").hidden = $("labels").hidden = $("key-of-labels").hidden = true;  // nothing is labelled
   }
   function list() {
     if (view === "captions") rows = captions();
