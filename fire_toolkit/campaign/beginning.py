@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.records import (
     BY_HAND,
+    BY_SERVER,
     FOLDER,
     Campaign,
     Round,
@@ -18,6 +20,7 @@ from fire_toolkit.campaign.records import (
     write_campaign,
     write_round,
 )
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FileNote, UsageError
 from fire_toolkit.formats.tables.table_files import read_design, read_pool, read_pool_sources
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
@@ -120,6 +123,30 @@ def what_begins(
     if (is_by_hand or people) and {*people} != {*names}:
         raise UsageError(f"round {last.number} moves as a whole, with `--annotator {','.join(names)}`")
     return last
+
+
+def rounds_on_server(whole: Carried, begun: Sequence[Round], numbers: set[int]) -> list[Round]:
+    """Return the rounds that the server carries; those by hand stay so, unless they begin now (`numbers`).
+
+    Raises:
+        UsageError: every round is by hand, or one that begins has answers from files already.
+    """
+    query = "select distinct cast(queue as integer) from answers where source glob 'file:*' and queue <> ''"
+    with Store(whole.store) as store:
+        answered = {number for (number,) in store.database.select(query)}
+    for number in sorted(answered & numbers & {each.number for each in begun if each.carrier == BY_HAND}):
+        raise UsageError(
+            f"round {number} was handed out as files, and answers came back; `import` the others"
+        )
+    there = [entry for entry in whole.rounds if entry.carrier == BY_SERVER]
+    by_hand = [entry for entry in whole.rounds if entry.carrier == BY_HAND]
+    for entry in by_hand if there else ():
+        words = f"round {entry.number} was handed out as files and is not sent"
+        warnings.warn(words, FileNote, stacklevel=2)
+    if by_hand and len(by_hand) == len(whole.rounds):
+        moves = "`push --annotator NAME` for each of the same people sends it, while nobody has answered"
+        raise UsageError(f"all was handed out as files, and `fire-toolkit import` takes the answers; {moves}")
+    return there
 
 
 def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:

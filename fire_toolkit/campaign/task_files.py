@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,18 @@ from fire_toolkit.campaign.keys import ids_of_keys, split_pair_id
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import BY_SERVER, Round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
+from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, task_lines
 from fire_toolkit.campaign.tasks import REFERENCE_URL
-from fire_toolkit.errors import FireError, FormatError, UsageError
+from fire_toolkit.campaign.views import pairs_of_keys
+from fire_toolkit.errors import FileNote, FireError, FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.tables import TASKS, Tasks, check_tasks
+from fire_toolkit.tables import TASKS, Tasks, check_pool, check_tasks
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import manifest_of
-from fire_toolkit.workspace.rounds import begun_rounds, handed_out, next_round_number
+from fire_toolkit.workspace.manifests import Manifest, manifest_of
+from fire_toolkit.workspace.rounds import begun_rounds, carrier_of_tasks, handed_out, next_round_number
 
 
 def overlap_file(path: Path) -> Path:
@@ -148,6 +150,36 @@ def renewed_rounds(
             text, media_url = (list(column) for column in zip(*new, strict=True))
             renewed.append(replace(entry, tasks=Tasks(entry.tasks.assign(text=text, media_url=media_url))))
     return renewed, used, notes
+
+
+def task_texts(made: Tasks, file: Path, guideline: Guideline) -> dict[str, bytes]:
+    """Return the texts of tasks by the names of their files."""
+    names = {1: file.name, 2: overlap_file(file).name}
+    return {names[batch]: lines for batch, lines in task_lines(made, guideline).items()}
+
+
+def renewed_files(
+    root: Path, but: Path, guideline: Guideline, make: Callable[..., Tasks]
+) -> Iterator[tuple[Path, dict[str, bytes], Manifest]]:
+    """Yield the files of a server's rounds, but one, whose tasks show something else if they are made now.
+
+    make: pairs and the options of `make_tasks` → their tasks. Of each file its texts, as they are made now,
+    and its manifest. A `FileNote` says why some cannot be made.
+    """
+    for number, file in handed_out(root).items():
+        if file.resolve() == but.resolve() or carrier_of_tasks(root, file) != BY_SERVER:
+            continue
+        manifest, pairs = manifest_of(file, is_folder=False), pairs_of_keys(sorted(task_keys(file)))
+        known = {"captions": 1, **manifest.parameters}
+        options = {"overlap": known["overlap"], "n_captions": known["captions"], "seed": known["seed"]}
+        try:
+            made = make(check_pool(pairs.assign(round=number)), options=options)
+            texts, has_changed = kept_files(file, task_texts(made, file, guideline), carrier=BY_SERVER)
+        except FireError as error:
+            warnings.warn(f"the tasks of round {number} stay as they are: {error}", FileNote, stacklevel=2)
+            continue
+        if has_changed:
+            yield file, texts, manifest
 
 
 def kept_files(file: Path, texts: Mapping[str, bytes], *, carrier: str) -> tuple[dict[str, bytes], bool]:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import click
 
 from fire_toolkit.campaign.asking import still_to_give
-from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy, what_begins
+from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy, rounds_on_server, what_begins
 from fire_toolkit.campaign.carrier import Carried, Delivered
 from fire_toolkit.campaign.progress import judgment_seconds, load_of
 from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, FOLDER, Round, Rounds, with_moves
@@ -124,7 +124,7 @@ def push(
         return
     whole = Carried(campaign, rounds, rules, root / STORE)
     others = sorted({entry.carrier for entry in rounds} - {BY_HAND, BY_SERVER})
-    on_server = _on_server(whole, begun, {entry.number for entry in entries})
+    on_server = rounds_on_server(whole, begun, {entry.number for entry in entries})
     if sample != 0:
         _refuse_gone([entry for entry in changed if entry.carrier == BY_PAGE], rules)
     begins = partial(begin, root, campaign, changed)
@@ -285,29 +285,6 @@ def _deliver(name: str, root: Path, whole: Carried, gone: set[str]) -> Sequence[
         added = added if entry.n_added else f"{n_of(entry.n_there, 'task')} there"
         say(f"for {entry.queue.annotator_id}, by {name}: {places.get(entry.queue, 'nowhere')}, {added}")
     return given
-
-
-def _on_server(whole: Carried, begun: Sequence[Round], numbers: set[int]) -> list[Round]:
-    """Return the rounds that the server carries; those by hand stay so, unless they begin now (`numbers`).
-
-    Raises:
-        UsageError: every round is by hand, or one that begins has answers from files already.
-    """
-    query = "select distinct cast(queue as integer) from answers where source glob 'file:*' and queue <> ''"
-    with Store(whole.store) as store:
-        answered = {number for (number,) in store.database.select(query)}
-    for number in sorted(answered & numbers & {each.number for each in begun if each.carrier == BY_HAND}):
-        raise UsageError(
-            f"round {number} was handed out as files, and answers came back; `import` the others"
-        )
-    there = [entry for entry in whole.rounds if entry.carrier == BY_SERVER]
-    by_hand = [entry for entry in whole.rounds if entry.carrier == BY_HAND]
-    for entry in by_hand if there else ():
-        say(f"note: round {entry.number} was handed out as files and is not sent")
-    if by_hand and len(by_hand) == len(whole.rounds):
-        moves = "`push --annotator NAME` for each of the same people sends it, while nobody has answered"
-        raise UsageError(f"all was handed out as files, and `fire-toolkit import` takes the answers; {moves}")
-    return there
 
 
 def _note_pushed(root: Path, inputs: Given, pushed: Sequence[Delivered]) -> None:

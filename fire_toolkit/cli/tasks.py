@@ -13,12 +13,16 @@ import click
 from fire_toolkit.campaign.asking import in_free_round, never_asked, not_judged, refuse_unseen, round_of_pairs
 from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
-from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Round, refuse_other_round
+from fire_toolkit.campaign.records import BY_HAND, Round, refuse_other_round
 from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overlap_file, task_keys
-from fire_toolkit.campaign.task_json import task_lines
-from fire_toolkit.campaign.views import pairs_of_keys
+from fire_toolkit.campaign.task_files import (
+    handed_out_here,
+    kept_files,
+    overlap_file,
+    renewed_files,
+    task_texts,
+)
 from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
     begun_here,
@@ -36,18 +40,16 @@ from fire_toolkit.cli.media import shown_tasks
 from fire_toolkit.cli.pull import take_earlier_exports
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
-from fire_toolkit.errors import FireError
 from fire_toolkit.folder.carrier import queue_files, refuse_file_names
 from fire_toolkit.formats.tables.guideline_files import guideline_name
 from fire_toolkit.formats.tables.table_files import judged_pairs, read_pool
-from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.media.places import file_at
 from fire_toolkit.pooling import pairs_to_ask
-from fire_toolkit.tables import Pool, Tasks, check_pool
+from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import checked, manifest_of
-from fire_toolkit.workspace.rounds import carrier_of_tasks, handed_out, refuse_lost_record, tasks_file
+from fire_toolkit.workspace.manifests import checked
+from fire_toolkit.workspace.rounds import carrier_of_tasks, refuse_lost_record, tasks_file
 
 _File = Annotated[str | None, Option(metavar="FILE")]
 
@@ -116,7 +118,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     if not counts["tasks"] and (n_left or workspace):
         given.summarise(counts, f"nothing to ask: {left_out if n_left else 'the pool has no pairs'}")
         return
-    texts = _files_of(made, file, rules)
+    texts = task_texts(made, file, rules)
     entry = _drawn(given, made, people, options) if people else None
     own = queue_files(entry, rules, stem=file.name.removesuffix(".json")) if entry else {}
     for files in own.values():
@@ -124,8 +126,12 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     parameters = {**rules.record, "overlap": options["overlap"], "seed": options["seed"]}
     parameters |= {"captions": options["n_captions"]} if options["n_captions"] > 1 else {}
     texts, has_changed = kept_files(file, texts, carrier=carrier)
-    if workspace and campaign:
-        has_changed |= _renewed(given, workspace.root, file)
+    make = partial(_made, given, is_by_hand=False)
+    for at, changed, manifest in (
+        renewed_files(workspace.root, file, rules, make) if workspace and campaign else ()
+    ):
+        given.write(at, changed, "tasks", manifest.parameters, manifest.counts)
+        has_changed = True
     if has_changed:
         say("note: captions or addresses have changed; `push` updates tasks that nobody has answered")
     if entry and workspace and campaign:
@@ -153,36 +159,6 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     if workspace and not begun and not knows_server():
         say(ON_A_SERVER)
     say_following("import", "EXPORT.json --out judgments.csv")
-
-
-def _files_of(made: Tasks, file: Path, rules: Guideline) -> dict[str, bytes]:
-    """Return the texts of tasks by the names of their files."""
-    names = {1: file.name, 2: overlap_file(file).name}
-    return {names[batch]: lines for batch, lines in task_lines(made, rules).items()}
-
-
-def _renewed(given: Given, root: Path, but: Path) -> bool:
-    """Make the tasks of a server's rounds again, as they were made; return whether any show something else.
-
-    but: the file of tasks that are made now.
-    """
-    changed = []
-    for number, file in handed_out(root).items():
-        if file.resolve() == but.resolve() or carrier_of_tasks(root, file) != BY_SERVER:
-            continue
-        manifest, pairs = manifest_of(file, is_folder=False), pairs_of_keys(sorted(task_keys(file)))
-        known = {"captions": 1, **manifest.parameters}
-        options = {"overlap": known["overlap"], "n_captions": known["captions"], "seed": known["seed"]}
-        try:
-            made = _made(given, check_pool(pairs.assign(round=number)), is_by_hand=False, options=options)
-            texts, has_changed = kept_files(file, _files_of(made, file, given.guideline), carrier=BY_SERVER)
-        except FireError as error:
-            say(f"note: the tasks of round {number} stay as they are: {error}")
-            continue
-        if has_changed:
-            given.write(file, texts, "tasks", manifest.parameters, manifest.counts)
-            changed.append(number)
-    return bool(changed)
 
 
 def _drawn(given: Given, made: Tasks, people: Sequence[str], options: dict[str, Any]) -> Round:
