@@ -68,12 +68,8 @@ def rows_of_lists(start: Ints | int, lengths: Ints) -> Ints:
         >>> rows_of_lists(np.array([5, 0]), np.array([2, 3]))
         array([5, 6, 0, 1, 2])
     """
-    begin, has_rows = starts_of_lists(lengths), lengths > 0
-    first, sizes = np.broadcast_to(start, lengths.shape)[has_rows], lengths[has_rows]
-    rows: Ints = np.ones(begin[-1], dtype=np.int64)
-    rows[begin[:-1][has_rows]] = first
-    rows[begin[:-1][has_rows][1:]] -= first[:-1] + sizes[:-1] - 1  # where the list before it ends
-    return np.cumsum(rows, out=rows)
+    before = starts_of_lists(lengths)
+    return np.arange(before[-1]) + np.repeat(start - before[:-1], lengths)
 
 
 def parts_of(starts: Ints, n: int) -> list[slice]:

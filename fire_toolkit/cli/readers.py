@@ -13,6 +13,7 @@ import click
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import TABLES, File, Given, reads
 from fire_toolkit.cli.here import current_workspace, made_file, setting_or_default
+from fire_toolkit.collections.assembly import why_encoded
 from fire_toolkit.commands.command import column_of
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.evidence.facts import Evidence
@@ -37,7 +38,6 @@ from fire_toolkit.inference.background import Background, known_of
 from fire_toolkit.tables import check_disputes
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
-from fire_toolkit.tables.ids import why_encoded
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.settled import settled_by
 

@@ -12,7 +12,7 @@ from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.columns import PAIR, are_in
-from fire_toolkit.tables.ids import encoded_id, why_encoded, with_blanks
+from fire_toolkit.tables.ids import BLANKS, encoded_id, with_blanks
 from fire_toolkit.tables.specs import Column, TableSpec
 from fire_toolkit.words import n_of
 
@@ -341,3 +341,15 @@ def _asked(
     if not asked.all():
         notes.append(f"{n_of(int((~asked).sum()), 'query')} without a pair in the qrels left out")
     return queries[asked]
+
+
+def why_encoded(ids: Sequence[str]) -> str:
+    """Return why ids that stand so in the files of a collection are percent-encoded; empty: they are not.
+
+    Examples:
+        >>> [why_encoded(ids) for ids in (["a b", "c"], ["a b", "50%"], ["a%20b"])]
+        ['blanks', 'blanks and %', '']
+    """
+    if not with_blanks(ids):
+        return ""
+    return f"{BLANKS} and %" if "%" in "".join(ids) else BLANKS

@@ -17,7 +17,7 @@ from fire_toolkit.arrays import GOLDEN, Floats, Ints, are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Candidates
 from fire_toolkit.tables import QueryDesign, check_query_design
-from fire_toolkit.tables.columns import listed, mix_bits
+from fire_toolkit.tables.columns import listed
 
 LEAST = 40  # queries judged deep: below it the intervals of the estimates do not hold
 DEPTH = 50  # to which they are judged
@@ -95,3 +95,13 @@ def design_queries(
         "seed": seed,
     }
     return check_query_design(pd.DataFrame(columns))
+
+
+def mix_bits(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return each state of SplitMix64 as its random word (Steele, Lea and Flood, OOPSLA 2014)."""
+    word = state ^ (state >> np.uint64(30))
+    word *= np.uint64(0xBF58476D1CE4E5B9)  # in place, as millions of lists are told apart by it
+    word ^= word >> np.uint64(27)
+    word *= np.uint64(0x94D049BB133111EB)
+    word ^= word >> np.uint64(31)
+    return np.asarray(word)

@@ -1,4 +1,4 @@
-"""Whole columns at once: text as codes and numbers, several columns as one key, pairs by ids, mixed bits."""
+"""Whole columns at once: text as codes and numbers, several columns as one key, pairs by ids."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def code_texts(*columns: Any, in_order: bool = False) -> tuple[Codes, Texts]:
     """
     whole = pa.chunked_array([own if isinstance(own, pa.Array) else arrow_text(own) for own in columns])
     differs = compute.not_equal(whole[1:], whole[:-1]).fill_null(True)
-    starts = np.flatnonzero(np.append(True, differs)[: len(whole)])
-    firsts = whole if 2 * len(starts) > len(whole) else whole.take(pa.array(starts))
-    coded = firsts.dictionary_encode().combine_chunks()
+    is_new = np.append(True, differs)[: len(whole)]
+    starts = np.flatnonzero(is_new) if 2 * np.count_nonzero(is_new) <= len(whole) else None
+    coded = (whole if starts is None else whole.take(pa.array(starts))).dictionary_encode().combine_chunks()
     codes, distinct = coded.indices.fill_null(-1).to_numpy(), arrow_text(coded.dictionary)
     if in_order:
         codes, distinct = put_in_order(codes, distinct)
-    return codes if firsts is whole else np.repeat(codes, np.diff(starts, append=len(whole))), distinct
+    return codes if starts is None else np.repeat(codes, np.diff(starts, append=len(whole))), distinct
 
 
 def put_in_order(codes: Any, distinct: Texts) -> tuple[Any, Texts]:
@@ -177,10 +177,7 @@ def listed(texts: Any) -> list[str]:
 
 
 def are_in(texts: pd.Series[str], others: pd.Series[str]) -> Bools:
-    """Return for each text whether it is one of the others.
-
-    As `Series.isin` does, which makes a Python object of each of the others: 2.6 s for 300,000, here .02.
-    """
+    """Return whether each text is one of the others; of 300,000 `Series.isin` takes 2.6 s, this .02."""
     return places_in(texts.array, others.array) >= 0
 
 
@@ -222,13 +219,3 @@ def numbers_of(texts: Any, kind: Literal["int", "float"]) -> tuple[npt.NDArray[A
 def _as_text(value: Any) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
     return str(int(plain) if isinstance(plain, bool) else plain).encode(errors="replace").decode()
-
-
-def mix_bits(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return each state of SplitMix64 as its random word (Steele, Lea and Flood, OOPSLA 2014)."""
-    word = state ^ (state >> np.uint64(30))
-    word *= np.uint64(0xBF58476D1CE4E5B9)  # in place, as millions of lists are told apart by it
-    word ^= word >> np.uint64(27)
-    word *= np.uint64(0x94D049BB133111EB)
-    word ^= word >> np.uint64(31)
-    return np.asarray(word)

@@ -106,18 +106,6 @@ def refuse_mixed_ids(docs: Mapping[str, Iterable[str]]) -> None:
             raise JoinError(f"{name}: {why}, as one has a blank; write it so here too")
 
 
-def why_encoded(ids: Sequence[str]) -> str:
-    """Return why ids that stand so in the files of a collection are percent-encoded; empty: they are not.
-
-    Examples:
-        >>> [why_encoded(ids) for ids in (["a b", "c"], ["a b", "50%"], ["a%20b"])]
-        ['blanks', 'blanks and %', '']
-    """
-    if not with_blanks(ids):
-        return ""
-    return f"{BLANKS} and %" if "%" in "".join(ids) else BLANKS
-
-
 def spellings(ids: Iterable[str]) -> set[str]:
     """Return what the address of an item without any is: nothing, or its id, encoded or as it was.
 

@@ -32,8 +32,9 @@ from fire_toolkit.formats.runs.listed import NUMBERED, Listed, coded
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
 from fire_toolkit.matching.blocks import block_of
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
+from fire_toolkit.pooling.draws import mix_bits
 from fire_toolkit.tables import Run, check_run
-from fire_toolkit.tables.columns import PAIR, mix_bits
+from fire_toolkit.tables.columns import PAIR
 
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
 POSITIVE, OWN, MEMBER = 1, 2, 4  # why a pair is kept: of the qrels, a query's own item, of its group
