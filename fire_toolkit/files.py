@@ -62,9 +62,7 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
             yield sys.stdin.buffer
             return
         if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
-            raise FormatError(
-                f"{path}: a pipe or a device, expected a file; save what it gives in a file first"
-            )
+            raise FormatError(f"{path}: a pipe or a device, expected a file; save its output as one first")
         with Path(path).open("rb") as stream:
             yield stream
     except FileNotFoundError:

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import are_among, are_distinct, parts_of, rows_of_lists, starts_of_groups
+from fire_toolkit.arrays import Codes, are_among, are_distinct, parts_of, rows_of_lists, starts_of_groups
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables.columns import (
     Texts,
@@ -184,9 +184,7 @@ def _ids(column: Column, values: Values, problems: list[str]) -> Values:
     return text
 
 
-def _say_bad_ids(
-    column: Column, codes: npt.NDArray[Any], distinct: Texts, values: Values, problems: list[str]
-) -> None:
+def _say_bad_ids(column: Column, codes: Codes, distinct: Texts, values: Values, problems: list[str]) -> None:
     if not are_ids(distinct):
         is_bad = ~np.array([is_id(value) for value in distinct.to_pylist()])
         _say(problems, column, _BAD_ID, is_bad[codes], values)

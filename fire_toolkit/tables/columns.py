@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import DENSE_CELLS, Bools, Codes, Ints, are_among, places_among
+from fire_toolkit.arrays import Bools, Codes, Ints
 
 PAIR = ["query_id", "doc_id"]
 Texts = Any  # a pyarrow.LargeStringArray
@@ -97,11 +97,8 @@ def packed_codes(keys: Sequence[npt.NDArray[Any]]) -> Ints:
             key, low, high = np.unique(key, return_inverse=True)[1], 0, len(key)
         if n_packed * (high - low + 1) >= 2**63:
             packed, n_packed = np.unique(packed, return_inverse=True)[1].astype(np.int64), len(packed)
-        if n_packed > 1:
-            packed *= high - low + 1
-        packed += key
-        if low:
-            packed -= low
+        packed *= high - low + 1
+        packed += key - low if low else key
         n_packed *= high - low + 1
     return packed
 
@@ -113,13 +110,9 @@ def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
         pairs, among: with columns query_id and doc_id, text; of a pair that stands twice in `among` the
             first row counts.
     """
-    n_among = len(among)
     codes = packed_codes([code_texts(among[name].array, pairs[name].array)[0] for name in PAIR])
-    if codes.max(initial=0) >= min(DENSE_CELLS, 16 * len(codes)):
-        codes = pd.factorize(codes)[0]
-    rows = np.full(int(codes.max(initial=-1)) + 1, -1, dtype=np.int32)
-    rows[codes[:n_among][::-1]] = np.arange(n_among)[::-1]
-    return rows[codes[n_among:]].astype(np.int64)
+    known, asked = pa.array(codes[: len(among)]), pa.array(codes[len(among) :])
+    return np.asarray(compute.index_in(asked, value_set=known).fill_null(-1), dtype=np.int64)
 
 
 def code_pairs(table: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
@@ -131,27 +124,9 @@ def code_pairs(table: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
     """
     (query, queries), (doc, docs) = (code_texts(table[name].array, in_order=True) for name in PAIR)
     n_docs = max(len(docs), 1)
-    keys, codes = distinct_codes(query.astype(np.int64) * n_docs + doc)
+    codes, keys = pd.factorize(query.astype(np.int64) * n_docs + doc, sort=True)
     pairs = zip(PAIR, (queries.take(keys // n_docs), docs.take(keys % n_docs)), strict=True)
     return codes, pd.DataFrame({name: pd.array(ids, dtype="str") for name, ids in pairs})
-
-
-def distinct_codes(codes: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct codes, ascending, and the place of each code among them.
-
-    As `np.unique` with its inverse; codes from 0 that hardly outnumber the rows are counted, not sorted.
-
-    Examples:
-        >>> distinct_codes(np.array([7, 2, 7]))
-        (array([2, 7]), array([1, 0, 1]))
-    """
-    if len(codes) and codes.min() >= 0 and codes.max() < 4 * len(codes):
-        is_there = are_among(codes, int(codes.max()) + 1)
-        return np.flatnonzero(is_there), np.cumsum(is_there)[codes] - 1
-    order = np.argsort(codes, kind="stable")
-    in_order = codes[order]
-    is_first = np.append(True, in_order[1:] != in_order[:-1])[: len(codes)]
-    return in_order[is_first], (np.cumsum(is_first) - 1)[places_among(order, len(order))]
 
 
 def bytes_of(texts: Any) -> bytes:

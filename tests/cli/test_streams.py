@@ -21,7 +21,7 @@ def folder(here: Path) -> Path:
 @cases("words")
 def test_commands_refuse_a_pipe_and_an_address(words: tuple[str, ...], folder: Path) -> None:
     os.mkfifo("p")
-    pipe = "a pipe or a device, expected a file; save what it gives in a file first"
+    pipe = "a pipe or a device, expected a file; save its output as one first"
     address = "an address, expected a file; download it first"
     places = {"p": pipe, "/dev/zero": pipe}
     places |= dict.fromkeys(("s3://lab/runs/clip.npy", "gs://lab/clip.npy", "https://host/clip.npy"), address)
