@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import httpx
 
 _MAX_BYTES = 64_000_000
+_MOST_S = 30.0  # for one part, however it comes
 _AT_ONCE = 16
 _MOST_SILENT = 2 * _AT_ONCE  # addresses of a host in a row without any answer: the others are not waited for
 _NO_MEDIA = ("text/html", "text/plain", "application/json", "application/xml", "text/xml")
@@ -176,6 +178,7 @@ def _ask(
 
     headers = {"Range": f"bytes={start}-{start + n_bytes - 1}", "Accept-Encoding": "identity"}
     headers |= {"Origin": origin} if origin else {}
+    until = time.monotonic() + _MOST_S
     for is_last in (False, True):
         found = b""
         try:
@@ -184,6 +187,8 @@ def _ask(
                     found += piece
                     if len(found) >= n_bytes:
                         break
+                    if time.monotonic() > until:
+                        raise httpx.ReadTimeout("a byte now and then")
             return answer, found[:n_bytes]
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             fault = f"does not answer ({type(error).__name__})"

@@ -198,6 +198,18 @@ def test_a_host_that_stays_silent_is_not_waited_for_hundreds_of_times() -> None:
     assert 32 <= asked.count("dead.test") <= 48
 
 
+def test_a_server_that_gives_a_byte_now_and_then_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "_MOST_S", 0.0)
+    headers = {"Content-Range": "bytes 0-262143/900000"}
+
+    def drips(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(206, headers=headers, content=(b"." for _ in range(262_144)))
+
+    answer_links(monkeypatch, drips)
+    found = check_media(items_of("http://m/a.mp4"), root=Path(), origin=PAGE)
+    assert found["reason"].tolist() == ["does not answer (ReadTimeout)"]
+
+
 def test_a_sample_is_the_same_each_time() -> None:
     urls = [f"http://m/{n}" for n in range(50)]
     good = httpx.Response(206, headers=GOOD)
