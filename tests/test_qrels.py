@@ -1,5 +1,6 @@
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from brought import refused
@@ -12,6 +13,7 @@ from examples import cases, examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.making import POLICIES, make_evidence
 from fire_toolkit.evidence.qrels import augment_qrels, augmented_of, change_counts
+from fire_toolkit.matching.coded import code_qrels
 from fire_toolkit.tables import (
     ALONE,
     Labels,
@@ -173,3 +175,10 @@ def test_a_pair_of_a_sample_that_the_policy_drops_is_not_called_open() -> None:
     drawn = made(check_pool, "query_id doc_id stratum inclusion_probability", *rows)
     found = fire.augment(original({"a": 1, "z": 1}), labelled({"a": 0}), pool=drawn, policy="drop")
     assert "1 pair of the sample without a label" in "".join(found.said)
+
+
+def test_a_pair_of_which_an_id_is_unknown_is_nowhere() -> None:
+    coded = code_qrels(make_qrels({"p": {"a": 1, "b": 1}, "q": {"a": 1}}))
+    query, doc = np.array([0, 0, 1, 1, -1]), np.array([0, 1, 0, -1, 0])  # the fourth is next to (p, b)
+    expected = [0, 1, 2, -1, -1]
+    assert expected == coded.find(query, doc).tolist()
