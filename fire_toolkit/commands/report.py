@@ -144,12 +144,10 @@ def _similarity(it: Any) -> Found:
 def _methods(it: Any) -> Found:
     paragraphs = methods_paragraphs((it.told or Told()).facts)
     blanks = blanks_of(paragraphs)
-    own = (
-        f"; fill in {', '.join(own)} under [study] of fire.toml"
-        if (own := [*filter(STUDY.get, blanks)])
-        else ""
-    )
-    said = f"not stated: {', '.join(blanks)}{own}"
+    own = [*filter(STUDY.get, blanks)]
+    which = "each" if own == blanks else " and ".join(own)
+    keys = f"; [study] in fire.toml has a key for {which}" if own else ""
+    said = f"not stated: {', '.join(blanks)}{keys}"
     table = pd.DataFrame(paragraphs, columns=["title", "text"])
     return Found({"methods": table}, draw=drawn_paragraphs, said=[said] if blanks else [])
 

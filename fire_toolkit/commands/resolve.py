@@ -188,12 +188,13 @@ def _words_of(counts: Mapping[str, Any], rule: str) -> Iterator[str]:
     """Yield what was counted in words."""
     change = counts["against_majority"]
     yield f"{n_of(counts['labels'], 'pair')} with a label, {counts['disputes']:,} in dispute, by rule {rule}"
-    yield (
-        f"unlike a majority: {change['other']:,} with another label, {change['gained']:,} labelled that it "
-        f"leaves in dispute, {change['lost']:,} in dispute that it labels"
-        if change["other"] + change["gained"] + change["lost"]
-        else "a plain majority gives the same labels"
-    )
+    if change["other"] + change["gained"] + change["lost"]:
+        unlike = (
+            f"{change['other']:,} with another label, {change['gained']:,} labelled that it leaves in dispute"
+        )
+        yield f"unlike a majority: {unlike}, {change['lost']:,} in dispute that it labels"
+    elif rule != "majority":
+        yield "a plain majority gives the same labels"
     if found := counts.get("on_controls"):
         said = []
         for name, whose in (("n", f"rule {rule}"), ("majority", "a majority")):
