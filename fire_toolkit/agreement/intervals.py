@@ -7,7 +7,6 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from fire_toolkit.agreement.cohen import mean_of_two
 from fire_toolkit.agreement.registry import STATISTICS
@@ -18,6 +17,7 @@ from fire_toolkit.inference.distributions import t_of
 from fire_toolkit.inference.limits import share_interval
 from fire_toolkit.inference.resampling import draw_weights
 from fire_toolkit.resolution.votes import Votes
+from fire_toolkit.tables.columns import distinct_codes
 
 N_RESAMPLES = 10_000
 LEAST_POSITIVES = 10
@@ -128,7 +128,7 @@ def count_patterns(counts: Ints) -> tuple[Ints, Ints]:
         distinct, place = np.unique(counts, axis=0, return_inverse=True)
         return distinct, place.reshape(-1)
     powers = base ** np.arange(counts.shape[1], dtype=np.int64)
-    place, keys = pd.factorize(counts @ powers, sort=True)
+    keys, place = distinct_codes(counts @ powers)
     return keys[:, None] // powers % base, place
 
 

@@ -1,12 +1,12 @@
 """Dawid and Skene's model: each annotator has a confusion matrix, each pair a true label."""
 
 import numpy as np
-import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints, rows_of_lists, starts_of_lists
 from fire_toolkit.resolution.rules import are_tied
 from fire_toolkit.resolution.votes import Model, Verdicts, Votes, first_rows
 from fire_toolkit.tables import SUPPORT
+from fire_toolkit.tables.columns import distinct_codes
 
 SMOOTHING = 0.01
 TIE = 1e-6
@@ -65,12 +65,12 @@ def fit(
     unit, cell = np.divmod(np.sort(unit * n_cells + annotator * n_labels + label), n_cells)
     n_votes = np.bincount(unit, minlength=len(truth))
     start = starts_of_lists(n_votes)
-    pattern_of, base = pd.factorize(truth + 1, sort=True)[0], int(cell.max(initial=0)) + 2
+    pattern_of, base = distinct_codes(truth + 1)[1], int(cell.max(initial=0)) + 2
     for place in range(int(n_votes.max(initial=0))):  # votes are taken in one by one
         here = np.flatnonzero(n_votes > place)
         keys = pattern_of * base
         keys[here] += cell[start[here] + place] + 1
-        pattern_of = pd.factorize(keys, sort=True)[0]
+        pattern_of = distinct_codes(keys)[1]
     first = first_rows(pattern_of)  # a unit of each pattern
     pattern = np.repeat(np.arange(len(first)), n_votes[first])
     cell, truth = cell[rows_of_lists(start[first], n_votes[first])], truth[first]
