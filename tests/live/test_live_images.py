@@ -119,4 +119,4 @@ def test_captions_as_items_come_in_tens_beside_an_image(place: Path, artefacts: 
             press(browser, "1", task)
     assert len(answers(place)) == len(texts)
     run("pull")
-    assert "intervals draw captions whole" in run("agree").stderr
+    assert "intervals draw queries whole" in run("agree").stderr
