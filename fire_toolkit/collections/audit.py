@@ -160,7 +160,7 @@ def words_of_strangers(docs: pd.Series, items: pd.Series, where: object) -> str:
         >>> words_of_strangers(pd.Series(["a", "V07"]), pd.Series(["a", "v7"]), "items.tsv")[:48]
         '1 doc of 2 not in items.tsv, so not relevant (V0'
     """
-    strange = docs[~docs.isin(items)]
+    strange = docs[~are_in(docs, items)]
     if not len(strange):
         return ""
     n = _n_alike(strange, items)
