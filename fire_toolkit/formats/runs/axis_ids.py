@@ -197,8 +197,11 @@ def axes_of(
                 )
         elif mine is None:
             ids = other
-        for place, values in texts.items() if mine is None and ids is not None else ():
-            own, theirs = _bare(list(ids or ())), _bare([*map(spelling_of(values), values)])
+        known = list(ids or ()) if mine is None else []
+        for place, values in texts.items():
+            if len(values) != len(known) or list(values) == known:
+                continue
+            own, theirs = _bare(known), _bare([*map(spelling_of(values), values)])
             if theirs != own and sorted(theirs) == sorted(own):
                 order = f"these {what} in another order than they were given in"
                 raise UsageError(f"{place}: {order}; save it as {what.replace(' ', '_')} in an .npz")
