@@ -28,7 +28,7 @@ from fire_toolkit.inference.drawn_pairs import (
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.inference.two_phase import TwoPhase, missing_share
-from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.coded import ABSENT, CodedQrels
 from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.defaults import (
     ESTIMATED_BY_QUERIES,
@@ -105,7 +105,8 @@ def estimator(
 
     Args:
         joined: the runs, joined with both qrels, and with `pairs_of_sample`.
-        before, after: labellings by the original qrels and by those with all labels.
+        before, after: labellings by the original qrels and by those with all labels. An original that a
+            label rejected counts as judged, whether the policy keeps, overrides or drops it.
         design: how the judged pairs were chosen. Labels of pairs that a machine judge's sample did not draw,
             such as those that came in the judge's order, are not read; original positives are known.
         clusters: of each query, for intervals by a judge's sample, which are for queries like these.
@@ -113,6 +114,8 @@ def estimator(
     Raises:
         JoinError: the design is for other queries, or a pair of the sample is not in the join.
     """
+    is_dropped = (before.relevance != ABSENT) & (after.relevance == ABSENT)
+    after = after.labelled(np.where(is_dropped, 0, after.relevance))
     if design.sample is not None:
         return _by_judge(joined, before, after, design, design.sample, clusters)
     is_shallow, is_of_design, probability = drawn_pairs_of(joined, design)

@@ -55,16 +55,19 @@ def honest(
     n_unasked: int = 0,
     n_votes: int = 2,
     of: Design | None = None,
+    known: str = "c",
+    policy: str = "union",
 ) -> HonestRows:
     """Return the honest rows of a run that ranks a before b; c, which it lacks, is each query's original."""
     ranked = pd.concat([pairs_of("a", range(N), score=2.0), pairs_of("b", range(N), score=1.0)])
-    original = check_qrels(pairs_of("c", range(N), relevance=1))
+    original = check_qrels(pairs_of(known, range(N), relevance=1))
     asked = [number for number in range(N) if number % 2 == 0 or number > 2 * n_unasked]
     a = pairs_of("a", asked, relevance=A_IS_POSITIVE[asked].astype(int))
     b = pairs_of("b", DEEP, relevance=B_IS_POSITIVE[DEEP].astype(int)).iloc[n_unlabelled:]
     labels = check_labels(pd.concat([a, b]).assign(label="x", n_judgments=n_votes))
     run = rank_run(ranked.assign(run_id="m"))
-    return scores_with_uncertainty(run, original, labels, measures, Background(design=of or design()))
+    background = Background(design=of or design())
+    return scores_with_uncertainty(run, original, labels, measures, background, policies=[policy])
 
 
 def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
@@ -144,13 +147,16 @@ def drawn_design(n_copies: int) -> tuple[Design, pd.DataFrame, pd.DataFrame]:
     return Design(both, None), both[["query_id", "doc_id", "score"]], pairs
 
 
-def from_strata(n_copies: int, measures: list[str], *, first: str = "a") -> HonestRows:
+def from_strata(
+    n_copies: int, measures: list[str], *, first: str = "a", known: str = "c", policy: str = "union"
+) -> HonestRows:
     """Return the honest rows of one run over `drawn_design`; c, which it lacks, is each query's original."""
     design, ranked, pairs = drawn_design(n_copies)
-    original = check_qrels(pairs_of("c", range(N), relevance=1))
+    original = check_qrels(pairs_of(known, range(N), relevance=1))
     labels = check_labels(pairs[["query_id", "doc_id", "relevance"]].assign(label="x", n_judgments=2))
     run = rank_run(ranked.replace({"doc_id": {"a": first}}).assign(run_id="m"))
-    return scores_with_uncertainty(run, original, labels, measures, Background(design=design))
+    background = Background(design=design)
+    return scores_with_uncertainty(run, original, labels, measures, background, policies=[policy])
 
 
 def test_pairs_drawn_in_strata_give_precision_and_a_ratio_of_totals_alone() -> None:
@@ -195,6 +201,19 @@ def test_a_late_run_needs_as_many_drawn_pairs_where_the_ranks_of_others_were_jud
     row = scores_with_uncertainty(late, original, labels, ["P@1"], Background(design=design)).scores.iloc[0]
     why = "the design draws 40 of the pairs in its top 1 on average, and an interval needs 100"
     assert row["estimate_method"] == f"refused: {why}; draw more pairs"
+
+
+@pytest.mark.parametrize("policy", ["override", "drop"])
+def test_an_original_that_a_label_rejected_was_judged_whatever_the_policy(policy: str) -> None:
+    drawn = from_strata(3, ["P@4", "P@1"], known="a", policy=policy).scores["estimate"]
+    n_positive = A_IS_POSITIVE.sum() + 2 * 3 * B_IS_POSITIVE[DEEP].sum()
+    assert drawn.tolist() == pytest.approx([n_positive / (4 * N), np.nan], nan_ok=True)
+    deep = honest(["AP", "P@1"], known="a", policy=policy).scores
+    first, second = A_IS_POSITIVE * 1, B_IS_POSITIVE * 1  # AP: the mean of the precisions at positives
+    y = (first + second * (first + second) / 2) / np.maximum(first + second, 1)
+    slope = np.clip(np.cov(first[DEEP], y[DEEP])[0, 1] / first[DEEP].var(ddof=1), 0, 1)
+    assert deep["estimate"].iloc[0] == pytest.approx(slope * first.mean() + (y - slope * first)[DEEP].mean())
+    assert deep["estimate_method"].iloc[1] == "as labelled"
 
 
 def by_chance(label: np.ndarray, chance: np.ndarray, n_queries: int = 9) -> DrawnPairs:
