@@ -73,7 +73,7 @@ class Estimator:
 
     def estimate(self, measure: Measure, *run_ids: str) -> Estimate:
         """Return the measure of a run, or of one less another, refused where one of them is."""
-        why = self.why_not(measure, run_ids)
+        why = self.why_not(measure, run_ids) if measure.definition.is_score else AS_LABELLED
         return Estimate(refused=why) if why else self.value(measure, run_ids)
 
     def cautions(self, found: Iterable[tuple[str, Estimate]]) -> list[str]:

@@ -1,7 +1,6 @@
 """The tables of the FIRE paper and its findings on captions, and how they are drawn for people."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs, ow
 from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import FIRST
+from fire_toolkit.reporting.plots import points
 from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.resolution.votes import INCLUSION
@@ -31,16 +31,19 @@ WIDTH = 10  # characters of a bin, which holds from_chars ≤ length < to_chars
 
 def drawn_as(name: str) -> Callable[[Any, str], str]:
     """Return what draws a table of that name, with the columns of data/paper.toml; nan is empty."""
-    return partial(_drawn, name=name)
-
-
-def _drawn(table: pd.DataFrame, form: str, name: str) -> str:
     columns = table_in("reporting", "data/paper.toml")[name]
-    rows = [
-        ["" if row[name] != row[name] else f"{row[name]:{digits}}" for name, (_, digits) in columns.items()]
-        for row in table.to_dict("records")
-    ]
-    return drawn_text(rows, [heading for heading, _ in columns.values()], form)
+
+    def cell(row: Mapping[Any, Any], column: str) -> str:
+        value, form = row[column], columns[column][1]
+        if form.startswith("p") and row["measure"] != POSITIVES:
+            value *= points(row["measure"])
+        return "" if value != value else f"{value:{form.removeprefix('p')}}"
+
+    def draw(table: pd.DataFrame, form: str) -> str:
+        rows = [[cell(row, column) for column in columns] for row in table.to_dict("records")]
+        return drawn_text(rows, [heading for heading, _ in columns.values()], form)
+
+    return draw
 
 
 def drawn_overlaps(comparisons: pd.DataFrame, form: str) -> str:

@@ -94,9 +94,9 @@ def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
 
 
 def test_what_reads_the_shallow_pool_alone_stays_as_labelled_and_the_rest_is_refused() -> None:
-    methods = honest(["C@1", "P@1", "C@2", "P@2", "bpref", "AP:condensed", "MedR"]).scores
+    methods = honest(["C@1", "P@1", "C@2", "P@2", "bpref", "AP:condensed", "MedR", "Judged@2"]).scores
     found = methods.set_index("measure")["estimate_method"].to_dict()
-    assert found["C@1"] == found["P@1"] == "as labelled"
+    assert found["C@1"] == found["P@1"] == found["Judged@2"] == "as labelled"
     assert "gives bounds only" in found["C@2"]
     assert "gives bounds only" in found["MedR"]
     assert found["bpref"] == found["AP:condensed"] == "refused: it passes over unjudged docs"
