@@ -54,19 +54,14 @@ from fire_toolkit.workspace.rounds import next_round_number
 from fire_toolkit.workspace.settled import settled_by
 
 
-def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
-    """Return the guideline that grades the labels found, see `judged_by`."""
-    return judged_by(judgments, current_workspace(), guideline)
-
-
 def grades_of(judgments: Judgments, guideline: str | None, needed_in: object = None) -> Grades | None:
-    """Return the grades of the labels found: by `rules_of`, or as they spell; else None.
+    """Return the grades of the labels found: of the guideline that they are `judged_by`, or as they spell.
 
     Raises:
         UsageError: a label has none, and they are needed, see `no_grades`.
     """
     counts = {str(label): int(n) for label, n in judgments["label"].value_counts().items()}
-    found = choose_grades(counts, guideline=rules_of(judgments, guideline))
+    found = choose_grades(counts, guideline=judged_by(judgments, current_workspace(), guideline))
     if found is None and needed_in is not None:
         raise no_grades(counts, needed_in)
     return found
@@ -80,6 +75,9 @@ def level_of(rules: Guideline | None) -> str:
 
 _DROPPED = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
 TABLES.update(
+    # Of several answers by one annotator to a pair the latest; of these without what is excluded, as is said.
+    all_judgments=File("judgments", read_judgments),
+    judgments=lambda given: without_excluded(given, is_said=True),
     pilot=File("pilot", read_judgments, "named"),
     # What lies beside the judgments, the labels, and a pool that is a sample.
     dropped_as_read=File("judgments", partial(read_delimited, required=_DROPPED), beside="dropped.csv"),
@@ -93,7 +91,7 @@ TABLES.update(
     ),
     # The guideline given, else the workspace's, else the default; the one that grades the judgments, if any.
     guideline=lambda given: read_guideline(own_guideline(given.values["guideline"])),
-    judged_by=lambda given: rules_of(given.judgments, given.values.get("guideline")),
+    judged_by=lambda given: judged_by(given.judgments, current_workspace(), given.values.get("guideline")),
     # The grades of the labels of the judgments, and of those in a pilot; the level of the former.
     grades=lambda given: grades_of(given.judgments, given.values.get("guideline"), given.needed("judgments")),
     grades_of_pilot=lambda given: (
@@ -139,18 +137,6 @@ def counted_judgments(given: Given) -> Any:
     if writer_of(labels).parameters.get("share_judgments"):
         say("note: labels are by `resolve --share-judgments`; here each judgment counts for its own query")
     return counted(given, given.own.pairs(given.judgments, "judgments"))
-
-
-@reads
-def all_judgments(given: Given) -> Judgments:
-    """The judgments; of several answers by one annotator to a pair the latest."""
-    return read_judgments(given.use(given.needed("judgments")))
-
-
-@reads
-def judgments(given: Given) -> Judgments:
-    """The judgments without those excluded, which is said."""
-    return without_excluded(given, is_said=True)
 
 
 def without_excluded(given: Given, *, is_said: bool) -> Judgments:

@@ -11,14 +11,14 @@ from typing import Any
 from fire_toolkit import __version__
 from fire_toolkit.campaign.beginning import policy_of
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.cli.asking_readers import grades_of, level_of, rules_of
+from fire_toolkit.cli.asking_readers import grades_of, level_of
 from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.here import current_workspace, needed_workspace
 from fire_toolkit.formats.plot_files import check_kind
 from fire_toolkit.formats.releases import machine_labels_in
 from fire_toolkit.formats.sides import named_guideline, side_at
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.guideline_files import guideline_of
+from fire_toolkit.formats.tables.guideline_files import guideline_of, judged_by
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.reporting.against import Side, Since
@@ -115,7 +115,7 @@ def told(given: Given) -> Told:
     if workspace is None:
         known: dict[str, Any] = {}
         if (judgments := given.judgments_of_report) is not None:
-            rules = rules_of(judgments, None)
+            rules = judged_by(judgments, current_workspace())
             known = facts_of_judgments(judgments, grades=given.grades_of_report, level=level_of(rules))
             known |= _facts_of_guideline(rules) if rules else {}
         return Told(said=given.said, facts=MethodFacts(**known))
@@ -156,7 +156,7 @@ def workspace_facts(
     path = root / "judgments/judgments.csv"
     if judgments is None and path.is_file():
         judgments = read_judgments(given.use(path))
-    guideline = None if judgments is None else rules_of(judgments, None)
+    guideline = None if judgments is None else judged_by(judgments, current_workspace())
     guideline = guideline or guideline_of(workspace)
     with Store(root / STORE) as store:
         queues = store.database.select("select kind, count(*) from queues group by kind")
@@ -183,7 +183,7 @@ def workspace_facts(
             named=named,
             dropped=None if reasons is None else reasons["reason"],
             grades=grades_of(first, None),
-            level=level_of(rules_of(first, None)),
+            level=level_of(judged_by(first, current_workspace())),
         )
     return MethodFacts(**facts)
 

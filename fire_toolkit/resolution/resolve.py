@@ -129,9 +129,14 @@ def resolve(
     before, after = plain(own).label, label[kept]
     is_same, had, has = before == after, before >= 0, after >= 0
     against = {"same": is_same & has, "other": ~is_same & had & has, "gained": ~had & has, "lost": had & ~has}
+    cells = votes.pair * len(grades) + codes_among(grades, known["label"])  # those that are no votes too
+    answers_by_label = np.bincount(cells, minlength=len(votes.pairs) * len(grades)).reshape(-1, len(grades))
+    disputes = _of_pairs(votes, kept[~has], "n_{}", grades, answers_by_label)
+    reason = np.where(votes.n_votes[kept[~has]] > 0, NO_MAJORITY, ESCALATED)
+    disputes.insert(2, "reason", pd.Series(reason, dtype="str"))
     return Resolution(
         _labels(votes, verdicts, kept[has], rule),
-        _disputes(votes, known, kept[~has], grades),
+        check_disputes(disputes),
         None if model is None else _of_pairs(votes, kept, "p_{}", votes.labels, model.posterior),
         None if model is None else _confusions(votes, model),
         () if model is None else tuple(map(float, model.log_likelihoods)),
@@ -187,17 +192,6 @@ def _labels(votes: Votes, verdicts: Verdicts, rows: Any, rule: str) -> Labels:
             texts[pairs] += np.where(texts[pairs] == "", "", ";").astype(object) + str(number)
         columns["rounds"] = pd.array(texts[rows], dtype="str")
     return check_labels(votes.pairs.iloc[rows].reset_index(drop=True).assign(**columns))
-
-
-def _disputes(votes: Votes, judgments: Judgments, rows: Any, grades: Grades) -> Disputes:
-    """Return the pairs with a reason and the answers with each label, those that are no votes too."""
-    shape = len(votes.pairs), len(grades)
-    cells = votes.pair * len(grades) + codes_among(grades, judgments["label"])
-    answers = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
-    table = _of_pairs(votes, rows, "n_{}", grades, answers)
-    reason = np.where(votes.n_votes[rows] > 0, NO_MAJORITY, ESCALATED)
-    table.insert(2, "reason", pd.Series(reason, dtype="str"))
-    return check_disputes(table)
 
 
 def accuracy_on_controls(votes: Votes, decide: Callable[[Votes], Verdicts]) -> dict[str, int] | None:

@@ -31,6 +31,9 @@ _EXPECTED = {str: "text", int: "a whole number", dict: "a section"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*-v(?P<version>[1-9][0-9]{0,8})")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_.]+")
 _FILES = ("guideline.md", "labels.toml", "label_config.xml")
+_PACKAGE = Path(__file__).resolve().parents[2]
+_ROOTS = (_PACKAGE / "guidelines_data", _PACKAGE.parent / "guidelines")  # in the wheel, and in a checkout
+_SHIPPED = next(filter(Path.is_dir, _ROOTS), None)  # where the toolkit's own guidelines are
 
 
 @cache
@@ -41,8 +44,7 @@ def list_guidelines() -> tuple[str, ...]:
         >>> "caption-relevance-v1" in list_guidelines()
         True
     """
-    root = _shipped()
-    return tuple(sorted(path.parent.name for path in root.glob("*/labels.toml"))) if root else ()
+    return tuple(sorted(path.parent.name for path in _SHIPPED.glob("*/labels.toml"))) if _SHIPPED else ()
 
 
 def read_guideline(name_or_path: str | Path) -> Guideline:
@@ -62,7 +64,10 @@ def read_guideline(name_or_path: str | Path) -> Guideline:
         {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
     """
     folder = guideline_folder(name_or_path)
-    return _checked(folder, *_texts_in(folder))
+    guideline = _parsed(folder, *_texts_in(folder))
+    if folder.parent != _SHIPPED and (problems := _problems(folder, guideline)):  # a test looks at our own
+        raise TableError(f"{folder}: {'; '.join(problems)}")
+    return guideline
 
 
 def guideline_of(workspace: Workspace, named: str | None = None, *, tasks: Path | None = None) -> Guideline:
@@ -140,6 +145,7 @@ def guideline_problems(name_or_path: str | Path) -> list[str]:
     return _problems(folder, _parsed(folder, *_texts_in(folder)))
 
 
+@lru_cache
 def _problems(folder: Path, guideline: Guideline) -> list[str]:
     from fire_toolkit.guidelines.label_config import parse_label_config  # heavy
 
@@ -152,14 +158,6 @@ def _texts_in(folder: Path) -> list[str]:
 
 
 @lru_cache  # a command asks for it some ten times
-def _checked(folder: Path, text: str, labels: str, label_config: str) -> Guideline:
-    """Return the guideline of three files; of the toolkit's own a test sees that they agree."""
-    guideline = _parsed(folder, text, labels, label_config)
-    if folder.parent != _shipped() and (problems := _problems(folder, guideline)):
-        raise TableError(f"{folder}: {'; '.join(problems)}")
-    return guideline
-
-
 def _parsed(folder: Path, text: str, labels: str, label_config: str) -> Guideline:
     """Return the guideline of three files; whether they agree is not looked at."""
     where = str(folder / "labels.toml")
@@ -209,20 +207,11 @@ def guideline_files(name_or_path: str | Path) -> dict[str, str]:
     return dict(zip(_FILES, _texts_in(guideline_folder(name_or_path)), strict=True))
 
 
-@cache
-def _shipped() -> Path | None:
-    """Return the folder of the toolkit's own guidelines: in the wheel, else beside the package."""
-    package = Path(__file__).resolve().parents[2]
-    roots = (package / "guidelines_data", package.parent / "guidelines")
-    return next((root for root in roots if root.is_dir()), None)
-
-
 def guideline_folder(name_or_path: str | Path) -> Path:
     """Return the folder of the guideline with that name, or that folder."""
     names = list_guidelines()
-    root = _shipped()
-    if root and str(name_or_path) in names:
-        return root / name_or_path
+    if _SHIPPED and str(name_or_path) in names:
+        return _SHIPPED / name_or_path
     path = Path(name_or_path)
     if str(name_or_path) and path.is_dir():
         return path
