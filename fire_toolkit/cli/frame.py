@@ -21,7 +21,6 @@ from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.here import current_workspace, named, say_next, workspace_lock, workspace_path
 from fire_toolkit.cli.plain import plain_command
 from fire_toolkit.commands.command import Part, about, counting, measure_names, rests_on
-from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.table_text import table_text
@@ -42,10 +41,12 @@ def framed(function: Callable[..., Found]) -> click.Command:
         given, stage = Given({**dict.fromkeys(tables), **values}), context.command_path.partition(" ")[2]
         if called.get("measures"):
             called["measures"] = measure_names(called["measures"])
-        known = {
-            name: _as_set(value, parameters[name].option) if isinstance(value, tuple) else value
-            for name, value in called.items()
-        }
+        known = dict(called)
+        for name, value in called.items():
+            if isinstance(value, tuple):  # as fire.toml would have it: one alone where its setting is one
+                section, key = parameters[name].option.setting or ("", "")
+                is_one = len(value) == 1 and section and not isinstance(SETTINGS[section][key], list)
+                known[name] = value[0] if is_one else list(value)
         known |= {"clusters": values["clusters"]} if "clusters" in tables else {}
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
@@ -84,13 +85,6 @@ def _refuse_others(own: Callable[..., Any], called: Mapping[str, Any], context: 
         if is_given and each.name not in (*count, *also) and context.params[str(each.name)] != ():
             written = each.metavar if isinstance(each, click.Argument) else each.opts[0]
             raise click.UsageError(f"{written} does not go with {what}; leave one of them out")
-
-
-def _as_set(values: tuple[Any, ...], option: Option) -> Any:
-    """Return the values of an option as fire.toml would have them: one alone where its setting is one."""
-    section, key = option.setting or ("", "")
-    is_one = len(values) == 1 and option.setting and not isinstance(SETTINGS[section][key], list)
-    return values[0] if is_one else list(values)
 
 
 _OF_ANSWERS = ("agree", "resolve", "augment")  # after which people may have to be asked first
@@ -152,10 +146,9 @@ def keep_files(
         path = (out.parent if is_file else out) / name
         is_qrels = usual.endswith(".txt") and hasattr(content, "columns")
         folders.setdefault(path.parent, {})[path.name] = trec_qrels_text(content) if is_qrels else content
-    first = next(iter(folders))
-    for folder, files in folders.items():
-        counts = {**result.counts, **result.trace} if folder == first else {}
-        given.write(out if is_file and folder == first else folder, files, stage, parameters, counts)
+    for place, (folder, files) in enumerate(folders.items()):
+        counts = {} if place else {**result.counts, **result.trace}
+        given.write(folder if place or not is_file else out, files, stage, parameters, counts)
     given.summarise(result.counts, result.words.replace("{out}", str(out)))
     _say_next(result.next, given, out, stage)
 

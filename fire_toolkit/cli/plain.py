@@ -149,9 +149,19 @@ def option_of(parameter: Parameter) -> click.Parameter:
     kind = others[0] if type(None) in get_args(kind) and len(others) == 1 else kind
     is_needed = default is inspect.Parameter.empty
     several = any(get_origin(each) in (tuple, Sequence, Mapping) for each in (kind, *get_args(kind)))
+    of = next((each for each in (*get_args(kind), kind) if each in (int, float, Path)), str)
+    literal = next((each for each in (kind, *get_args(kind)) if get_origin(each) is Literal), None)
+    taken: Any = click.Path(path_type=Path) if of is Path else of
+    if isinstance(parameter.more, click.ParamType):
+        taken = parameter.more
+    elif literal:
+        taken = click.Choice(get_args(literal))
+    elif (more.least, more.most) != (None, None):
+        range_of: Any = click.IntRange if of is int else Range
+        taken = range_of(more.least, more.most, min_open=more.is_above)
     if more.is_argument:
         shape: dict[str, Any] = {"nargs": -1 if several else 1, "metavar": more.metavar}
-        return click.Argument([name], required=is_needed, type=_type_of(kind, parameter), **shape)
+        return click.Argument([name], required=is_needed, type=taken, **shape)
     spelled = [*(more.names or [f"--{name.replace('_', '-')}"]), name]
     if kind is bool and more.setting:  # fire.toml may say that it is so
         both = f"{spelled[0]}/--no-{spelled[0].removeprefix('--')}"
@@ -160,7 +170,7 @@ def option_of(parameter: Parameter) -> click.Parameter:
         return click.Option(spelled, is_flag=True, help=words)
     default = None if is_needed else default
     metavar = more.metavar or ("FILE" if kind is Path else None)
-    settings: dict[str, Any] = {"type": _type_of(kind, parameter), "metavar": metavar, "help": words}
+    settings: dict[str, Any] = {"type": taken, "metavar": metavar, "help": words}
     settings["required"] = is_needed
     if not several and more.setting is None:
         shows = default is not None and default != ""
@@ -181,20 +191,3 @@ def value_of(parameter: Parameter, values: Mapping[str, Any]) -> Any:
         return (found,) if is_one else tuple(found) if isinstance(found, list) else found
     has_default = parameter.default is not inspect.Parameter.empty
     return parameter.default if value == () and has_default else value
-
-
-def _type_of(kind: Any, parameter: Parameter) -> click.ParamType[Any]:
-    """Return what click makes of a word: as a mark of the annotation says, else its type."""
-    of, bounds = (
-        next((each for each in (*get_args(kind), kind) if each in (int, float, Path)), str),
-        parameter.option,
-    )
-    if isinstance(parameter.more, click.ParamType):
-        return parameter.more
-    if literal := next((each for each in (kind, *get_args(kind)) if get_origin(each) is Literal), None):
-        return click.Choice(get_args(literal))
-    if (bounds.least, bounds.most) != (None, None):
-        range_of: Any = click.IntRange if of is int else Range
-        found: click.ParamType[Any] = range_of(bounds.least, bounds.most, min_open=bounds.is_above)
-        return found
-    return click.Path(path_type=Path) if of is Path else click.types.convert_type(of)
