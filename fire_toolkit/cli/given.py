@@ -183,10 +183,6 @@ class Given:
         if words := self.age:
             say(f"warning: {words}")
 
-    def hash_of(self, path: str | Path) -> str:
-        """Return the hash of a file that was read; empty where it is not known."""
-        return self.hashes.get(name_in_manifest(Path(path)), "")
-
     def write(
         self,
         out: Path,

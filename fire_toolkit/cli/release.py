@@ -16,7 +16,7 @@ import pandas as pd
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import Store, check_record
 from fire_toolkit.cli.common import FORMATS, Progress, say, say_notes
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.here import made_file, needed_workspace, relative_path, say_next, workspace_lock
 from fire_toolkit.cli.readers import counted
 from fire_toolkit.cli.report_readers import workspace_facts
@@ -220,7 +220,8 @@ class _Release:
         corrected = read_qrels(given.use(root / "augmented/qrels.txt"))
         queries, items, original = given.queries, given.items_if_any, counted(given, given.original_as_read)
         runs = [given.use(relative_path(path)) for path in self.workspace.paths("runs", "files")]
-        files = {"file": [path.name for path in runs], "sha256": [given.hash_of(path) for path in runs]}
+        hashes = [given.hashes[name_in_manifest(path)] for path in runs]
+        files = {"file": [path.name for path in runs], "sha256": hashes}
         stages = {
             "changes": checked_table(check_changes, given.use(root / "augmented/changes.csv")),
             "labels": given.labels_as_read,

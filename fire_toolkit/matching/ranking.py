@@ -47,8 +47,8 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
         1      m        q      a     2    1.0
     """
     checked = check_table(_SCORED, scored, where=where)
-    starts, stops = ends_of_lists(checked)
-    lengths = stops - starts
+    starts = starts_of_groups(checked["run_id"].array.codes, checked["query_id"].array.codes)
+    lengths = np.diff(starts, append=len(checked))
     score, doc = checked["score"].to_numpy(), checked["doc_id"].array.codes
     is_first, rises = are_firsts(score), score[1:] > score[:-1]
     rises[starts[1:] - 1] = False

@@ -185,9 +185,8 @@ def _ids(column: Column, values: Values, problems: list[str]) -> Values:
 
 
 def _say_bad_ids(column: Column, codes: Codes, distinct: Texts, values: Values, problems: list[str]) -> None:
-    if not are_ids(distinct):
-        is_bad = ~np.array([is_id(value) for value in distinct.to_pylist()])
-        _say(problems, column, _BAD_ID, is_bad[codes], values)
+    is_bad = ~np.array([is_id(value) for value in distinct.to_pylist()])
+    _say(problems, column, _BAD_ID, is_bad[codes], values)
 
 
 def _coded_ids(column: Column, values: Values, problems: list[str]) -> Values:
@@ -203,7 +202,8 @@ def _coded_ids(column: Column, values: Values, problems: list[str]) -> Values:
         if len(problems) > n_before:
             return values
         codes, distinct = code_texts(text)
-    _say_bad_ids(column, codes, distinct, values, problems)
+    if not are_ids(distinct):
+        _say_bad_ids(column, codes, distinct, values, problems)
     codes, found = put_in_order(codes, distinct)
     if is_coded and found is distinct and values.dtype.categories.dtype == STR and is_used.all():
         return values
