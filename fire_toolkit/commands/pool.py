@@ -103,35 +103,27 @@ def pool(
         round_number=before.round,
         own_items=queries,
     )
-    if before.drawn is not None and DRAWN not in result.pool:
+    pooled, sources = Pool(result.tables["pool"]), PoolSources(result.tables["pool_sources"])
+    if before.drawn is not None and DRAWN not in pooled:
         _refuse_to_lose_sample(before.drawn)
-    changes: list[str] = []
-    if before.sources is not None:
-        known: dict[str, Any] = {"judged": judged, "labels": before.labels, "is_whole": takes_all(asked)}
-        now = Pool(result.pool), PoolSources(result.pool_sources)
-        changes += changes_in_words(before.sources, *now, **known)
-    is_done = result.counts.get("to_ask", len(result.pool)) == 0
+    known: dict[str, Any] = {"judged": judged, "labels": before.labels, "is_whole": takes_all(asked)}
+    changes = changes_in_words(before.sources, pooled, sources, **known) if before.sources is not None else ()
+    if (chosen := parse_strategy(strategy)).name == "settle":  # which holds for these runs alone
+        n_open = int((result.tables["stops"]["reason"] != SETTLED).sum())
+        of_runs = {"runs": dict(sorted(before.run_hashes.items())), "open_queries": n_open}
+        asked["settled"] = {"measure": chosen.parameters["measure"], **of_runs}
+    is_done = result.counts.get("to_ask", len(pooled)) == 0
     words = counts_in_words(result.counts, asked, before.seconds)
     tables = {name: table for name, table in result.tables.items() if len(table) or name not in _IF_ANY}
     return replace(
         result,
-        tables=tables | {"again": result.again},
+        tables=tables | {"again": result.tables["again"]},
         files={f"{name}.csv": table for name, table in tables.items() if name != "again"},
-        parameters=asked | _settled(strategy, result, before.run_hashes),
+        parameters=asked,
         words=f"{words}\nnothing new to ask" if is_done else words,
-        said=changes,
+        said=[*changes],
         next="" if is_done else Next("tasks {given}", "--queries {QUERIES} --out {out}/tasks.json"),
     )
-
-
-def _settled(strategy: str, result: Found, run_hashes: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the manifest says of a pool that is settled for its runs alone."""
-    chosen = parse_strategy(strategy)
-    if chosen.name != "settle":
-        return {}
-    n_open = int((result.stops["reason"] != SETTLED).sum())
-    runs = dict(sorted(run_hashes.items()))
-    return {"settled": {"measure": chosen.parameters["measure"], "runs": runs, "open_queries": n_open}}
 
 
 def _refuse_to_lose_sample(was: Mapping[str, Any]) -> None:
