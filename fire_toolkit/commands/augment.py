@@ -94,6 +94,8 @@ def augment(
     lifted, grade = originals_beside(original, counted, grade=grade)
     takes_out = found is not None and found.policy == DROP
     is_sample = told.machine_sample is not None or (pool is not None and {*SAMPLE} <= {*pool})
+    if include_machine and machine is None:
+        raise UsageError(f"include_machine is {include_machine!r}: give that judge's answers as machine")
     pairs = make_evidence(
         originals_beside(qrels, grade=grade)[0] if takes_out else lifted,
         labels,
@@ -105,7 +107,7 @@ def augment(
         machine_sample=told.machine_sample,
         validity=validity,
         takes_out=takes_out,
-        answers=_answers(machine, grades, include_machine) if include_machine else None,
+        answers=labels_of_answers(machine, grades or {}) if include_machine and machine is not None else None,
         judge=include_machine or "",
     )
     augmented, changes, said = augmented_of(pairs), changes_of(pairs), list[str]()
@@ -209,12 +211,6 @@ def _unusable_among(qrels: Qrels, validity: QueryLabels, policy: str) -> Unusabl
     if policy == DROP and len(unusable) == len(queries):
         raise UsageError("validity: every query is unusable, so none would be left; take --unusable flag")
     return Unusable(policy, unusable, len(queries), len(own))
-
-
-def _answers(machine: MachineJudgments | None, grades: Grades | None, judge: str) -> pd.DataFrame:
-    if machine is None:
-        raise UsageError(f"include_machine is {judge!r}: give the answers of that judge as machine")
-    return labels_of_answers(machine, grades or {})
 
 
 def _words_of_open(pairs: pd.DataFrame) -> list[str]:

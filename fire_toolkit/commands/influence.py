@@ -94,30 +94,22 @@ def influence(
     found = score_changes(runs, original, augmented, changes, measures)
     scores = found.scores.drop(columns="is_left_out").rename(columns={"left_out": "annotator_id"})
     alphas = leave_one_out(judgments, grades=grades, level=level)
-    tables = {"annotators": _by_annotator(without, alphas, found.orders, scores), "scores": scores}
-    is_kept = len({*adjudicators}) == 1
-    kept = [f"{adjudicators[0]} is the only adjudicator and is not left out"] if is_kept else []
-    more = [n_of(len(asked), "judgment"), f"labels by rule {rule}, joined under policy {policy}"]
-    return Found(tables, [*kept, *found.notes], more, shown=show)
-
-
-def _by_annotator(
-    without: Sequence[tuple[str, int, pd.DataFrame]],
-    alphas: pd.DataFrame,
-    orders: pd.DataFrame,
-    scores: pd.DataFrame,
-) -> pd.DataFrame:
-    """Return a row for each annotator and measure, with the run whose score moves most."""
-    rows = []
+    rows = []  # one for each annotator, then one for each measure, with the run whose score moves most
     for name, n, pairs in without:
         is_lost, is_gained = pairs["after"].isna(), pairs["before"].isna()
         rows.append((name, n, (~is_lost & ~is_gained).sum(), is_lost.sum(), is_gained.sum()))
     columns = ["annotator_id", "n_judgments", "labels_other", "labels_lost", "labels_gained"]
-    counts = pd.DataFrame(rows, columns=columns)
     people = alphas.rename(columns={"value": "alpha", "change": "alpha_change"})
-    people = counts.merge(people[["annotator_id", "alpha", "alpha_change"]], on="annotator_id", how="left")
+    people = people[["annotator_id", "alpha", "alpha_change"]]
+    people = pd.DataFrame(rows, columns=columns).merge(people, on="annotator_id", how="left")
     moved = scores.loc[scores["change"].abs().groupby([scores["annotator_id"], scores["measure"]]).idxmax()]
-    moved = moved[["annotator_id", "measure", "run_id", "change"]]
-    orders = orders.rename(columns={"left_out": "annotator_id"})
-    named = orders[["annotator_id", "measure", "tau", "n_swaps"]].merge(moved, on=["annotator_id", "measure"])
-    return people.merge(named, on="annotator_id")
+    orders = found.orders.rename(columns={"left_out": "annotator_id"})
+    orders = orders[["annotator_id", "measure", "tau", "n_swaps"]]
+    orders = orders.merge(
+        moved[["annotator_id", "measure", "run_id", "change"]], on=["annotator_id", "measure"]
+    )
+    tables = {"annotators": people.merge(orders, on="annotator_id"), "scores": scores}
+    is_kept = len({*adjudicators}) == 1
+    kept = [f"{adjudicators[0]} is the only adjudicator and is not left out"] if is_kept else []
+    more = [n_of(len(asked), "judgment"), f"labels by rule {rule}, joined under policy {policy}"]
+    return Found(tables, [*kept, *found.notes], more, shown=show)

@@ -60,10 +60,17 @@ def machine_check(
         1  cohen_kappa    0.8
         4          AUC    0.9
     """
+    if grades is None:  # of the labels of the judge and of people, each by how they spell
+        grades = {}
+        for table in (machine, judgments) if judgments is not None else (machine,):
+            spelled = [str(label) for label in table["label"] if label]
+            if (own := choose_grades(spelled)) is None:
+                raise UsageError(f"no grade is known for {sorted(set(spelled))[:3]}; expected grades of them")
+            grades = {**grades, **own}
     tables, notes = check_judge(
         machine,
         labels,
-        grades=_usual(machine, judgments) if grades is None else grades,
+        grades=grades,
         judgments=judgments,
         sources=pool_sources,
         pool=pool,
@@ -80,14 +87,3 @@ def machine_check(
         draw=drawn_as(show),
         next=Next("machine check --show groups") if has_groups else "",
     )
-
-
-def _usual(machine: MachineJudgments, judgments: Judgments | None) -> dict[str, float | None]:
-    """Return the grades of the labels of the judge and of people, each by how they spell."""
-    found: dict[str, float | None] = {}
-    for table in (machine, judgments) if judgments is not None else (machine,):
-        labels = [str(label) for label in table["label"] if label]
-        if (own := choose_grades(labels)) is None:
-            raise UsageError(f"no grade is known for {sorted(set(labels))[:3]}; expected grades of them")
-        found |= own
-    return found

@@ -65,11 +65,10 @@ def note_unjudged(coded: Mapping[str, CodedQrels], rises: Sequence[Mapping[str, 
 
     Nothing where the augmented qrels list positives alone, which does not tell what was judged.
 
-    rises: of each run, as `rises_of` has them.
+    rises: of each run, one or more, as `rises_of` has them.
     """
     told = []
-    tells_judged = rises and (coded["augmented"].relevance == 0).any()
-    for name in rises[0] if tells_judged else ():
+    for name in rises[0] if (coded["augmented"].relevance == 0).any() else ():
         low, high = (100 * end(of_run[name] for of_run in rises) for end in (min, max))
         if high >= 1:
             told.append(f"{name} {' to '.join(dict.fromkeys((f'+{low:.0f}', f'+{high:.0f}')))}")

@@ -20,7 +20,7 @@ def notes_on_qrels(coded: Mapping[str, CodedQrels], measures: Sequence[Measure])
     yield from (measure.caution for measure in measures if measure.caution)
     for name, which in coded.items():
         if n := int(np.count_nonzero(which.n_positives == 0)):
-            yield f"{name} qrels: {_count(n, len(which.queries))} without a positive; they score 0"
+            yield f"{name} qrels: {n:,} of {len(which.queries):,} queries without a positive; they score 0"
     names = [measure.name for measure in measures if measure.definition.key in ESTIMATES]
     for name, which in coded.items() if names else ():
         if which.stratum is None:
@@ -53,9 +53,10 @@ def notes_on_ties(
             differs |= low != high
             shown.append(f"{measure.name} {least} to {most}")
     if shown:
+        of_all = f"{int(differs.sum()):,} of {values.shape[1]:,} queries"
         yield (
-            f"{run_id}: docs of equal score could change {_count(int(differs.sum()), values.shape[1])} "
-            f"by the {name} qrels; pessimistic to optimistic: {', '.join(shown)}"
+            f"{run_id}: docs of equal score could change {of_all} by the {name} qrels; pessimistic to "
+            f"optimistic: {', '.join(shown)}"
         )
 
 
@@ -65,22 +66,22 @@ def notes_on_run(run_id: str, by: Mapping[str, JudgedRanking], measures: Sequenc
     by: the run as each of the qrels judges it, the original ones first.
     """
     run = next(iter(by.values()))
-    is_there, of = run.last_rank > 0, run.last_rank.size
-    lengths = run.n_retrieved[is_there]
-    if missing := of - lengths.size:
-        yield f"{run_id}: {_count(missing, of)} of the qrels missing from the run; they score 0"
+    is_there, n_all = run.last_rank > 0, run.last_rank.size
+    lengths, of_all = run.n_retrieved[is_there], f"of {n_all:,} queries"
+    if missing := n_all - lengths.size:
+        yield f"{run_id}: {missing:,} {of_all} of the qrels missing from the run; they score 0"
     if extra := run.n_extra_queries:
         yield f"{run_id}: {n_of(extra, 'query')} not in the qrels; they are ignored"
     cutoff = max((measure.k for measure in measures if measure.k is not None), default=0)
     if shallow := int(np.count_nonzero((lengths < cutoff) & (lengths == run.last_rank[is_there]))):
         words = f"with fewer docs than the cutoff {cutoff} (shortest {lengths.min()})"
-        yield f"{run_id}: {_count(shallow, of)} {words}"
+        yield f"{run_id}: {shallow:,} {of_all} {words}"
     for measure in measures:
         for name, ranking in by.items() if measure.definition.unit == "rank" else ():
             view = measure.view(ranking)
             if n := int(np.count_nonzero(np.isinf(view.first_positive))):
                 yield (
-                    f"{run_id}: {_count(n, of)} without a positive found by the {name} qrels; {measure.name} "
+                    f"{run_id}: {n:,} {of_all} without a positive found by the {name} qrels; {measure.name} "
                     f"takes their rank as {view.worst_rank}, a lower bound"
                 )
 
@@ -91,7 +92,3 @@ def _shown(values: Floats, queries: Ints, at_end: Floats, measure: Measure) -> s
     values[queries] = at_end
     value = measure.aggregate(values)
     return f"{100 * value:.1f}" if measure.definition.unit == "share" else f"{value:.1f}"
-
-
-def _count(n: int, of: int) -> str:
-    return f"{n:,} of {of:,} queries"

@@ -117,7 +117,7 @@ def score_runs(
             table = np.concatenate([table, table[..., 1:] - table[..., :1]], axis=-1)
             rises.append(rises_of(by["augmented"], values["augmented"], parsed, ties))
         tables.append(table)
-    notes += [*note_depths(reaches, parsed), *note_unjudged(coded, rises)]
+    notes += [*note_depths(reaches, parsed), *(note_unjudged(coded, rises) if rises else ())]
     axes = (
         [reach.run_id for reach in reaches],
         [ALL, *queries] if per_query else [ALL],
