@@ -30,17 +30,19 @@ from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
 from fire_toolkit.measures.defaults import BY_RANK, SCORE
-from fire_toolkit.reporting.honest import USABLE, heading_of_usable, show_honest, usable_scores
+from fire_toolkit.reporting.honest import USABLE, drawn_beside, show_honest, usable_scores
 from fire_toolkit.results import Found, Next, drawn_text
 from fire_toolkit.scoring import score_curves, score_runs
 from fire_toolkit.scoring.bidirectional import drawn_directions, score_both_ways
 from fire_toolkit.scoring.drawn import drawn_scores, score_cells
 from fire_toolkit.scoring.score import BreakdownScores, score_breakdown
 from fire_toolkit.tables import PoolSources, Qrels, Queries, Scores
+from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.words import n_of
 
 _OF_CURVES = [f"{curve}@{rank}" for rank in (10, 100) for curve in BY_RANK]  # which notes on them name
 _OF_SCORES = ("ties", "groups", "by", "per_query", "curves")
+_DRAWN = partial(drawn_beside, draw=drawn_scores, column="query_id")
 Policies = Annotated[Sequence[Literal["union", "override", "drop"]], Option(("--policy",), needs="honest")]
 
 
@@ -143,7 +145,7 @@ def score(
     if honest:
         rows = scores_with_uncertainty(runs, qrels, labels, measures, known, **by_votes, tell=tell)
         return show_honest(rows, place="" if policies else "scores/honest.csv")
-    runs, notes = (runs, []) if groups is None else _restricted(runs, groups, qrels, queries, own_item)
+    runs, qrels, augmented, notes = _restricted(runs, groups, qrels, augmented, queries, own_item)
     fed = set(pool_sources["run_id"]) if fed is None and pool_sources is not None else fed
     basis = [*unpooled(runs, fed), *known.notes]
     ordered: Any = {"ties": ties, "doc_order": doc_order}
@@ -168,9 +170,6 @@ def score(
     return _shown(scores, [*notes, *basis], said, queries, by=by, is_long=per_query, is_plain=is_plain)
 
 
-_NO_REFERENCE = "the queries have no column reference; no doc of a group is left out"
-
-
 def _shown(
     scores: Scores,
     notes: list[str],
@@ -187,7 +186,7 @@ def _shown(
     goes_on = Next("compare {SAME_RUNS}") if scores["run_id"].nunique() > 1 else ""
     if by is None:
         place = "scores/scores.csv" if is_plain else ""
-        beside: Any = {"said": said, "draw": _drawn, "is_long": is_long, "place": place, "next": goes_on}
+        beside: Any = {"said": said, "draw": _DRAWN, "is_long": is_long, "place": place, "next": goes_on}
         return Found({"scores": scores}, notes, **beside)
     if queries is None:
         raise UsageError(f"by {by!r} names a column of the queries; give queries too")
@@ -207,12 +206,18 @@ def _with_expectation(measures: Sequence[str], ties: str) -> tuple[Sequence[str]
 
 
 def _restricted(
-    runs: Any, groups: pd.DataFrame, qrels: Qrels, queries: Queries | None, own_item: str | None
-) -> tuple[Any, list[str]]:
-    """Return the runs with the group of each query alone, and what their lists lack."""
+    runs: Any, groups: Any, qrels: Any, augmented: Any, queries: Queries | None, own_item: str | None
+) -> tuple[Any, Any, Any, list[str]]:
+    """Return runs and qrels with the group of each query alone, where there are any, and what lists lack.
+
+    A query whose rows all lie outside keeps them, as not relevant.
+    """
+    if groups is None:
+        return runs, qrels, augmented, []
     is_kept = queries is None or own_item == "keep"
     references = {} if is_kept else own_items_of(queries)
-    notes = [] if references or is_kept else [_NO_REFERENCE]
+    no_reference = "the queries have no column reference; no doc of a group is left out"
+    notes = [] if references or is_kept else [no_reference]
     members = groups[groups["query_id"].isin(set(qrels["query_id"]))]
     whole: Sequence[Any] = [runs] if isinstance(runs, pd.DataFrame) else runs
     restricted = [restrict_to_groups(run, groups, references) for run in whole]
@@ -223,17 +228,13 @@ def _restricted(
                 f"{name}: {n_of(n, 'query')} whose list lacks a member of the group; ranks there are those "
                 "among the members it has"
             )
-    return restricted, notes
-
-
-def _drawn(scores: Scores, form: str) -> str:
-    """Return scores as a table, below it those over the usable queries alone."""
-    text = drawn_scores(scores, form)
-    usable = scores[scores["query_id"] == USABLE]
-    if not len(usable):
-        return text
-    alone = Scores(usable.assign(query_id="all"))
-    return text + heading_of_usable(form) + drawn_scores(alone, form)
+    within: list[Any] = [None, None]
+    for n, which in enumerate((qrels, augmented)):
+        if which is not None:
+            is_within = pair_rows(which[PAIR], groups) >= 0
+            is_kept = is_within | ~which["query_id"].isin(which["query_id"][is_within])
+            within[n] = which.assign(relevance=which["relevance"].where(is_within, 0))[is_kept]
+    return restricted, *within, notes
 
 
 def _drawn_breakdown(scores: BreakdownScores, form: str, *, column: str) -> str:

@@ -135,18 +135,13 @@ def beside_usable(table: pd.DataFrame, usable: pd.DataFrame | None) -> pd.DataFr
     return pd.concat([part.set_index("queries").reset_index() for part in parts], ignore_index=True)
 
 
-def drawn_beside(table: pd.DataFrame, form: str, draw: Callable[[Any, str], str]) -> str:
-    """Return what `beside_usable` made as text: the rows over all queries, below them the others."""
-    if "queries" not in table:
+def drawn_beside(table: Any, form: str, draw: Callable[[Any, str], str], column: str = "queries") -> str:
+    """Return a table as text, below it the rows that `column` says are over the usable queries alone."""
+    if column not in table or not (is_usable := table[column] == USABLE).any():
         return draw(table, form)
-    is_usable = table["queries"] == USABLE
-    over_all, usable = (table[own].drop(columns="queries") for own in (~is_usable, is_usable))
-    estimated = [name for name in table if str(name).startswith(("estimate", "missing"))]
-    usable = usable.drop(columns=estimated)  # estimates are of all queries
-    return draw(over_all, form) + heading_of_usable(form) + draw(usable, form)
-
-
-def heading_of_usable(form: str) -> str:
-    """Return what stands above a table over the usable queries, where nothing is corrected or estimated."""
+    estimated = [name for name in table if str(name).startswith(("estimate", "missing"))]  # of all queries
+    usable = table[is_usable].drop(columns=estimated).assign(**{column: "all"})
+    over_all, usable = (part.drop(columns="queries", errors="ignore") for part in (table[~is_usable], usable))
     words = "usable queries alone, as labelled"
-    return f"% {words}\n" if form == "latex" else f"\n{words}:\n\n"
+    heading = f"% {words}\n" if form == "latex" else f"\n{words}:\n\n"
+    return draw(over_all, form) + heading + draw(usable, form)
