@@ -59,18 +59,16 @@ def init(
         found = {name: outer.path("collection", name) for name in ("queries", "qrels")}
         own = folder.resolve()
         settings["collection"] = {name: os.path.relpath(path, own) for name, path in found.items() if path}
+    for name in ("exports",) if outer else ("collection", "runs", "exports"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    key_at(folder / SERVER_FOLDER / MEDIA_KEY)
     write_files({path: config_text(settings).encode()})
     if outer is not None:
-        (folder / "exports").mkdir(exist_ok=True)
-        key_at(folder / SERVER_FOLDER / MEDIA_KEY)
         say(f"{path} written: the captions of {outer.root} are judged there, apart from its pairs")
-        say(f"next: cd {quote(str(folder))} && fire-toolkit tasks")
-        return
-    for name in ("collection", "runs", "exports"):
-        (folder / name).mkdir(exist_ok=True)
-    key_at(folder / SERVER_FOLDER / MEDIA_KEY)
-    say(f"{path} written; `add-collection` brings in the benchmark, `add-run` each model's predictions")
-    say(f"next: {'' if folder == Path() else f'cd {quote(str(folder))} && '}fire-toolkit status")
+    else:
+        say(f"{path} written; `add-collection` brings in the benchmark, `add-run` each model's predictions")
+    begins = "" if folder == Path() else f"cd {quote(str(folder))} && "
+    say(f"next: {begins}fire-toolkit {'status' if outer is None else 'tasks'}")
 
 
 def guideline(

@@ -193,7 +193,7 @@ def prepare_folder(folder: Path) -> None:
     if stat.S_IMODE(found.st_mode) & 0o077:
         folder.chmod(0o700)
     if not (ignore := folder / ".gitignore").exists():
-        ignore.write_text("*\n", encoding="utf-8")  # secrets and names of people stay out of repositories
+        write_files({ignore: b"*\n"})  # secrets and names of people stay out of repositories
 
 
 def key_at(

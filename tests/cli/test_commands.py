@@ -237,7 +237,11 @@ def plain(fire: Fire, folder: Path, copied: Copied) -> Fire:
 
 
 def begin() -> None:
-    begun = run("init", "work")
+    Path("work").mkdir()
+    Path("work/.fire").touch()
+    assert "work/.fire/private: Not a directory" in run("init", "work", code=1).stderr
+    Path("work/.fire").unlink()
+    begun = run("init", "work")  # which had left no fire.toml
     assert "already exists" in run("init", "work", code=1).stderr
     assert hints(begun) == ["cd work && fire-toolkit status"]
     for name in ("qrels.txt", "queries.tsv"):
