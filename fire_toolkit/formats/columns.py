@@ -23,8 +23,8 @@ _FILE = ("filename", "file_name", "name")
 TEXT = ("text", "caption", "sentence", "query", "description")
 MEDIA = (
     *("media_url", "url", "uri", "link", "video_url", "image_url", "media", "path", "media_path"),
-    *("video_path", "image_path", "filepath", "file_path", "file", "src", "file_name", "filename"),
-    *("video", "image"),
+    *("video_path", "image_path", "img_path", "audio_path", "filepath", "file_path", "file", "src"),
+    *("video_file", "image_file", "audio_file", "file_name", "filename", "video", "image"),
 )
 SCORE = ("score", "similarity", "sim", "scores")
 DISTANCE = ("distance", "dist")  # of hits, whose order tells which end is the near one
@@ -42,7 +42,7 @@ _IDS = {"query_id": _CAPTION, "doc_id": (*_ITEM, "item", "doc", "document", "sou
 _LOOSE = {"query_id": (*_TOPIC, *_KEY), "doc_id": _FILE}
 # What people call the columns that a table of answers, or of captions, needs; for guesses, in lines to type.
 _TEXTS = (*TEXT, "captions", "sentences", "descriptions", "desc", "narration", "name")
-GUESSED_CAPTIONS = {"doc_id": (*DOC, *_ITEM, "vid", "videoid", "vid_name"), "text": _TEXTS}
+GUESSED_CAPTIONS = {"doc_id": (*DOC, *_ITEM, "vid", "videoid", "vid_name", *MEDIA), "text": _TEXTS}
 GUESSED = {
     "annotator": (*ANNOTATOR, "coder", "judge", "participant", "who", "email"),
     "query": (*QUERY, *_CAPTION, *_TOPIC, *TEXT, "question", "prompt"),

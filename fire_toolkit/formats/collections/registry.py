@@ -293,7 +293,7 @@ def _refuse_unread(recognised: Sequence[Recognised], named: Named, notes: Sequen
 _OF_A_MODEL = 10  # docs of every query alike
 _OF_SPLITS = ("qrels", "topics")
 _ABOUT = re.compile(r"(?i)(?:readme|licen[cs]e|copying|changelog)(?:\.txt)?$")  # a folder, and no data of it
-_DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".arrow", ".pkl", ".txt")
+_DATA = (".json", ".jsonl", ".jsonlines", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".pkl", ".txt")
 
 
 def _files(path: Path, split: str | None, notes: list[str]) -> list[Path]:

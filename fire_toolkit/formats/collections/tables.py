@@ -34,6 +34,7 @@ SPLITS = re.compile(
 _GRADES = re.compile(r"(?<![a-z])(?:scores?|similarity|sim|relevance|rel|grade|rating)(?![a-z])")  # of a pair
 ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)
+_POSITIVES = {"query-id", "corpus-id"}  # a table of these alone, as NanoBEIR has it
 _NOTHING: Mapping[str, str] = {}
 _SHOWN = 6  # columns of a table that are named
 _ARRAYS = {"query_id": NAMES["query_ids"], "doc_id": NAMES["doc_ids"]}
@@ -72,7 +73,7 @@ def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tup
         return "captions", found | places
     if "text" in found and "query_id" in found:
         return "queries", found | {role: name for role, name in places.items() if role in given}
-    is_pairs = {"query_id", "doc_id"} <= {*found} and "relevance" in places
+    is_pairs = {"query_id", "doc_id"} <= {*found} and ("relevance" in places or {*columns} == _POSITIVES)
     return ("pairs" if is_pairs else ""), found | places
 
 
@@ -104,7 +105,7 @@ def describe_table(source: Source) -> str | None:
         return None
     told = (*COLLECTION, *given, *(["media_url"] if kind != "pairs" else []))
     shown = [role for role in roles if role in told]
-    shown += ["relevance"] if kind == "pairs" and "relevance" not in shown else []
+    shown += ["relevance"] if kind == "pairs" and "relevance" in roles and "relevance" not in shown else []
     named = ", ".join(role if role == roles[role] else f"{roles[role]} as {role}" for role in shown)
     ids = "; query_id is made of doc_id" if kind == "captions" and "query_id" not in roles else ""
     used = {SPLIT}.union(*(columns_of(columns, name) for name in roles.values()))
@@ -160,6 +161,7 @@ def read_table(source: Source, split: str | None = None) -> Part:
             table = table[is_told]
         return captions_part(path, table, **more)
     if kind == "pairs":
+        table = table if "relevance" in table else table.assign(relevance=1)
         names = [name for name in (*PAIR, *OF_PAIRS) if name in table]
         return Part(path, positives=table[names], **more)
     known = {*roles, *roles.values(), *texts}

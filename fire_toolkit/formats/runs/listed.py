@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.formats.columns import OWN, RANK, RUN, SCORE, find_name, needed_column
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.tables.columns import PAIR, arrow_text
@@ -27,6 +28,7 @@ NUMBERED = (
     "benchmark's own file, in whose order they must stand"
 )
 _TELLING = 10_000  # rows that tell whether ranks and scores agree
+_BY_CHANCE = 3  # rows of a list, on average, that may rise by chance
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,8 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     if table.empty:
         raise FormatError(f"{where}: no row below the header, expected a query with a ranked doc")
     numbers = numbers_of(table[score or rank], f"{where}: {score or rank}")
-    if score and rank:
-        refuse_distances(table[pair["query_id"]], table[rank], numbers, where)
+    if score:
+        refuse_distances(table[pair["query_id"]], table[rank] if rank else None, numbers, where)
     table = table.reset_index(drop=True)
     ids = {role: id_column(table[name], f"{where}: column {name}") for role, name in pair.items()}
     notes = [] if score else [FROM_RANKS]
@@ -125,18 +127,23 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     return Listed(pd.DataFrame({**ids, "score": numbers if score else -numbers}), run_id, tuple(notes))
 
 
-def refuse_distances(queries: pd.Series, ranks: pd.Series, scores: Any, where: str) -> None:
+def refuse_distances(queries: pd.Series, ranks: pd.Series | None, scores: Any, where: str) -> None:
     """Raise `FormatError` where most lists say that lower scores are better; ranks are else not used.
 
-    The first rows tell; ranks that are all the same say nothing (BEIR's runs).
+    The first rows tell; ranks that are all the same say nothing (BEIR's runs). Without ranks scores that rise
+    from row to row, in lists that cannot all do so by chance, are said alone: rows need have no order.
     """
-    rank = pd.to_numeric(ranks, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    order = pd.Series(range(len(queries))) if ranks is None else ranks
+    rank = pd.to_numeric(order, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     table = pd.DataFrame({"query": queries.to_numpy(), "rank": rank, "score": scores}).head(_TELLING).dropna()
     in_order = table.drop_duplicates(["query", "rank"]).sort_values(["query", "rank"], kind="stable")
     steps = in_order.groupby("query", sort=False)["score"].diff()
     of_lists = steps.groupby(in_order["query"], sort=False).agg(["min", "max"]).dropna()
     n_rising = int(((of_lists["min"] >= 0) & (of_lists["max"] > 0)).sum())
-    if n_rising * 2 > len(of_lists):
+    if ranks is None and n_rising == len(of_lists) and len(in_order) > _BY_CHANCE * n_rising > 0:
+        rows = f"{where}: scores rise from row to row in every list, as distances do; if they are distances, "
+        warnings.warn(rows + "give minus the distance as score", FileNote, stacklevel=3)
+    elif ranks is not None and n_rising * 2 > len(of_lists):
         raise FormatError(
             f"{where}: scores rise with their ranks in {n_rising} of {len(of_lists)} lists, as distances do; "
             "give minus the distance as score; where higher is better, put the best first"
