@@ -24,7 +24,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.files import BOM, read_bytes, text_of
 from fire_toolkit.folder.owners import Given, with_owners
 from fire_toolkit.folder.sheets import LABEL, read_sheet, sheet_of
-from fire_toolkit.formats.tables.delimited import delimiter_of
+from fire_toolkit.formats.tables.delimited import names_in
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables import Tasks
@@ -164,8 +164,7 @@ class Folder:
             found = columns_of_export(content, origin, guideline, where=str(path))
             return with_owners(found, given, path, known=self._names)
         text = text_of(content.removeprefix(BOM), path)
-        header = text.lstrip("\ufeff").split("\n", 1)[0]
-        if LABEL not in [name.strip().strip('"') for name in header.split(delimiter_of(header))]:
+        if LABEL not in names_in(text):
             parse_export(text, where=str(path))  # says what is wrong
         found = columns_of_rows(read_sheet(path, guideline, seen_at=seen_at))
         by_column = {name: name for name in found["annotator_id"].distinct if name}

@@ -7,8 +7,6 @@ import numpy as np
 from fire_toolkit.errors import FormatError
 from fire_toolkit.tables.ids import spelling_of
 
-_SHOWN = 40
-
 
 def id_text(value: object, where: str) -> str:
     """Return one id: text as it is, bytes as UTF-8, a whole number of any size as its digits.
@@ -48,7 +46,10 @@ def id_text(value: object, where: str) -> str:
             return value.decode("utf-8")
         except UnicodeDecodeError:
             raise FormatError(f"{where}: an id whose bytes are not UTF-8: {value[:20]!r}") from None
-    raise FormatError(f"{where}: {_described(value)}, expected an id: text or a whole number")
+    is_plain = value is None or isinstance(value, bool | float | np.floating | np.bool_)
+    shown = repr(value.item() if isinstance(value, np.generic) else value)
+    found = shown if is_plain else f"a {type(value).__name__}"
+    raise FormatError(f"{where}: {found}, expected an id: text or a whole number")
 
 
 def id_texts(values: Any, where: str) -> list[str]:
@@ -71,12 +72,3 @@ def id_texts(values: Any, where: str) -> list[str]:
     if not all(type(item) is str and item.isascii() for item in items):
         items = [id_text(item, f"{where}: id {place}") for place, item in enumerate(items, start=1)]
     return [*map(spelling_of(items), items)]
-
-
-def _described(value: object) -> str:
-    """Return a value in words: a container or an object by its type, others as they are."""
-    if value is None or isinstance(value, bool | float | np.floating | np.bool_):
-        return repr(value.item() if isinstance(value, np.generic) else value)
-    if isinstance(value, str | bytes):
-        return repr(value[:_SHOWN])
-    return f"a {type(value).__name__}"

@@ -260,8 +260,10 @@ def test_what_is_no_such_table_is_a_clear_error() -> None:
     refused("labels2.csv: relevance is not a number", table_files.read_labels, odd, by=TableError)
     refused("no such file", table_files.read_labels, Path("none.csv"))
     tabs_and_commas = put("f", "query_id,doc_id\tlabel\nq,d\tyes\n")
-    refused("f:1: no column query_id", table_files.judged_pairs, tabs_and_commas)
+    refused("f: columns query_id,doc_id, label; expected columns", table_files.judged_pairs, tabs_and_commas)
     refused("f: no query_ids; found query_id,doc_id, label", read_ids, tabs_and_commas, "query_id")
+    pairs, _ = table_files.judged_pairs(put("f", '\ufeff"query_id";"doc_id";"round"\n"q";"d";"2"\n'))
+    assert pairs.values.tolist() == [["q", "d", 2]]  # as spreadsheets write it
 
 
 DEEP = "[" * 100_000 + "]" * 100_000

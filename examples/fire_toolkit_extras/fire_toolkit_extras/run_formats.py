@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pandas as pd
+
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text
-from fire_toolkit.formats.runs.listed import Listed, from_columns
+from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.reader import RunReader
 
 MARK = "%scored-lines"
@@ -36,7 +38,7 @@ def read_scored_lines(path: Path, key: str | None = None) -> Listed:
                 )
             queries.append(query)
             docs.append(doc)
-    return from_columns(queries, docs, scores, where=str(path))
+    return Listed(pd.DataFrame({"query_id": queries, "doc_id": docs, "score": scores}))
 
 
 READER = RunReader(

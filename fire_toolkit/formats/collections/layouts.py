@@ -121,7 +121,7 @@ def _read(spec: Spec, source: Source, split: str | None) -> Part:
     notes: list[str] = []
     is_cut = False
     if "split" in spec:
-        splits = [str(row.value(spec["split"], "")) for row in listed]
+        splits = [str(row.value(f"{spec['split']}?")) for row in listed]
         chosen, notes = chosen_split(splits, split, path)
         is_cut = chosen != ALL
         listed = [row for row, own in zip(listed, splits, strict=True) if chosen in (ALL, own)]

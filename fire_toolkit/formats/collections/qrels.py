@@ -49,12 +49,6 @@ def _by_query(found: Mapping[str, Any]) -> bool:
     )
 
 
-def length_of_lists(found: Mapping[str, Any]) -> int:
-    """Return how many docs JSON lists of each of several queries; 0 where not of each the same number."""
-    lengths = {len(docs) if isinstance(docs, list) else 0 for docs in found.values()}
-    return lengths.pop() if len(lengths) == 1 and len(found) > 1 else 0
-
-
 def _is_whole(grade: object) -> bool:
     is_float = isinstance(grade, float | np.floating) and grade.is_integer()
     return is_float or (isinstance(grade, int | np.integer) and not isinstance(grade, bool))

@@ -210,7 +210,10 @@ def _notes_in_passing(reader: Reader, source: Source) -> list[str] | None:
     """Return notes on a file that is read only if it is named: a licence of one word, a model's lists."""
     if reader is READERS["items"] and not _has_data(source.path):
         return []
-    n_docs = qrels.length_of_lists(source.mapping) if reader is READERS["qrels"] else 0
+    lengths = {len(docs) if isinstance(docs, list) else 0 for docs in source.mapping.values()}
+    if reader is not READERS["qrels"] or len(lengths) != 1 or len(source.mapping) == 1:
+        return None
+    n_docs = lengths.pop()
     why = f"{n_docs} docs of every query, as models list them; if they are positives, name the files to read"
     return [f"left out: {source.path}: {why}"] if n_docs >= _OF_A_MODEL else None
 

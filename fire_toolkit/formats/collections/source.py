@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from fire_toolkit.formats.arrays.pickles import load_plain
 from fire_toolkit.formats.columns import columns_of
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.parquet_files import whole_table
-from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited, unquoted
+from fire_toolkit.formats.tables.delimited import names_in, read_delimited, unquoted
 from fire_toolkit.syntax import parse_json
 
 Records = list[dict[str, Any]]
@@ -122,13 +121,7 @@ class Source:
     def header(self) -> list[str]:
         """Return the names on the first line of a CSV or TSV file; empty where there is none."""
         first = self.lines[0] if self.lines else "{"
-        if first.lstrip()[:1] in ("{", "["):
-            return []
-        try:
-            fields = next(csv.reader([first], delimiter=delimiter_of(first), strict=True))
-        except csv.Error:
-            return []
-        return [name.strip() for name in fields]
+        return [] if first.lstrip()[:1] in ("{", "[") else names_in(first)
 
     @property
     def columns(self) -> list[str]:
@@ -195,7 +188,7 @@ def have(records: object, *names: str) -> bool:
 class Entry:
     """An object and its place in the file; each method returns a field with the type it checks.
 
-    A field is called as `value` says. One that is missing is an error unless a default is given. Every error
+    A field is called as `value` says. One that is missing is an error unless it may be absent. Every error
     is a FormatError that names the place.
     """
 
@@ -209,13 +202,12 @@ class Entry:
             raise FormatError(f"{where}: {_shown(value)}, expected an object with named fields")
         return cls({**outer, **value} if outer else value, where)
 
-    def value(self, place: str, default: Any = None) -> Any:
+    def value(self, place: str) -> Any:
         """Return a field of any type.
 
         Args:
             place: `a`; `a.b`, which is b in a, or its n-th; `{a}/{b}`, a text of both where both are there;
                 `a|b`, the first that is there; `a?`, which is an empty text where it is absent.
-            default: what an absent field is; None: an error.
 
         Examples:
             >>> entry = Entry({"name": "x.jpg", "at": [1.5, 2], "id": 7}, "f.json: entry 3")
@@ -237,23 +229,23 @@ class Entry:
                     found = found.get(step, _ABSENT) if isinstance(found, Mapping) else _ABSENT
             if found is not _ABSENT:
                 return found
-        if default is None and not place.endswith("?"):
+        if not place.endswith("?"):
             named = " or ".join(repr(choice) for choice in choices if "{" not in choice)
             shown = ", ".join(str(name) for name in self.fields if name != "@") or "none"
             raise FormatError(f"{self.where}: no field {named or place}; found {shown}")
-        return "" if default is None else default
+        return ""
 
-    def id(self, place: str, default: str | None = None) -> str:
+    def id(self, place: str) -> str:
         """Return an id, as text."""
-        return id_text(self.value(place, default), self.where)
+        return id_text(self.value(place), self.where)
 
-    def ids(self, place: str, default: Sequence[str] | None = None) -> list[str]:
+    def ids(self, place: str) -> list[str]:
         """Return a list of ids, as text."""
-        return [id_text(value, self.where) for value in self.values(place, default)]
+        return [id_text(value, self.where) for value in self.values(place)]
 
-    def text(self, place: str, default: str | None = None) -> str:
+    def text(self, place: str) -> str:
         """Return text."""
-        return self._as_text(self.value(place, default))
+        return self._as_text(self.value(place))
 
     def texts(self, place: str) -> list[str]:
         """Return one text, or a list of texts, as a list."""
@@ -272,9 +264,11 @@ class Entry:
             raise FormatError(f"{self.where}: {place.removesuffix('?')} is an object, expected text")
         return ";".join(map(str, value)) if isinstance(value, list) else str(value)
 
-    def values(self, place: str, default: Sequence[Any] | None = None) -> list[Any]:
-        """Return a list."""
-        return as_list(self.value(place, [] if place.endswith("?") else default), self.where)
+    def values(self, place: str) -> list[Any]:
+        """Return a list; an empty one where `a?` is absent."""
+        return as_list(
+            [] if (found := self.value(place)) == "" and place.endswith("?") else found, self.where
+        )
 
     def entries(self, name: str) -> list[Entry]:
         """Return the objects of a list; the third is called `…: name[2]` in errors."""

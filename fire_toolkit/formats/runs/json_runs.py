@@ -34,7 +34,6 @@ from fire_toolkit.formats.runs.listed import (
     OF_GROUPS,
     Listed,
     chosen_run,
-    from_columns,
     listed_table,
     numbers_of,
     refuse_distances,
@@ -50,20 +49,17 @@ _Ranking = tuple[Sequence[Any], Sequence[Any] | None, bool]  # docs, their score
 _List = tuple[str, Any, _Ranking]  # where it stands, its query
 
 
-def read_json(path: Path, key: str | None = None) -> Listed:
-    """Return the ranked lists of a JSON file, gzip or not.
+def read_json(path: Path, key: str | None = None, *, are_lines: bool = False) -> Listed:
+    """Return the ranked lists of a file of JSON, or of JSON Lines, gzip or not.
 
     key: which part of the file, where it holds several runs: the path of keys (`default/test`).
 
     Raises:
         FormatError: invalid JSON, a key given twice, none of the known shapes, or several runs and no `key`.
     """
+    if are_lines:
+        return listed_of([parse_json(line, str(path), line=n) for n, line in _lines(path)], str(path), key)
     return listed_of(parse_json(read_text(path), str(path)), str(path), key)
-
-
-def read_jsonl(path: Path, key: str | None = None) -> Listed:
-    """Return the records of a JSON Lines file as ranked lists; see `read_json`."""
-    return listed_of([parse_json(line, str(path), line=n) for n, line in _lines(path)], str(path), key)
 
 
 def read_index_list(path: Path, key: str | None = None) -> Listed:
@@ -109,7 +105,7 @@ def listed_of(value: Any, where: str, key: str | None) -> Listed:
     chosen = runs[chosen_run(runs, key, where)]
     if isinstance(chosen, dict):
         notes = (OF_GROUPS,) if value.get("metric") == "recall_subset" else ()  # of CIRR's submissions
-        return _of_lists(
+        return of_lists(
             [(f"{where}: query {query!r}", query, each) for query, each in chosen.items()], where, notes
         )
     if isinstance(chosen[0], list):
@@ -180,8 +176,14 @@ def _oddity(value: Any) -> str:
     return ""
 
 
-def _of_lists(lists: Sequence[_List], where: str, notes: tuple[str, ...] = ()) -> Listed:
-    """Return docs with their scores, or best first."""
+def of_lists(
+    lists: Sequence[_List], where: str, notes: tuple[str, ...] = (), run_id: str | None = None
+) -> Listed:
+    """Return docs with their scores, or best first.
+
+    Raises:
+        FormatError: there is no pair at all; a query has two lists; scores that rise along the lists.
+    """
     queries, docs, scores, ranks, seen = list[str](), list[str](), list[Any](), list[int](), set[str]()
     for at, named, (ranked, values, is_ordered) in lists:
         query = id_text(named, at)
@@ -197,7 +199,10 @@ def _of_lists(lists: Sequence[_List], where: str, notes: tuple[str, ...] = ()) -
     notes = (*notes, *((FROM_RANKS,) if are_orders and FROM_RANKS not in notes else ()))
     numbers = numbers_of(scores, where)
     refuse_distances(pd.Series(queries), pd.Series(ranks), numbers, where)
-    return from_columns(queries, docs, numbers, where=where, notes=notes)
+    if not queries:
+        raise FormatError(f"{where}: no query with a ranked doc, expected at least one")
+    columns = {"query_id": pd.Series(queries, dtype="str"), "doc_id": pd.Series(docs, dtype="str")}
+    return Listed(pd.DataFrame({**columns, "score": numbers}), run_id, notes)
 
 
 def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> Listed:
@@ -226,7 +231,7 @@ def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> L
         targets |= {name: str(record["target"])} if is_numbered and "target" in record else {}
         lists.append((at, name, found))
         seen[query] += 1
-    return replace(_of_lists(lists, where, (FROM_RANKS, NUMBERED) if is_numbered else ()), targets=targets)
+    return replace(of_lists(lists, where, (FROM_RANKS, NUMBERED) if is_numbered else ()), targets=targets)
 
 
 def _of_places(lists: Sequence[tuple[str, Sequence[int]]]) -> Listed:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -49,29 +48,6 @@ class Listed:
     has_places: bool = False
     n_lists: int = 0
     targets: Mapping[str, str] = field(default_factory=dict)
-
-
-def from_columns(
-    query_ids: Sequence[str],
-    doc_ids: Sequence[str],
-    scores: Sequence[float] | npt.NDArray[np.float64],
-    *,
-    where: str,
-    run_id: str | None = None,
-    notes: tuple[str, ...] = (),
-) -> Listed:
-    """Return parallel lists as Listed.
-
-    Raises:
-        FormatError: there is no pair at all.
-    """
-    if not query_ids:
-        raise FormatError(f"{where}: no query with a ranked doc, expected at least one")
-    try:
-        ids = {"query_id": pd.Series(query_ids, dtype="str"), "doc_id": pd.Series(doc_ids, dtype="str")}
-    except UnicodeEncodeError:
-        raise FormatError(f"{where}: an id contains half a character (an unpaired surrogate)") from None
-    return Listed(pd.DataFrame({**ids, "score": pd.Series(scores, dtype="float64")}), run_id, notes)
 
 
 def coded(codes: Any, ids: Any) -> pd.Categorical:

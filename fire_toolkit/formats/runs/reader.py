@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,7 +35,7 @@ from fire_toolkit.formats.runs.parquet_files import (
     read_parquet_vectors,
 )
 from fire_toolkit.formats.tables import trecvid
-from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
+from fire_toolkit.formats.tables.delimited import names_in, read_delimited
 from fire_toolkit.plugins import Registry
 from fire_toolkit.tables.columns import PAIR
 
@@ -97,8 +98,7 @@ class RunReader:
 
 def _is_header(start: bytes, _: Path) -> bool:
     """Whether the first line names a query and a doc."""
-    line = start.removeprefix(BOM).lstrip(b"\r\n").split(b"\n", 1)[0].decode("utf-8", errors="replace")
-    names = [name.strip(' "\r') for name in line.split(delimiter_of(line))]
+    names = names_in(start.decode(errors="replace"))
     return all(pair_columns(names, role) for role in PAIR)
 
 
@@ -120,7 +120,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     (
         *("jsonl", "JSON Lines", "two lines that begin with { or ["),  # the first of them whole
         begins(TEXT + rb"\s*(?:\{[^\n]*\}[^\S\n]*\n\s*\{|\[[^\n]*\][^\S\n]*\n\s*\[)"),
-        json_runs.read_jsonl,
+        partial(json_runs.read_json, are_lines=True),
     ),
     ("json", "JSON", "begins with { or [", begins(TEXT + rb"\s*[{\[]"), json_runs.read_json),
     (

@@ -126,6 +126,20 @@ def delimiter_of(header: str) -> str:
     return next((mark for mark in ("\t", ",", ";") if mark in header), ",")
 
 
+def names_in(text: str) -> list[str]:
+    """Return the fields of a text's first line, without blanks around them; none if its quotes are not CSV's.
+
+    Examples:
+        >>> names_in("query_id; doc_id"), names_in("a,b" + chr(10) + "1,2")
+        (['query_id', 'doc_id'], ['a', 'b'])
+    """
+    line = re.split("[\r\n]", text.lstrip("\ufeff\r\n"), maxsplit=1)[0]
+    try:
+        return [name.strip() for name in next(csv.reader([line], delimiter=delimiter_of(line), strict=True))]
+    except csv.Error:
+        return []
+
+
 def unquoted(text: str) -> str:
     """Return a text without the quotes of CSV, if it is one field of CSV in quotes."""
     try:

@@ -163,12 +163,12 @@ def _entry(entry: Entry, *, is_labelled: bool) -> tuple[Any, ...]:
     answers = [_label(value, where) for value in entry.values("annotator_labels")]
     if len(answers) != len(annotators):
         raise FormatError(f"{where}: {len(annotators)} annotators and {len(answers)} labels")
-    more = [entry.ids(name, []) for name in _LISTS[1:]]
+    more = [entry.ids(f"{name}?") for name in _LISTS[1:]]
     more = [own if len(own) == len(answers) else [";".join(own)] * len(answers) for own in more]
     label = _label(entry.value("label"), where) if is_labelled else None
     votes = list(zip(annotators, answers, *more, strict=True))
     own_id = entry.id("query_id") if "query_id" in entry.fields else None
-    models = sorted(set(entry.ids("models", [])))
+    models = sorted(set(entry.ids("models?")))
     return entry.text("query"), entry.id("video_id"), label, votes, models, own_id
 
 

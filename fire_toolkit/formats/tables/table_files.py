@@ -18,11 +18,10 @@ import pandas as pd
 
 from fire_toolkit.errors import FileNote, FormatError, TableError
 from fire_toolkit.evidence.facts import Evidence, Facts, check_evidence
-from fire_toolkit.files import BOM
 from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, needed_column
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.parquet_files import whole_table
-from fire_toolkit.formats.tables.delimited import check_header, delimited_text, read_delimited
+from fire_toolkit.formats.tables.delimited import check_header, delimited_text, names_in, read_delimited
 from fire_toolkit.resolution.judgments import judgments_that_count
 from fire_toolkit.tables import (
     JUDGMENTS,
@@ -120,8 +119,7 @@ def checked_table(
 
 def has_columns(path: str | Path, *names: str) -> bool:
     """Whether the header of a CSV or TSV file names all these columns."""
-    header = start_of(path)[0].removeprefix(BOM).partition(b"\n")[0].decode(errors="replace")
-    return set(names) <= {field.strip(' "\r') for field in header.replace("\t", ",").split(",")}
+    return set(names) <= {*names_in(start_of(path)[0].decode(errors="replace"))}
 
 
 def evidence_beside(path: Path) -> Path | None:

@@ -30,7 +30,7 @@ def read_questions(path: str | Path) -> list[Question]:
 
 def _question(entry: Entry) -> Question:
     choices = tuple(entry.texts("choices")) if entry.values("choices") else ()
-    kind = entry.value("element_type", "")
+    kind = entry.value("element_type?")
     kind = kind if isinstance(kind, str) else ""
     return Question(entry.id("id|query_id"), entry.text("question"), choices, entry.text("answer"), kind)
 

@@ -7,7 +7,8 @@ from xml.parsers import expat
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text
-from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, chosen_run, from_columns
+from fire_toolkit.formats.runs.json_runs import of_lists
+from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, chosen_run
 
 _ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
 _UNREAD = ", which is not read; expected plain results"
@@ -34,11 +35,13 @@ def read_trecvid(path: Path, key: str | None = None) -> Listed:
     names = [name for name, _ in runs]
     own = [name for name in names if name.partition("/")[0] == key]
     run_id = chosen_run(names, own[0] if len(own) == 1 else key, str(path), hint=" (pid or pid/priority)")
-    topics = dict(runs)[run_id]
-    pairs = [(query, shot, float(-n)) for query, items in topics.items() for n, shot in items.items()]
-    queries, shots, scores = (list(column) for column in zip(*pairs, strict=True)) if pairs else ([], [], [])
+    ranked = {query: sorted(items.items()) for query, items in dict(runs)[run_id].items()}
+    lists = [
+        (f"{path}: topic {query}", query, ([shot for _, shot in items], [-n for n, _ in items], True))
+        for query, items in ranked.items()
+    ]
     notes = (FROM_RANKS, "query ids are 1 + tNum, as in the track's qrels (topic 501 is 1501)")
-    return from_columns(queries, shots, scores, where=str(path), run_id=run_id or None, notes=notes)
+    return of_lists(lists, str(path), notes, run_id or None)
 
 
 def _runs(path: Path, text: str) -> list[tuple[str, Lists]]:
