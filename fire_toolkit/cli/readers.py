@@ -257,8 +257,9 @@ def known_labels(given: Given) -> Any:
         return given.own.pairs(found, "labels")
     what = "score --honest" if given.plain.get("honest") else f"report {given.plain.get('what')}"
     if what in ("score --honest", "report html", "report figures"):
-        todo = "run `fire-toolkit augment`, or name its qrels with --augmented"
-        raise UsageError(f"{what} needs the evidence that `augment` writes beside augmented qrels: {todo}")
+        todo = "run `fire-toolkit augment` with them, or name its qrels with --augmented"
+        which = "beside augmented qrels, of these original ones"
+        raise UsageError(f"{what} needs the evidence that `augment` writes {which}: {todo}")
     return None
 
 

@@ -103,11 +103,11 @@ def _table2(it: Any) -> Found:
 def _table3(it: Any) -> Found:
     found = compare_runs(it.runs, depth=TOP, rbo_p=_RBO_P)
     more = [queries_of_lists(it.runs), f"top {TOP}", "ties broken"]
-    return replace(found, more=more, draw=_drawn_table3)
 
+    def draw(table: Any, form: str) -> str:
+        return drawn_overlaps(table[~table["measure"].str.contains("RBO_min|RBO_res")], form)
 
-def _drawn_table3(table: Any, form: str) -> str:
-    return drawn_overlaps(table[~table["measure"].str.contains("RBO_min|RBO_res")], form)
+    return replace(found, more=more, draw=draw)
 
 
 def _table4(it: Any) -> Found:

@@ -153,7 +153,10 @@ def _argument(value: Any, takes: str, where: str) -> Any:
 
 
 def _table(value: Any, kind: str, where: str, is_stored: bool = False) -> Any:
-    """Return one table, checked: what was joined of tables that were can have a key twice."""
+    """Return one table, checked: what was joined of tables that were can have a key twice.
+
+    A run's ranks have to follow from its scores, which those of two put together under one name do not.
+    """
     if is_stored and hasattr(value, "run_id") and not isinstance(value, pd.DataFrame):
         return value
     if not _is_kind(value, kind):
@@ -162,26 +165,17 @@ def _table(value: Any, kind: str, where: str, is_stored: bool = False) -> Any:
         _refuse(value, f"a {kind} table", f"give its .{part}" if part else MADE_BY[kind], where)
     table = check_table(SPECS[kind], value, where=where)
     if kind == "Run":
-        _refuse_unranked(table, where)
+        is_first = are_firsts(table["run_id"].array.codes, table["query_id"].array.codes)
+        rank, score = table["rank"].to_numpy(), table["score"].to_numpy()
+        is_odd = ~is_first[1:] & ((np.diff(rank) <= 0) | (np.diff(score) > 0))
+        if is_odd.any():
+            row = table.iloc[int(is_odd.argmax()) + 1]
+            raise TableError(
+                f"{where}: {is_odd.sum():,} ranks do not follow from the scores (first: {row['doc_id']} at "
+                f"rank {row['rank']} of query {row['query_id']} in {row['run_id']}); fire.run ranks a frame "
+                "by its scores"
+            )
     return typed_judgments(table, where=where) if kind == "Judgments" else table
-
-
-def _refuse_unranked(run: pd.DataFrame, where: str) -> None:
-    """Refuse a run whose ranks do not follow from its scores: two that were put together under one name, say.
-
-    Raises:
-        TableError: two docs of a query at one rank, or a doc below another with a lower score.
-    """
-    is_first = are_firsts(run["run_id"].array.codes, run["query_id"].array.codes)
-    rank, score = run["rank"].to_numpy(), run["score"].to_numpy()
-    is_odd = ~is_first[1:] & ((np.diff(rank) <= 0) | (np.diff(score) > 0))
-    if is_odd.any():
-        row = run.iloc[int(is_odd.argmax()) + 1]
-        raise TableError(
-            f"{where}: {is_odd.sum():,} ranks do not follow from the scores (first: {row['doc_id']} at rank "
-            f"{row['rank']} of query {row['query_id']} in {row['run_id']}); fire.run ranks a frame by its "
-            "scores"
-        )
 
 
 def _is_kind(value: Any, kind: str) -> bool:

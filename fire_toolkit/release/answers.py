@@ -103,17 +103,13 @@ def draft(settings: Mapping[str, Mapping[str, Any]], *, platform: str = "known")
 
 def _missing(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, tuple[str, str]]]:
     """Return by section what is not answered: what it asks, and an example."""
-
-    def is_answered(value: Any) -> bool:
-        return bool(value) and all(map(str.strip, [value] if isinstance(value, str) else value))
-
-    found = {
-        section: {
-            name: about for name, about in asked.items() if not is_answered(settings[section].get(name))
-        }
-        for section, asked in ASKED.items()
-    }
-    return {section: missing for section, missing in found.items() if missing}
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for section, asked in ASKED.items():
+        for name, about in asked.items():
+            value = settings[section].get(name)
+            if not value or not all(map(str.strip, [value] if isinstance(value, str) else value)):
+                found.setdefault(section, {})[name] = about
+    return found
 
 
 def licence_url(answers: Mapping[str, Any]) -> str:

@@ -53,7 +53,7 @@ def check_release(files: Files) -> list[Finding]:
         >>> [f"{found.level}: {found}" for found in check_release({"qrels.txt": b"q 0 d 1\\n"})][:2]
         ['must: LICENSE: missing', 'should: CITATION.cff: missing']
     """
-    checks = (_expected, _card, _croissant, _citation, _qrels, _scores, _texts, _manifest)
+    checks = (_files, _card, _croissant, _citation, _qrels, _scores, _texts)
     of = _Release(files)
     return sorted({each for check in checks for each in check(of)}, key=lambda each: (each.level, each))
 
@@ -150,12 +150,18 @@ def _ids(text: str) -> list[str]:
     return []
 
 
-def _expected(of: _Release) -> Iterator[Finding]:
+def _files(of: _Release) -> Iterator[Finding]:
+    """Yield the files that are looked for and lack, and those that are not what manifest.json says."""
     for name, (level, *patterns) in _WORDS["expected"].items():
         if not any(fnmatch(path, pattern) for path in of.files for pattern in patterns):
             yield Finding(name, 0, "missing", level)
     if not of.qrels and not any("qrels" in name or name.startswith("default/") for name in of.files):
         yield Finding("qrels", 0, "missing", MUST)
+    for name, wanted in of.told("outputs").items():
+        if name not in of.files:
+            yield Finding(name, 0, "missing, though manifest.json names it", MUST)
+        elif of.hash_of(name) != wanted:
+            yield Finding(name, 0, "changed since it was written; manifest.json has another hash", MUST)
 
 
 def _card(of: _Release) -> Iterator[Finding]:
@@ -306,12 +312,3 @@ def _texts(of: _Release) -> Iterator[Finding]:
         for number, line in enumerate(lines if name.endswith(_DOCUMENTS) else (), start=1):
             if match := _OPEN.search(line):
                 yield Finding(name, number, f"{match[0]}: left open", SHOULD)
-
-
-def _manifest(of: _Release) -> Iterator[Finding]:
-    """Yield the files that are not what manifest.json says was written."""
-    for name, wanted in of.told("outputs").items():
-        if name not in of.files:
-            yield Finding(name, 0, "missing, though manifest.json names it", MUST)
-        elif of.hash_of(name) != wanted:
-            yield Finding(name, 0, "changed since it was written; manifest.json has another hash", MUST)

@@ -105,20 +105,14 @@ class ReleaseFacts:
             has_captions="text" in tables["queries"],
             has_media="media_url" in tables["corpus"],
         )
-        return {**_paragraphs(self.study), **dict(blocks)}
-
-
-def _paragraphs(study: MethodFacts) -> dict[str, str]:
-    """Return the paragraphs on methods, in plain words where nothing is recorded."""
-    named = {name: f"{name.capitalize()}: {text[:1].lower()}{text[1:]}" for name, text in study.study.items()}
-    found = dict(methods_paragraphs(replace(study, study=named)))
-    work = dict(methods_paragraphs(study))["Annotators"]
-    found["Work"] = work.removeprefix(" ".join(map(sentence, study.study.values()))).strip()
-    for title, text in found.items():
-        for name, words in _LAYOUT["not_recorded"].items():
-            text = text.replace(blank(name), words)
-        found[title] = text
-    return found
+        study = self.study.study
+        named = {name: f"{name.capitalize()}: {text[:1].lower()}{text[1:]}" for name, text in study.items()}
+        found = dict(methods_paragraphs(replace(self.study, study=named)))
+        work = dict(methods_paragraphs(self.study))["Annotators"]
+        found["Work"] = work.removeprefix(" ".join(map(sentence, study.values()))).strip()
+        for name, words in _LAYOUT["not_recorded"].items():  # in plain words
+            found = {title: text.replace(blank(name), words) for title, text in found.items()}
+        return found | dict(blocks)
 
 
 def platform_of(answered: Iterable[tuple[str, str]]) -> str:
