@@ -24,12 +24,11 @@ from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.reporting.against import Since
-from fire_toolkit.reporting.honest import honest_cells, in_points, usable_scores
+from fire_toolkit.reporting.honest import honest_cells, in_points
 from fire_toolkit.reporting.methods import MethodFacts
 from fire_toolkit.reporting.voted import annotators_beside_others, flipped_pairs
 from fire_toolkit.resolution.judgments import number_annotators
 from fire_toolkit.results import Found
-from fire_toolkit.scoring.drawn import score_cells
 from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, Run
 
 TOP = 10  # docs of a run that are compared, and of which the judged share is shown
@@ -189,23 +188,13 @@ class Study:
     @property
     def score_table(self) -> dict[str, Any]:
         """Run → measure → its honest row in points; the best first."""
-        shown = in_points(self.scores[self.scores["measure"].isin(self.compared)])
-        by_run = {str(run_id): own.set_index("measure").to_dict("index")
-                  for run_id, own in shown.groupby("run_id")}  # fmt: skip
+        by_run = _by_run(self.scores)
         return {run_id: by_run[run_id] for run_id in self.best_first}
 
     @property
-    def usable(self) -> dict[str, list[str]] | None:
-        """The cells of the scores over the usable queries alone, by run; None where none is flagged."""
-        tables = (self.runs, self.original, self.augmented, self.scored)
-        scores = usable_scores(self.background.unusable, *tables)
-        if scores is None:
-            return None
-        values = scores.pivot_table(index=["run_id", "measure"], columns="qrels", values="value")
-        return {
-            run_id: [score_cells([values.loc[(run_id, name)].to_dict()], name)[0] for name in self.scored]
-            for run_id in dict.fromkeys(scores["run_id"])
-        }
+    def usable(self) -> dict[str, Any]:
+        """The same over the usable queries alone; empty where none is flagged."""
+        return {} if self.honest.usable is None else _by_run(self.honest.usable)
 
     @cached_property
     def annotators(self) -> dict[str, Any]:
@@ -244,3 +233,10 @@ class Study:
         names = "|".join(re.escape(name) for name in sorted(telling, key=len, reverse=True))
         whole = re.compile(rf"(?<![\w@.-])({names})(?![\w@-])")
         return whole.sub(lambda found: self.pseudonyms[found[1]], shown) if names else shown
+
+
+def _by_run(rows: pd.DataFrame) -> dict[str, Any]:
+    return {
+        str(run_id): own.set_index("measure").to_dict("index")
+        for run_id, own in in_points(rows).groupby("run_id", sort=False)
+    }
