@@ -199,7 +199,7 @@ def _words_of(counts: Mapping[str, Any], rule: str) -> Iterator[str]:
         said = []
         for name, whose in (("n", f"rule {rule}"), ("majority", "a majority")):
             n_right, n = found[f"{name}_right"], found[f"{name}_labelled"]
-            share = "{:.3f}, 95% {:.3f} to {:.3f}".format(n_right / n, *wilson(n_right, n)) if n else ""
+            share = "{:.3f}, 95% {:.3f} to {:.3f}".format(n_right / n, *wilson(n_right / n, n)) if n else ""
             right = f"is right on {n_right:,} of {n:,} that it labels ({share})" if n else "labels none"
             said.append(f"{whose} {right}")
         yield f"on {n_of(found['n_controls'], 'control')}, each unknown to the rule: {'; '.join(said)}"

@@ -74,14 +74,17 @@ def clopper_pearson(n_positive: int, n: int) -> tuple[float, float]:
     return low, 1.0 if n_positive == n else solve(n_positive + 1, UPPER)
 
 
-def wilson(n_positive: int, n: int) -> tuple[float, float]:
-    """Return Wilson's score interval (1927) for a share: it covers about as said, on average.
+def wilson(share: float, n: float, t: float = Z) -> tuple[float, float]:
+    """Return Wilson's score interval (1927) of a share of n trials: it covers about as said, on average.
+
+    t: how many standard errors away the limits are.
 
     Examples:
-        >>> [round(limit, 4) for limit in wilson(7, 10)]
+        >>> [round(limit, 4) for limit in wilson(0.7, 10)]
         [0.3968, 0.8922]
     """
-    return _limits_of_trials(n_positive / n, n, Z)
+    low, high = solve_score(share, 0.0, t**2 / n, -(t**2) / n)
+    return low, min(high, 1.0)
 
 
 def share_interval(over: Floats, under: Floats, *, cluster: Ints | None = None) -> tuple[float, float]:
@@ -124,12 +127,7 @@ def share_interval(over: Floats, under: Floats, *, cluster: Ints | None = None) 
     spread = value * (1 - value)
     known = variance > _ROUNDING * spread
     n_effective = spread / variance if known else float(under.sum() ** 2 / (under**2).sum())
-    return _limits_of_trials(value, n_effective, critical)
-
-
-def _limits_of_trials(share: float, n: float, t: float) -> tuple[float, float]:
-    low, high = solve_score(share, 0.0, t**2 / n, -(t**2) / n)
-    return low, min(high, 1.0)
+    return wilson(value, n_effective, critical)
 
 
 def solve_score(estimate: float, constant: float, slope: float, curve: float) -> tuple[float, float]:

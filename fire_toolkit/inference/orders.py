@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.differences import scored_by
 from fire_toolkit.inference.distributions import chance_of_other_signs
@@ -62,15 +62,14 @@ def compare_orders(
     parsed = parse_measures(measures)
     if len(labellings) < 2:
         raise UsageError(f"found {len(labellings)} labelling; expected two or more qrels to compare")
-    first, *others = labellings.values()
-    joined = join_runs(runs, first, *others)
+    joined = join_runs(runs, *labellings.values())
     if len(joined.places) < 2:
         raise UsageError(f"found {len(joined.places)} run; expected two or more to order")
     labels_of = [joined.label(qrels) for qrels in labellings.values()]
     run_ids, names = list(joined.places), list(labellings)
     codes = code_clusters(joined.queries, clusters)
     scored = [[scored_by(joined, run_id, own, parsed) for run_id in run_ids] for own in labels_of]
-    agreement, swaps, scores = [], [], list[tuple[Any, ...]]()
+    agreement, swaps, scores = [], list[dict[str, Any]](), list[tuple[Any, ...]]()
     for m, measure in enumerate(parsed):
         tell(f"orders by {measure.name} ({m + 1} of {len(parsed)})")
         sign = 1.0 if measure.definition.larger_is_better else -1.0
@@ -82,10 +81,19 @@ def compare_orders(
         ]
         for a, b in combinations(range(len(names)), 2):
             labels = {"measure": measure.name, "labelling_a": names[a], "labelling_b": names[b]}
-            found = _swaps(run_ids, (means[a], means[b]), (parts[a], parts[b]), (tests[a], tests[b]), codes)
-            swaps += [row | labels for row in found]
+            n_swaps = 0
+            for (i, j), *p in zip(combinations(range(len(run_ids)), 2), tests[a], tests[b], strict=True):
+                gaps = float(means[a][i] - means[a][j]), float(means[b][i] - means[b][j])
+                units = np.column_stack([parts[each][i] - parts[each][j] for each in (a, b)])
+                if codes is not None:
+                    units = cluster_sums(units - units.mean(axis=0), codes)[:, :-1]
+                row = {"run_a": run_ids[i], "run_b": run_ids[j], "difference_a": gaps[0]}
+                row |= {"difference_b": gaps[1], "swapped": (swapped := gaps[0] * gaps[1] < 0)}
+                row |= {"p_swap": chance_of_other_signs(gaps, p, units)}
+                swaps.append(labels | row | {"p_reversed_a": p[0] / 2, "p_reversed_b": p[1] / 2})
+                n_swaps += swapped
             taus = {"tau": kendall_tau(means[a], means[b]), "tau_p": kendall_p(means[a], means[b])}
-            taus |= {"tau_ap": tau_ap(means[a], means[b]), "n_swaps": sum(row["swapped"] for row in found)}
+            taus |= {"tau_ap": tau_ap(means[a], means[b]), "n_swaps": n_swaps}
             agreement.append(labels | {"n_runs": len(run_ids)} | taus)
     for name, of_runs in zip(names, scored, strict=True):
         for m, measure in enumerate(parsed):
@@ -108,25 +116,6 @@ def places(values: Floats, measure: Measure) -> list[int]:
     """Return the place of each run, 1 the best; equal values share the better place."""
     sign = 1 if measure.definition.larger_is_better else -1
     return [1 + int(np.count_nonzero(sign * values > sign * own)) for own in values]
-
-
-def _swaps(
-    run_ids: list[str],
-    means: tuple[Floats, Floats],
-    parts: tuple[list[Floats], list[Floats]],
-    tests: tuple[list[float], list[float]],
-    clusters: Ints | None,
-) -> list[dict[str, Any]]:
-    """Return a row for each two runs: how two labellings order them, and how they would on other queries."""
-    rows: list[dict[str, Any]] = []
-    for (i, j), *own in zip(combinations(range(len(run_ids)), 2), *tests, strict=True):
-        a, b = (float(each[i] - each[j]) for each in means)
-        both = np.column_stack([each[i] - each[j] for each in parts])
-        units = both if clusters is None else cluster_sums(both - both.mean(axis=0), clusters)[:, :-1]
-        row = {"run_a": run_ids[i], "run_b": run_ids[j], "difference_a": a, "difference_b": b}
-        row |= {"swapped": bool(a * b < 0), "p_swap": chance_of_other_signs((a, b), own, units)}
-        rows.append(row | {"p_reversed_a": own[0] / 2, "p_reversed_b": own[1] / 2})
-    return rows
 
 
 def kendall_tau(a: Sequence[float] | Floats, b: Sequence[float] | Floats) -> float:

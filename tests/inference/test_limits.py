@@ -35,7 +35,7 @@ def test_a_share_of_n_has_wilsons_limits(n_positive: int, n: int) -> None:
     share = n_positive / n
     # where all are alike the weight is what makes them wide: one of n, less the .09 that is added elsewhere
     weight = 1 / n if share in (0, 1) else 0.0
-    assert score_limits(share, share * (1 - share) / n, weight=weight) == pytest.approx(wilson(n_positive, n))
+    assert score_limits(share, share * (1 - share) / n, weight=weight) == pytest.approx(wilson(share, n))
 
 
 def test_limits_solve_their_equation() -> None:
@@ -208,8 +208,8 @@ def test_limits_of_clopper_and_pearson_hold_the_tails_at_half_alpha() -> None:
 
 
 def test_limits_of_wilson_solve_the_score_equation() -> None:
-    assert (*wilson(0, 10), *wilson(10, 10)) == pytest.approx((0, 0.2775, 0.7225, 1), abs=5e-5)
-    low, high = wilson(674, 1000)
+    assert (*wilson(0, 10), *wilson(1, 10)) == pytest.approx((0, 0.2775, 0.7225, 1), abs=5e-5)
+    low, high = wilson(0.674, 1000)
     for limit in (low, high):
         z = (0.674 - limit) / math.sqrt(limit * (1 - limit) / 1000)
         assert pytest.approx(1.959963985, abs=1e-6) == abs(z)
@@ -225,6 +225,7 @@ def test_exact_limits_cover_what_they_say(p: float) -> None:
                  + (n - k) * math.log1p(-p) for k in outcomes]  # fmt: skip
     weights = np.exp(log_terms)
     likely = outcomes[weights > 1e-9]
-    for limits, low, high in ((clopper_pearson, 0.95, 0.965), (wilson, 0.94, 0.96)):
+    kinds = (clopper_pearson, 0.95, 0.965), (lambda k, n: wilson(k / n, n), 0.94, 0.96)
+    for limits, low, high in kinds:
         covered = sum(weights[k] for k in likely if limits(int(k), n)[0] <= p <= limits(int(k), n)[1])
         assert low <= covered <= high, limits
