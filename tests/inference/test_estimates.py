@@ -48,6 +48,15 @@ def design() -> Design:
     return Design(pd.concat([shallow, deep], ignore_index=True), check_query_design(queries))
 
 
+def rows(
+    ranked: pd.DataFrame, labels: pd.DataFrame, measures: list[str], of: Design, known: str, policy: str
+) -> HonestRows:
+    """Return the honest rows of a run; known: each query's original."""
+    original, background = check_qrels(pairs_of(known, range(N), relevance=1)), Background(design=of)
+    given = rank_run(ranked.assign(run_id="m")), original, check_labels(labels.assign(label="x"))
+    return scores_with_uncertainty(*given, measures, background, policies=[policy])
+
+
 def honest(
     measures: list[str],
     *,
@@ -58,16 +67,13 @@ def honest(
     known: str = "c",
     policy: str = "union",
 ) -> HonestRows:
-    """Return the honest rows of a run that ranks a before b; c, which it lacks, is each query's original."""
+    """Return the honest rows of a run that ranks a before b; it lacks c."""
     ranked = pd.concat([pairs_of("a", range(N), score=2.0), pairs_of("b", range(N), score=1.0)])
-    original = check_qrels(pairs_of(known, range(N), relevance=1))
     asked = [number for number in range(N) if number % 2 == 0 or number > 2 * n_unasked]
     a = pairs_of("a", asked, relevance=A_IS_POSITIVE[asked].astype(int))
     b = pairs_of("b", DEEP, relevance=B_IS_POSITIVE[DEEP].astype(int)).iloc[n_unlabelled:]
-    labels = check_labels(pd.concat([a, b]).assign(label="x", n_judgments=n_votes))
-    run = rank_run(ranked.assign(run_id="m"))
-    background = Background(design=of or design())
-    return scores_with_uncertainty(run, original, labels, measures, background, policies=[policy])
+    labels = pd.concat([a, b]).assign(n_judgments=n_votes)
+    return rows(ranked, labels, measures, of or design(), known, policy)
 
 
 def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
@@ -150,13 +156,10 @@ def drawn_design(n_copies: int) -> tuple[Design, pd.DataFrame, pd.DataFrame]:
 def from_strata(
     n_copies: int, measures: list[str], *, first: str = "a", known: str = "c", policy: str = "union"
 ) -> HonestRows:
-    """Return the honest rows of one run over `drawn_design`; c, which it lacks, is each query's original."""
-    design, ranked, pairs = drawn_design(n_copies)
-    original = check_qrels(pairs_of(known, range(N), relevance=1))
-    labels = check_labels(pairs[["query_id", "doc_id", "relevance"]].assign(label="x", n_judgments=2))
-    run = rank_run(ranked.replace({"doc_id": {"a": first}}).assign(run_id="m"))
-    background = Background(design=design)
-    return scores_with_uncertainty(run, original, labels, measures, background, policies=[policy])
+    """Return the honest rows of one run over `drawn_design`; it lacks c."""
+    of, ranked, pairs = drawn_design(n_copies)
+    labels = pairs[["query_id", "doc_id", "relevance"]].assign(n_judgments=2)
+    return rows(ranked.replace({"doc_id": {"a": first}}), labels, measures, of, known, policy)
 
 
 def test_pairs_drawn_in_strata_give_precision_and_a_ratio_of_totals_alone() -> None:
@@ -194,11 +197,10 @@ def test_what_reads_the_ranks_judged_whole_stays_as_labelled_for_a_run_that_was_
 
 
 def test_a_late_run_needs_as_many_drawn_pairs_where_the_ranks_of_others_were_judged_whole() -> None:
-    design, ranked, pairs = drawn_design(3)
-    original = check_qrels(pairs_of("c", range(N), relevance=1))
-    labels = check_labels(pairs[["query_id", "doc_id", "relevance"]].assign(label="x"))
-    late = rank_run(ranked.assign(run_id="late", score=-ranked["score"]))  # b2, b1, b0, a
-    row = scores_with_uncertainty(late, original, labels, ["P@1"], Background(design=design)).scores.iloc[0]
+    of, ranked, pairs = drawn_design(3)
+    late = ranked.assign(score=-ranked["score"])  # b2, b1, b0, a
+    labels = pairs[["query_id", "doc_id", "relevance"]]
+    row = rows(late, labels, ["P@1"], of, "c", "union").scores.iloc[0]
     why = "the design draws 40 of the pairs in its top 1 on average, and an interval needs 100"
     assert row["estimate_method"] == f"refused: {why}; draw more pairs"
 
