@@ -66,16 +66,14 @@ def pairs_of_sample(design: Design | None) -> list[pd.DataFrame]:
     return [(design.pairs if design.sample is None else design.sample)[PAIR].assign(relevance=0)]
 
 
-def drawn_pairs_of(joined: JudgedPairs, design: Design) -> tuple[Bools, Bools, Floats]:
-    """Return of each pair of a join whether it was judged for every query, at all, and with which chance."""
-    stratum = design.pairs["stratum"].fillna("").astype(str).to_numpy()
+def drawn_pairs_of(joined: JudgedPairs, design: Design) -> tuple[Bools, Floats]:
+    """Return of each pair of a join whether it was to be judged, and with which chance: 1 of all others."""
     place, n_pairs = joined.find_rows(design.pairs), len(joined.pairs)
-    held = (stratum != "") & (place >= 0)
+    held = (design.pairs["stratum"].fillna("") != "").to_numpy() & (place >= 0)
     chance = pd.to_numeric(design.pairs["inclusion_probability"], errors="coerce").fillna(1.0)
     probability = np.ones(n_pairs)
     probability[place[held]] = chance.to_numpy(dtype=np.float64)[held]
-    is_shallow, is_of = (are_among(place[rows], n_pairs) for rows in (held & (stratum == "shallow"), held))
-    return is_shallow, is_of, probability
+    return are_among(place[held], n_pairs), probability
 
 
 class Unusable(NamedTuple):

@@ -115,7 +115,7 @@ def correct_for_errors(
     design, chances = background.design, None
     is_judges = design is not None and design.sample is not None
     if design is not None and not is_judges:
-        _, is_asked, chances = drawn_pairs_of(joined, design)
+        is_asked, chances = drawn_pairs_of(joined, design)
         chances[~is_asked] = 0.0
     terms = corrected_terms(joined, original, rates, parsed, chances=chances, is_judges=is_judges)
     before = joined.label(original)

@@ -118,7 +118,7 @@ def estimator(
     after = after.labelled(np.where(is_dropped, 0, after.relevance))
     if design.sample is not None:
         return _by_judge(joined, before, after, design, design.sample, clusters)
-    is_shallow, is_of_design, probability = drawn_pairs_of(joined, design)
+    is_of_design, probability = drawn_pairs_of(joined, design)
     labels, n_queries = after.reverted(before, ~is_of_design), len(joined.queries)
     is_labelled, asked = after.relevance >= 0, design.pairs[design.pairs["stratum"].fillna("") != ""]
     if design.queries is None:
@@ -128,7 +128,8 @@ def estimator(
     n_open = f"{n_of(int(is_open.sum()), 'pair')} that the design asks about have no label yet"
     if design.queries is not None:
         notes = [f"{n_open}: estimates take them for not relevant"] if is_open.any() else []
-        return _by_queries(joined, (after.reverted(before, ~is_shallow), labels), design.queries, notes)
+        by_shallow = labels.reverted(before, probability < 1)  # all labels, where every query was drawn
+        return _by_queries(joined, (by_shallow, labels), design.queries, notes)
     strata = [name.split(":") for name in design.pairs["stratum"].fillna("").astype(str).unique()]
     ends = [int(each[1]) for each in strata if len(each) == 3 and each[0].isdigit()]  # of from:to:rate
     deepest = max(ends, default=0)
@@ -301,7 +302,8 @@ def _by_queries(
             return AS_LABELLED if left_out <= MOST_UNJUDGED else _first_judge(left_out, k)
         if definition.key not in ESTIMATED_BY_QUERIES:
             return _why_unsound(measure) or NOT_SOUND
-        return next(filter(None, (whys[run_id] for run_id in run_ids)), "")
+        is_whole = len(sample) == n_queries
+        return next(filter(None, (whys[run_id] for run_id in run_ids)), AS_LABELLED if is_whole else "")
 
     @cache
     def found(measure: Measure) -> TwoPhase:

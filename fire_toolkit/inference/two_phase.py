@@ -95,8 +95,8 @@ def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int) -> Estimate:
 
     Returns:
         The ratio of totals over the draw less its bias, its variance by linearisation and its limits by
-        `score_limits` with t(n − 1). Refused below 40 queries; undefined where they have no positive. What
-        lies outside the deep pool too is not seen.
+        `score_limits` with t(n − 1). Refused below 40 queries, unless these are all; undefined where they
+        have no positive. What lies outside the deep pool too is not seen.
 
     Source: Särndal, Swensson and Wretman 1992, 5.6. Estimates from shallow labels alone (capture–recapture,
     leave-one-out, jackknife) are of no use: on COCO captions they gave 4.75 to 5.6 of 6.85 positives.
@@ -107,7 +107,7 @@ def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int) -> Estimate:
         [0.402, 0.353, 0.454]
     """
     n, total = len(n_deep), float(n_deep.sum())
-    if n < LEAST_QUERIES:
+    if n < min(LEAST_QUERIES, n_queries):
         return Estimate(refused=f"{n} queries were judged deep, fewer than {LEAST_QUERIES}")
     if total == 0:
         return Estimate(refused=NO_POSITIVE)

@@ -23,6 +23,7 @@ from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.limits import Count, Estimate, limits_of_difference
 from fire_toolkit.inference.trust import describe_missing
+from fire_toolkit.inference.two_phase import missing_share
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design, check_run
 
@@ -110,6 +111,20 @@ def test_what_reads_the_shallow_pool_alone_stays_as_labelled_and_the_rest_is_ref
     assert methods["estimate"].isna().all()
     known = methods.loc[methods["missing"].notna(), "measure"]
     assert set(known) == {"bpref", "AP:condensed"}
+
+
+def test_where_every_query_is_judged_deep_what_the_union_tells_is_known() -> None:
+    a, b = (pairs_of(doc, range(N), inclusion_probability=1.0) for doc in "ab")
+    pairs = pd.concat([a.assign(stratum="shallow", score=2.0), b.assign(stratum="deep", score=1.0)])
+    drawn = {"depth": 2, "is_sampled": True, "inclusion_probability": 1.0, "seed": 0}
+    of = Design(pairs, check_query_design(pd.DataFrame({"query_id": QUERIES, **drawn})))
+    labels = pairs[["query_id", "doc_id"]].assign(relevance=[*A_IS_POSITIVE * 1, *B_IS_POSITIVE * 1])
+    found = rows(pairs, labels, ["AP", "C@2", "P@2", "RR"], of, "c", "union").scores
+    assert found["estimate_method"].tolist()[:3] == ["as labelled"] * 3
+    assert "gives bounds only" in found["estimate_method"].iloc[3]  # it reads below the union
+    assert found.loc[0, ["missing", "missing_low", "missing_high"]].tolist() == [0, 0, 0]
+    few = missing_share(np.ones(30, dtype=int), np.full(30, 2), n_queries=30)
+    assert few[:3] == (0.5, 0.5, 0.5)
 
 
 def test_a_run_of_which_too_little_was_judged_as_designed_is_refused() -> None:
