@@ -69,6 +69,7 @@ def test_every_pooled_pair_was_asked_once_and_the_doubled_by_two_people(made):
     asked = [task["data"]["pair_id"] for task in json.loads((made / "tasks/tasks.json").read_text())]
     assert pairs_of(pool) == {split_pair_id(key) for key in asked}
     assert len(asked) == len(pool)
+    assert (made / "tasks/round-2/tasks.json").is_file()  # of disputes, where `status` looks
     judgments = read_judgments(made / "judgments/judgments.csv")
     assert judgments.groupby(["query_id", "doc_id"])["annotator_id"].nunique().max() >= 2
 

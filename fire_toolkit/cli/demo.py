@@ -67,8 +67,8 @@ def demo(
         _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seen=seen)
         for words in (["import"], ["resolve"], ["next-round"]):
             give_command(*words)
-        give_command("tasks", "plan/round-2", "--overlap", "0", "--out", "tasks/third.json")
-        _answer(world, "tasks/third.json", "third", batch=3, seen=seen)  # of every dispute
+        give_command("tasks", "plan/round-2", "--overlap", "0")
+        _answer(world, "tasks/round-2/tasks.json", "third", batch=3, seen=seen)  # of every dispute
         for words in (["import"], ["agree"], ["resolve"], ["augment"], ["score"], ["compare"], ["gallery"]):
             give_command(*words)
         told, scores = compare_with_truth(

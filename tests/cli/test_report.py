@@ -10,8 +10,6 @@ from exports import answered
 
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 QRELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
-
-
 SUMMED = ("--judgments", "judgments.csv", "--pool-sources", "pool_sources.csv")
 
 
