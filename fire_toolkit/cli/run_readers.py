@@ -31,7 +31,6 @@ from fire_toolkit.tables.ids import refuse_mixed_ids, spelling_of
 from fire_toolkit.workspace.config import BESIDE
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
 
-_MOST_ITEMS_BYTES = 256 << 20  # beyond which the items are not looked through for each run
 
 
 @reads
@@ -241,9 +240,8 @@ def notes_on_docs(of_runs: Mapping[str, Any], given: Given) -> list[str]:
     marked = {path: listed(own[own.str.contains("%", regex=False)]) for path, own in lists.items()}
     docs = {path: own for path, own in marked.items() if own}
     items = Given().path("items", exists=True) if any(map(len, lists.values())) else None
-    if items is None or (items.stat().st_size > _MOST_ITEMS_BYTES and not docs):
-        known = pd.Series(dtype="str")
-    else:
+    known = pd.Series(dtype="str")
+    if items is not None:
         known = read_delimited(checked(items), required=["doc_id"], only=["doc_id"])["doc_id"]
     if docs:
         if (qrels := given.path("qrels", exists=True)) is not None:
