@@ -90,7 +90,9 @@ def test_labels_of_no_guideline_can_be_compared_but_not_resolved(fire: Fire, fol
 def test_an_id_that_joins_nothing(fire: Fire, folder: Path) -> None:
     (folder / "labels.csv").write_text("query_id,doc_id,label,relevance\nother,a,relevant,1\n")
     files = ("--qrels", "qrels.txt", "--labels", "labels.csv", "--out", "out.txt")
-    assert "not in the original qrels (other)" in error_line(fire("augment", *files, code=1))
+    told = error_line(fire("augment", *files, code=1))
+    assert "not in the original qrels (other)" in told
+    assert "bring these queries back, or give labels without them, as in --labels FILE" in told
     fire("pool", "clip.run", "--out", "pool")
     (folder / "queries.tsv").write_text("query_id\ttext\n1\tone\n")
     options = ("--queries", "queries.tsv", "--out", "tasks.json")
