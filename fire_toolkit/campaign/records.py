@@ -25,6 +25,7 @@ from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
 from fire_toolkit.tables.columns import PAIR, listed
+from fire_toolkit.words import n_of
 from fire_toolkit.workspace.database import STORE
 
 FOLDER = "campaign"
@@ -203,6 +204,22 @@ def add_moves(root: Path, moved: Iterable[tuple[Round, pd.DataFrame]]) -> None:
     rows = [(entry.number, *row) for entry, moves in moved for row in _rows(moves, MOVES)]
     with Store(root / STORE) as store, asking(store.database) as db:
         add_given(db, rows)
+
+
+def take_back_answered(store: Store) -> list[str]:
+    """Take from who has them now the tasks that were answered by who had them before; return what to say.
+
+    An answer may come late, or be read at another site, after its task has moved.
+    """
+    store.count()
+    found = store.database.select("select * from answered_before")
+    if not found:
+        return []
+    with asking(store.database) as db:
+        rows = enumerate(found, start=1)
+        add_given(db, [(number, batch, n, name, "", *of) for n, (number, batch, name, *of) in rows])
+    words = "answered by people from whom they had moved; nobody else is asked any more"
+    return [f"{n_of(len(found), 'task')} were {words}"]
 
 
 def write_round(root: Path, entry: Round) -> None:

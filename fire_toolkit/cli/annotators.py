@@ -7,7 +7,7 @@ pseudonyms appear.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, count
 from typing import Annotated
 
 import pandas as pd
@@ -83,11 +83,15 @@ def retire(names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="P
         if carriers != {BY_HAND}:  # what was answered by now
             pull_once(campaign.root)
         left = free_tasks(campaign.store)
-    if n_left := sum(left.get(name, 0) for name in names):
+    if campaign and (n_left := sum(left.get(name, 0) for name in names)):
         say(f"{n_of(n_left, 'task')} of {', '.join(names)} without an answer; what still comes back counts")
         giving = " ".join(name for name in names if left.get(name))
-        others = ",".join(sorted(there.askable)) if (there := begun_here()) else ""
-        say_next(f"annotators reassign {giving} --to {others or 'NAME'}")
+        others, first = ",".join(sorted(there.askable)) if (there := begun_here()) else "", ""
+        if not others:  # somebody new, who needs an account on a server
+            taken = {name.upper() for name in (*campaign.people, *(row.pseudonym for row in accounts))}
+            others = next(name for name in map("A{:02d}".format, count(1)) if name not in taken)
+            first = f"annotators add {others} && fire-toolkit " if BY_SERVER in carriers else ""
+        say_next(f"{first}annotators reassign {giving} --to {others}")
     else:
         say_following("pull")
 

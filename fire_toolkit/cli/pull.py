@@ -9,7 +9,7 @@ from typing import Annotated
 from fire_toolkit.campaign.carrier import CARRIERS, NOT_PUSHED, Carrier, Fetched
 from fire_toolkit.campaign.ledger import ANSWERED, STATES
 from fire_toolkit.campaign.merging import Shown, merge_record
-from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds
+from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, Rounds, take_back_answered
 from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import carried_at, guideline_here, used_connection
@@ -141,6 +141,7 @@ def derive_judgments(
     inputs.hashes |= {STORE: content_sha256(root / STORE)} if (root / STORE).is_file() else {}
     rules = guideline_here()
     with Store(root / STORE) as store:
+        moved = take_back_answered(store)
         found = record_to_judgments(store, guideline=rules)
     counts = found.counts
     files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
@@ -149,7 +150,7 @@ def derive_judgments(
     words += f"; dropped: {numbers_of(counts['dropped'])}" if len(found.dropped) else ""
     inputs.write(out, files, stage, rules.record, counts)
     inputs.summarise({**came, **counts}, words)
-    say_notes((*added.notes, *found.notes))
+    say_notes((*added.notes, *moved, *found.notes))
 
 
 def take_earlier_exports(root: Path) -> None:

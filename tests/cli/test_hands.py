@@ -1,6 +1,7 @@
 """People who leave or come late: on a server and by hand the same."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -84,18 +85,20 @@ def test_what_somebody_leaves_goes_to_others(server: FakeServer, carrier: str) -
 
 
 @carriers
-def test_an_answer_that_crosses_the_move_counts_as_it_was_asked(server: FakeServer, carrier: str) -> None:
+def test_an_answer_that_crosses_the_move_counts_as_it_was_asked_and_is_asked_of_nobody_else(
+    server: FakeServer, carrier: str
+) -> None:
     begin(carrier)
     answer(server, carrier, "A02", 1)
     run("annotators", "reassign", "A02", "--to", "A04")
     late = answer(server, carrier, "A02", 2)[-1]  # before the push, or of her old file
-    assert late in votes("A04")
+    assert late not in votes("A04")
     judged = rows(Path("judgments/judgments.csv"))
     assert {row["kind"] for row in judged} <= {"task", "overlap"}
     assert len(judged) == (2 if carrier == "hand" else 3)
     if carrier == "server":
         run("push")
-        assert late in server.keys_of(server.project_of("A04"))
+        assert sorted(server.keys_of(server.project_of("A04"))) == votes("A04")
 
 
 @carriers
@@ -117,6 +120,13 @@ def test_next_round_asks_nobody_from_elsewhere(server: FakeServer, carrier: str)
     run("resolve")
     asked = as_json("next-round", "--ask", "unverified_positive", "--dry-run")
     assert set(asked["annotators"]) == {"A02", "A03", "A04"}
+
+
+def test_who_takes_over_from_the_last_one_is_named_so_that_it_can_be_typed(server: FakeServer) -> None:
+    run("tasks", "--overlap", 0, "--annotator", "A02")
+    (line,) = re.findall("next: fire-toolkit (.*)", run("annotators", "retire", "A02").stderr)
+    assert line == "annotators reassign A02 --to A01"
+    assert "12 tasks moved: A01 12" in run(*line.split()).stderr
 
 
 def test_what_waits_for_somebody_who_left_is_asked_again(server: FakeServer) -> None:

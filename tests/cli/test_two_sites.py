@@ -130,6 +130,19 @@ def test_moves_of_both_sites_stand_and_whoever_was_given_a_pair_has_it(sites: Si
     assert Counter(batch for (batch,) in ask(one, "select batch from given")) == {0: 36, 1: 12, 2: 12}
 
 
+def test_what_was_moved_at_one_site_and_answered_at_the_other_is_judged_once(sites: Sites) -> None:
+    one, other = sites
+    at(one, "annotators", "reassign", "A1", "--to", "A4")
+    fill_in(other, "A1", 5)
+    assert "5 tasks were answered by people from whom they had moved" in merge(one, other)
+    merge(other, one)
+    assert progress(one) == progress(other)
+    assert progress(one)["A4", 1] == (7, 0)
+    assert judged(one) == judged(other)
+    assert {row[-1] for row in judged(one)} <= {"task", "overlap"}
+    assert "moved" not in merge(one, other) + merge(other, one)
+
+
 def test_what_both_sites_gave_to_one_person_is_hers_once(sites: Sites) -> None:
     one, other = sites
     for site, gone, left in ((one, "A2", "A1,A3"), (other, "A1", "A2,A3")):
