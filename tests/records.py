@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from fire_toolkit.campaign.counting import count_answers
 from fire_toolkit.campaign.kept import columns_of, keep_columns
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, Version
 from fire_toolkit.campaign.records import Round, Rounds, add_moves, write_round
@@ -70,7 +71,7 @@ def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) ->
         write_round(root, entry)
     store = Store(root / STORE)
     values = [] if rows is None else [Version(*row) for row in rows[list(COLUMNS)].to_numpy()]
-    with store.database.transaction() as db:
+    with store.transaction() as db:
         if values:
             keep_columns(db, columns_of(with_said(values)))
     store.close()
@@ -80,7 +81,7 @@ def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) ->
 def moved_round(entry: Round, moves: pd.DataFrame) -> Round:
     """Return a round as a record has it after its tasks have changed hands."""
     with record_of([entry]) as store:
-        root = store.database.path.parent
+        root = store.path.parent
     add_moves(root, [(entry, moves)])
     (found,) = Rounds(root)
     return found
@@ -99,5 +100,5 @@ from counted join named_people using (people) join answers own using (number) or
 def latest_answers(rows: pd.DataFrame | Path) -> pd.DataFrame:
     """Return what counts of rows of answers, or of those in a record."""
     with Store(rows) if isinstance(rows, Path) else record_of(rows=rows) as store:
-        store.count()
+        count_answers(store)
         return store.table(_LATEST)

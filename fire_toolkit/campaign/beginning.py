@@ -133,7 +133,7 @@ def rounds_on_server(whole: Carried, begun: Sequence[Round], numbers: set[int]) 
     """
     query = "select distinct cast(queue as integer) from answers where source glob 'file:*' and queue <> ''"
     with Store(whole.store) as store:
-        answered = {number for (number,) in store.database.select(query)}
+        answered = {number for (number,) in store.select(query)}
     for number in sorted(answered & numbers & {each.number for each in begun if each.carrier == BY_HAND}):
         raise UsageError(
             f"round {number} was handed out as files, and answers came back; `import` the others"

@@ -57,8 +57,8 @@ def merge_record(
     with Store(path) as other:
         other.check()
         query = f"select {', '.join(KEPT)} from answers order by number"
-        rows = list(map(Version._make, other.database.select(query)))
-        here, there = (each.database.select(_CAMPAIGN) for each in (store, other))
+        rows = list(map(Version._make, other.select(query)))
+        here, there = (each.select(_CAMPAIGN) for each in (store, other))
         if here and labels is not None and (strange := sorted({*other.labels()} - {*labels})):
             raise FormatError(
                 f"{path}: labels that the guideline here does not have: {', '.join(strange)}; add them to it "
@@ -95,18 +95,18 @@ def _notes_of_texts(other: Store, queries: Queries, items: Items | None) -> list
     Raises:
         FormatError: pairs are of queries that are not here.
     """
-    path, texts = other.database.path, dict(zip(queries["query_id"], queries["text"], strict=True))
+    path, texts = other.path, dict(zip(queries["query_id"], queries["text"], strict=True))
     bodies = (
         dict(zip(items["doc_id"], items["text"], strict=True))
         if items is not None and "text" in items
         else {}
     )
-    keys = other.database.select("select pair_id from pairs where number in (select pairs from versions)")
+    keys = other.select("select pair_id from pairs where number in (select pairs from versions)")
     pairs = list(filter(None, (read_key(key) for (key,) in keys)))
     if n_other := sum(query_id not in texts for query_id, _ in pairs):
         words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that the collection does not have"
         raise FormatError(f"{path}: {words}; expected another copy of this campaign's record")
-    asked = other.database.select("select distinct query_id, doc_id, text from asked where text <> ''")
+    asked = other.select("select distinct query_id, doc_id, text from asked where text <> ''")
     differing = [
         (query_id, doc_id, text)
         for query_id, doc_id, text in asked
@@ -129,8 +129,8 @@ def _of_other_people(rows: Sequence[Version], store: Store, path: Path, source: 
             name, key = f"{source}-{name}", f"{source}-{key}"
         own.append(row._replace(annotation=key, annotator_id=name, queue=""))
     known = {row.annotation for row in own}
-    here = {name for name, key in store.database.select(_ANSWERED) if key not in known}
-    here |= {name for (name,) in store.database.select(_GIVEN)}
+    here = {name for name, key in store.select(_ANSWERED) if key not in known}
+    here |= {name for (name,) in store.select(_GIVEN)}
     if source != "-" and (both := sorted(here.intersection(row.annotator_id for row in own) - {""})):
         raise FormatError(
             f"{path}: of another campaign than the one here, and {', '.join(both[:5])} answered in both: one "
@@ -169,7 +169,7 @@ def _numbers_here(store: Store, other: Store, path: Path) -> tuple[dict[int, int
 
 def _carriers(store: Store) -> dict[int, str]:
     query = "select number, carrier, max(rowid) from rounds group by number order by number"
-    return {number: carrier for number, carrier, _ in store.database.select(query)}
+    return {number: carrier for number, carrier, _ in store.select(query)}
 
 
 def _drawn(store: Store, number: int) -> list[tuple[object, ...]]:
@@ -177,16 +177,16 @@ def _drawn(store: Store, number: int) -> list[tuple[object, ...]]:
         "select to_annotator_id, position, pair_id, kind from given where batch = 0 and round = ? "
         "order by 1, 2, 3"
     )
-    return store.database.select(query, [number])
+    return store.select(query, [number])
 
 
 def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None:
     """Write down the rounds, moves and retired people of another record that this one does not have."""
     there = set(_carriers(store))
-    with asking(store.database) as db:
+    with asking(store) as db:
         if not db.execute(_CAMPAIGN).fetchall():
-            db.executemany("insert into campaign values (?, ?, ?, ?, ?)", other.database.select(_CAMPAIGN))
-        retired = other.database.select("select annotator_id from retired")
+            db.executemany("insert into campaign values (?, ?, ?, ?, ?)", other.select(_CAMPAIGN))
+        retired = other.select("select annotator_id from retired")
         db.executemany("insert or ignore into retired values (?)", retired)
         for number, own in numbers.items():
             if own in there:
@@ -205,7 +205,7 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
             for table, (key, n) in _OF_ROUNDS.items():
                 query = f"from {table} where {key} = ?"
                 here = {row[1:n] for row in db.execute(f"select * {query}", [own])}
-                names, chunks = other.database.chunks(f"select * {query} order by rowid", [number])
+                names, chunks = other.chunks(f"select * {query} order by rowid", [number])
                 insert = f"insert into {table} values ({', '.join('?' * len(names))})"
                 for chunk in chunks:
                     db.executemany(insert, [(own, *row[1:]) for row in chunk if row[1:n] not in here])
@@ -215,4 +215,4 @@ def _moves(store: Store, number: int, *, is_drawn: bool = False) -> list[tuple[A
     """Return what changed hands in a round, in its order; is_drawn: what was given when it began."""
     which, order = ("= 0", "number") if is_drawn else ("> 0", "batch, position")
     query = f"select {', '.join(MOVES)} from given where batch {which} and round = ? order by {order}"
-    return store.database.select(query, [number])
+    return store.select(query, [number])

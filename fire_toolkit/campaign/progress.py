@@ -56,7 +56,6 @@ def measure_progress(store: Store, *, guideline: Guideline) -> pd.DataFrame:
         n_controls: votes on pairs whose answer is known; n_right: of these, right; control_accuracy: their
         share, nan if none was judged.
     """
-    store.count()
     found = store.table(_QUEUES, [json.dumps(guideline.grades)])
     times = [*map(_known, found["seconds"])]
     found["seconds"] = [*map(_median, times)]
@@ -78,9 +77,8 @@ def _median(seconds: list[float]) -> float:
 
 def judgment_seconds(store: Store) -> float:
     """Return the median time of an answer, in seconds; nan if there is none."""
-    store.count()
     query = "select json_group_array(seconds) from standing where not is_skipped"
-    return _median(_known(store.database.select(query)[0][0]))
+    return _median(_known(store.select(query)[0][0]))
 
 
 def with_total(queues: pd.DataFrame) -> pd.DataFrame:
@@ -119,9 +117,8 @@ def open_people(store: Store, retired: Collection[str] = ()) -> dict[int, list[s
 
     retired: who will answer no more.
     """
-    store.count()
     found: dict[int, list[str]] = {}
-    for number, name in store.database.select("select * from open_people"):
+    for number, name in store.select("select * from open_people"):
         if name not in retired:
             found.setdefault(number, []).append(name)
     return found
@@ -129,7 +126,7 @@ def open_people(store: Store, retired: Collection[str] = ()) -> dict[int, list[s
 
 def has_unread_page(store: Store) -> bool:
     """Whether something was done on our own page that the answers do not have: what was done there last."""
-    return bool(store.database.select("select * from unread_page"))
+    return bool(store.select("select * from unread_page"))
 
 
 def load_of(entry: Round) -> dict[str, Counter[str]]:

@@ -115,7 +115,7 @@ def write_campaign(root: Path, campaign: Campaign) -> None:
     if there not in (None, campaign):
         raise UsageError(f"{root / STORE}: another campaign has already begun here; use another workspace")
     if there is None:
-        with Store(root / STORE) as store, asking(store.database) as db:
+        with Store(root / STORE) as store, asking(store) as db:
             db.execute("insert into campaign values (?, ?, ?, ?, ?)", astuple(campaign))
 
 
@@ -130,8 +130,8 @@ class Rounds(Sequence[Round]):
         self._path, rows, found = root / STORE, [], []
         if os.path.lexists(self._path):
             with Store(self._path) as store:
-                found = [row[:3] for row in store.database.select(query) if carrier in (None, row[1])]
-                rows = store.database.select("select * from campaign")
+                found = [row[:3] for row in store.select(query) if carrier in (None, row[1])]
+                rows = store.select("select * from campaign")
         self.campaign = Campaign(*rows[0]) if rows else None
         self.carriers = {number: name for number, name, _ in found}
         self.captions = {number: n_captions for number, _, n_captions in found}
@@ -188,7 +188,7 @@ def tasks_of_pairs(store: Store, pairs: pd.DataFrame) -> Tasks:
         [json.dumps(names)],
     )
     asked = asked.drop_duplicates(["round", "pair_id"], keep="last").drop_duplicates("pair_id")
-    return _tasks(asked, str(store.database.path))
+    return _tasks(asked, str(store.path))
 
 
 def with_moves(root: Path, drawn: Round) -> Round:
@@ -202,7 +202,7 @@ def with_moves(root: Path, drawn: Round) -> Round:
 def add_moves(root: Path, moved: Iterable[tuple[Round, pd.DataFrame]]) -> None:
     """Write further moves of rounds, all or none; those that are there stay."""
     rows = [(entry.number, *row) for entry, moves in moved for row in _rows(moves, MOVES)]
-    with Store(root / STORE) as store, asking(store.database) as db:
+    with Store(root / STORE) as store, asking(store) as db:
         add_given(db, rows)
 
 
@@ -211,11 +211,10 @@ def take_back_answered(store: Store) -> list[str]:
 
     An answer may come late, or be read at another site, after its task has moved.
     """
-    store.count()
-    found = store.database.select("select * from answered_before")
+    found = store.select("select * from answered_before")
     if not found:
         return []
-    with asking(store.database) as db:
+    with asking(store) as db:
         rows = enumerate(found, start=1)
         add_given(db, [(number, batch, n, name, "", *of) for n, (number, batch, name, *of) in rows])
     words = "answered by people from whom they had moved; nobody else is asked any more"
@@ -234,7 +233,7 @@ def write_round(root: Path, entry: Round) -> None:
     there = refuse_other_round(root, entry)
     if there and entry.carrier in (there.carrier, BY_HAND) and entry.carrier != BY_SERVER:
         return
-    with Store(root / STORE) as store, asking(store.database) as db:
+    with Store(root / STORE) as store, asking(store) as db:
         if there is None or (there.carrier, there.n_captions) != (entry.carrier, entry.n_captions):
             db.execute("insert into rounds values (?, ?, ?)", [entry.number, entry.carrier, entry.n_captions])
         names = [name for name in TASKS.names if name in entry.tasks.columns]
@@ -301,17 +300,17 @@ def _insert(
 def read_retired(root: Path) -> set[str]:
     """Return the annotators who were retired from the campaign."""
     with Store(root / STORE) as store:
-        return {name for (name,) in store.database.select("select annotator_id from retired")}
+        return {name for (name,) in store.select("select annotator_id from retired")}
 
 
 def write_retired(root: Path, names: Iterable[str]) -> None:
     """Write down who was retired, beside those who were."""
-    with Store(root / STORE) as store, asking(store.database) as db:
+    with Store(root / STORE) as store, asking(store) as db:
         db.executemany("insert or ignore into retired values (?)", [(name,) for name in names])
 
 
 def record_stamp(store: Store) -> tuple[int, ...]:
     """Return numbers that change whenever something more is asked or given, or somebody retires."""
     counts = (f"(select max(rowid) from {name})" for name in ("campaign", "rounds", "asked", "moves"))
-    (found,) = store.database.select(f"select {', '.join(counts)}, (select count(*) from retired)")
+    (found,) = store.select(f"select {', '.join(counts)}, (select count(*) from retired)")
     return tuple(found)

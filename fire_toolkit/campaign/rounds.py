@@ -179,7 +179,7 @@ def moved_rounds(
     for entry in rounds:
         own = set(entry.assignments["annotator_id"])
         giving = sorted(own & {*sources} if sources else own - {*targets} - {*retired})
-        ((batch,),) = store.database.select(number, [entry.number])
+        ((batch,),) = store.select(number, [entry.number])
         page_of = {
             (name, pair): (name, place)
             for name in giving

@@ -47,7 +47,7 @@ def salvage(path: Path) -> dict[str, int]:
             if "locked" in str(error):
                 words = "another command, or the page, has it open; stop it first"
                 raise UsageError(f"{path}: {words}") from None
-        with Store(new) as store, asking(store.database) as to:
+        with Store(new) as store, asking(store) as to:
             most = path.stat().st_size // 50  # a row is longer
             for (table,) in to.execute("select name from sqlite_master where type = 'table'").fetchall():
                 for row in _rows(db, table, most, lost) if table not in _APART else ():

@@ -1,5 +1,6 @@
 """The tables and views of a campaign's record, which stand in SQL beside this file."""
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -8,6 +9,11 @@ from fire_toolkit.words import text_in
 
 VERSION = 9
 SCHEMA, VIEWS = text_in("campaign", "record.sql"), text_in("campaign", "views.sql")
+
+_resting = ["counted"]  # which answers count, and the views that say it
+for _view, _text in re.findall(r"create temp view (\w+) as([^;]+);", VIEWS):
+    _resting += [_view] if re.search(rf"\b(?:{'|'.join(_resting)})\b", _text) else []
+RESTS_ON_COUNTED = re.compile(rf"\b(?:{'|'.join(_resting)})\b")
 
 KEPT = Version._fields  # the columns of the view `answers`, between a row's number and its hash
 WHOLE = ", ".join(f"answers.{name}" for name in ("number", *KEPT, "sha256"))

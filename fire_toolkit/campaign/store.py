@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -37,9 +37,8 @@ from fire_toolkit.campaign.ledger import (
 )
 from fire_toolkit.campaign.page_json import BESIDE
 from fire_toolkit.campaign.said import says, versions_of
-from fire_toolkit.campaign.schema import SCHEMA, VERSION, VIEWS
+from fire_toolkit.campaign.schema import RESTS_ON_COUNTED, SCHEMA, VERSION, VIEWS
 from fire_toolkit.campaign.sealed import check_asked
-from fire_toolkit.errors import FormatError
 from fire_toolkit.files import opened
 from fire_toolkit.resolution.judgments import just_after
 from fire_toolkit.words import n_of
@@ -61,7 +60,7 @@ def time_now() -> str:
     return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-class Store:
+class Store(Database):
     """The record at `path`; there is a file as soon as something was added. A context, or `close`.
 
     Args:
@@ -72,7 +71,7 @@ class Store:
         clock: gives the time of reading.
 
     Attributes:
-        counts: how many rows of each state were added; database: the file itself.
+        counts: how many rows of each state were added.
 
     Raises:
         FormatError: the file is damaged, or not such a record.
@@ -82,7 +81,7 @@ class Store:
     def __init__(
         self, path: Path, *, shows_now: bool = False, clock: Callable[[], str] | None = None
     ) -> None:
-        self.database = Database(path, schema=SCHEMA, version=VERSION, remedy=_REMEDY, views=VIEWS)
+        super().__init__(path, schema=SCHEMA, version=VERSION, remedy=_REMEDY, views=VIEWS)
         self._shows_now, self._clock = shows_now, clock
         self._n_earlier = self._n_contradicting = 0
         self._behind: tuple[str, str] | None = None
@@ -90,19 +89,9 @@ class Store:
         self._adding: Adding | None = None
         self.counts = dict.fromkeys(STATES, 0)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file; all that was added is in it."""
-        self.database.close()
-
     def table(self, query: str, values: Iterable[Any] = ()) -> pd.DataFrame:
         """Return what a query finds, texts as text and numbers as numbers."""
-        names, chunks = self.database.chunks(query, values)
+        names, chunks = self.chunks(query, values)
         parts = [[pa.array(column) for column in zip(*chunk, strict=True)] for chunk in chunks]
         columns = zip(*parts, strict=True) if parts else [[] for _ in names]
         return pd.DataFrame(dict(zip(names, map(_typed, columns), strict=True)))
@@ -116,22 +105,15 @@ class Store:
             FormatError: a row is not the one that was written, rows are missing, or others are kept as those
                 that count.
         """
-        check_rows(self.database)
-        check_asked(self.database)
-        check_counted(self.database)
+        check_rows(self)
+        check_asked(self)
+        check_counted(self)
 
-    def count(self) -> None:
-        """Bring what counts (`counted`) up to what was answered and given since it was last looked up."""
-        count_answers(self.database)
-
-    def refuse_unread(self) -> None:
-        """Raise `FormatError` where an answer that counts says nothing that can be read."""
-        query = "select number, annotator_id, pair_id, fault from counted join named_people using (people) "
-        query += "join named_pairs using (pairs) join (select number, fault from answers) using (number) "
-        query += "where is_skipped and not is_deleted and fault is not null limit 1"
-        for number, name, pair, fault in self.database.select(query):
-            where = f"{self.database.path}: answer {number} of {name} to {pair}"
-            raise FormatError(f"{where}: {fault}; `pull --full` or `import` reads it again, or ask again")
+    def _make_views(self, query: str | None = None) -> None:
+        """Make the views, and where a query rests on what counts bring that up to all that is there."""
+        if query and RESTS_ON_COUNTED.search(query):
+            count_answers(self)
+        super()._make_views(query)
 
     def rows(self) -> pd.DataFrame:
         """Return all rows of answers in the order in which they arrived, with their number.
@@ -144,27 +126,26 @@ class Store:
 
     def labels(self) -> Counter[str]:
         """Return the labels of the answers that count, with how many there are of each."""
-        self.count()
         query = (
             "select label, sum(n) from (select meanings, count(*) as n from counted join versions "
             "using (number) where not is_deleted group by meanings) "
             "join meanings on meanings.number = meanings where no_vote = '' group by label"
         )
-        return Counter(dict(self.database.select(query)))
+        return Counter(dict(self.select(query)))
 
     def has_answers(self) -> bool:
         """Whether anything was ever answered."""
-        return bool(self.database.select("select 1 from answers limit 1"))
+        return bool(self.select("select 1 from answers limit 1"))
 
     def pair_numbers(self) -> Mapping[str, int]:
         """Return the number of each pair in the record."""
         if self._adding and self._adding.numbers:
             return self._adding.numbers.whole("pairs")
-        return dict(self.database.select("select pair_id, number from pairs"))
+        return dict(self.select("select pair_id, number from pairs"))
 
     def versions(self, annotations: Iterable[str]) -> dict[str, list[Version]]:
         """Return what is there of answers, of each the last word last."""
-        return versions_of(self.database, annotations)
+        return versions_of(self, annotations)
 
     def n_there(self, source: str, spans: Mapping[str, tuple[str, str]]) -> Counter[str]:
         """Return how many answers, skips too, are there of each project; of a page of several captions one.
@@ -172,7 +153,6 @@ class Store:
         spans: the projects, each with the times from which on and before which its answers were last changed:
         a server uses the number of a deleted project again.
         """
-        self.count()
         place = f"instr(annotation, '{BESIDE}')"
         whole = f"iif({place}, substr(annotation, 1, {place}), null)"
         query = (
@@ -184,7 +164,7 @@ class Store:
             "from counted cross join versions using (number) cross join places using (origins) "
             "where not is_deleted and updated_at >= since and updated_at < until group by project"
         )
-        return Counter(dict(self.database.select(query, [json.dumps(spans), source])))
+        return Counter(dict(self.select(query, [json.dumps(spans), source])))
 
     def missing(
         self,
@@ -208,15 +188,14 @@ class Store:
         """
         numbers = None if tasks is None else json.dumps([task for task, _ in tasks])
         of_tasks = "json_each(?) as looked_at cross join answers on task = looked_at.value and task <> ''"
-        found = self.database.select(
+        found = self.select(
             f"select distinct annotation, task, pair_id from {of_tasks if numbers else 'answers'} "
             "where project = ? and project <> '' and source = ?",
             [*([numbers] if numbers else []), project, source],
         )
         looked_at = {name for name, *task in found if tasks is None or tuple(task) in tasks}
-        self.count()
         names = (f"{'named_people' if name == 'annotator_id' else 'answers'}.{name}" for name in COLUMNS)
-        rows = self.database.select(
+        rows = self.select(
             f"select {', '.join(names)} from json_each(?) as wanted cross join answers "
             "on annotation = wanted.value cross join counted using (number) "
             "join named_people on named_people.people = counted.people where source = ? and project = ? "
@@ -231,17 +210,17 @@ class Store:
         Raises:
             FormatError: a record is not the one that was written.
         """
-        found = self.database.select("select number, record, sha256 from page order by number")
+        found = self.select("select number, record, sha256 from page order by number")
         for number, text, sha256 in found:
             if row_sha256([str(text)]) != sha256:
-                raise self.database.damaged(f"record {number} of the page is not the one that was kept")
+                raise self.damaged(f"record {number} of the page is not the one that was kept")
         return [json.loads(text) for _, text, _ in found]
 
     def add_page_records(self, *records: Record) -> None:
         """Add what somebody did on our own page, all or none; it is on disk when this returns."""
         texts = [json.dumps(record, sort_keys=True, separators=(",", ":")) for record in records]
         rows = [(text, row_sha256([text])) for text in texts]
-        with self.database.transaction() as db:
+        with self.transaction() as db:
             db.executemany("insert into page (record, sha256) values (?, ?)", rows)
 
     # What is added
@@ -249,7 +228,7 @@ class Store:
     def now(self) -> str:
         """Return the time of reading, which is after every earlier one whatever the clock says."""
         if self._last_seen is None:
-            ((self._last_seen,),) = self.database.select("select coalesce(max(seen_at), '') from batches")
+            ((self._last_seen,),) = self.select("select coalesce(max(seen_at), '') from batches")
         now = (self._clock or time_now)()
         if now <= self._last_seen:
             self._behind = self._behind or (now, self._last_seen)
@@ -289,8 +268,8 @@ class Store:
         if self._adding:
             yield self._adding
             return
-        with self.database.transaction() as db:
-            self._adding = Adding(self.database, db)
+        with self.transaction() as db:
+            self._adding = Adding(self, db)
             try:
                 yield self._adding
                 self._adding.finish()

@@ -20,6 +20,7 @@ from fire_toolkit.campaign.votes import (
     judgments_of_votes,
     notes_of_votes,
 )
+from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.resolution.judgments import DUPLICATE, SUPERSEDED
 from fire_toolkit.tables import ELSEWHERE, UNASSIGNED, Dropped, Judgments, check_dropped, check_judgments
@@ -31,33 +32,29 @@ NO_PAIR = "no_pair"
 
 def answered_pairs(store: Store) -> set[tuple[str, str]]:
     """Return (queue, pair) of every answer that is there and no skip."""
-    store.count()
     query = f"select round || '/' || annotator_id, pair_id from standing {_NAMED} where not is_skipped"
-    return set(store.database.select(query))
+    return set(store.select(query))
 
 
 def answered_tasks(store: Store, annotator_id: str) -> set[tuple[int, str]]:
     """Return (round, pair) of every task of an annotator that has an answer or a skip."""
-    store.count()
     query = f"select round, pair_id from standing {_NAMED} where annotator_id = ?"
-    return set(store.database.select(query, [annotator_id]))
+    return set(store.select(query, [annotator_id]))
 
 
 def left_pairs(store: Store) -> dict[int, set[tuple[str, str]]]:
     """Return for each round (annotator, pair) of every task of its queues that has no answer and no skip."""
-    store.count()
     found: dict[int, set[tuple[str, str]]] = {}
     query = f"select round, annotator_id, pair_id from open_tasks {_NAMED}"
-    for number, name, pair in store.database.select(query):
+    for number, name, pair in store.select(query):
         found.setdefault(number, set()).add((name, pair))
     return found
 
 
 def free_tasks(store: Store) -> dict[str, int]:
     """Return for each annotator who has tasks to be judged without an answer how many."""
-    store.count()
     query = "select annotator_id, count(*) from open_votes join named_people using (people) group by people"
-    return dict(store.database.select(query))
+    return dict(store.select(query))
 
 
 def people_asked(store: Store, carrier: str | None = None) -> set[str]:
@@ -72,7 +69,7 @@ def people_asked(store: Store, carrier: str | None = None) -> set[str]:
             ),
             [carrier],
         )
-    return {name for (name,) in store.database.select(query, values)}
+    return {name for (name,) in store.select(query, values)}
 
 
 def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
@@ -128,7 +125,6 @@ _IS_ASKED = "annotator_id not in (select value from json_each(?))"
 
 def _pairs(store: Store, query: str, retired: Collection[str]) -> pd.DataFrame:
     """Return query_id and doc_id of the pairs that a query finds."""
-    store.count()
     return store.table(query, [json.dumps(sorted(retired))])
 
 
@@ -150,8 +146,9 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
         Where answers were given on pages of several captions: page (empty for others), page_position (from
         1), page_s (the seconds of all answers of the page); duration_s is then the mean of these.
     """
-    store.count()
-    store.refuse_unread()
+    for number, name, pair, fault in store.select("select * from unread limit 1"):
+        where = f"{store.path}: answer {number} of {name} to {pair}"
+        raise FormatError(f"{where}: {fault}; `pull --full` or `import` reads it again, or ask again")
     found = _answers(store, "judged")
     is_vote = found["reason"] == ""
     votes, others = [Answers(found if is_vote.all() else found[is_vote])], Answers(found[~is_vote])
@@ -204,7 +201,7 @@ def _answers(store: Store, view: str) -> Answers:
         )
         places = pd.Index(shared["number"]).get_indexer(given)
         if (places < 0).any():
-            raise store.database.damaged(f"{table} of answers are gone")
+            raise store.damaged(f"{table} of answers are gone")
         found = found.assign(**{name: shared[name].array.take(places) for name in names})
     is_nobodys = (found["annotator_id"] == "") & ~found["reason"].isin(_NEEDS_NO_NAME)
     if is_nobodys.any():
@@ -221,13 +218,13 @@ def _answers(store: Store, view: str) -> Answers:
 def _earlier_versions(store: Store) -> Iterator[Dropped]:
     """Yield the versions of answers that a later one has replaced, each once, where there are any."""
     count = "select (select count(*) from versions) > (select count(*) from counted)"
-    if store.database.select(count)[0][0]:
+    if store.select(count)[0][0]:
         yield dropped_answers(_answers(store, "replaced"))
 
 
 def _with_pages(judgments: pd.DataFrame, store: Store) -> pd.DataFrame:
     """Return judgments with the pages of several captions that they were given on, where there are any."""
-    if not store.database.select("select 1 from meanings where page <> '' limit 1"):
+    if not store.select("select 1 from meanings where page <> '' limit 1"):
         return judgments
     in_order = store.table("select * from on_pages")
     if not len(in_order):

@@ -102,6 +102,13 @@ from (select number, pairs, people, is_deleted, round, kind from counted where p
 join (select number, id, updated_at, created_at, changed_at, duration_s, meanings from versions) using (number)
 left join (select number as meanings, no_vote from meanings) using (meanings);
 
+-- Those that say nothing that can be read.
+create temp view unread as
+select number, annotator_id, pair_id, fault
+from counted join named_people using (people) join named_pairs using (pairs)
+join (select number, fault from answers) using (number)
+where is_skipped and not is_deleted and fault is not null;
+
 -- Those that name none.
 create temp view of_no_pair as
 select '' as query_id, '' as doc_id, named_people.annotator_id, '' as label, '' as created_at,

@@ -302,7 +302,7 @@ def _platform_of(workspace: Workspace) -> tuple[str, str]:
     with Store(workspace.root / STORE) as store:
         tool = "coalesce(json_extract(answer, '$.elsewhere'), '')"
         query = f"select distinct source, {tool} from answers order by 1, 2"
-        answered = store.database.select(query)
+        answered = store.select(query)
     # without a ledger `import` reads exports of Label Studio alone
     return platform_of(answered or [("", "")]), "came from a table that names no tool"
 

@@ -159,7 +159,7 @@ def workspace_facts(
     guideline = None if judgments is None else judged_by(judgments, current_workspace())
     guideline = guideline or guideline_of(workspace)
     with Store(root / STORE) as store:
-        queues = store.database.select("select kind, count(*) from queues group by kind")
+        queues = store.select("select kind, count(*) from queues group by kind")
     facts: dict[str, Any] = {
         "study": {name: workspace.setting("study", name) for name in STUDY},
         "pool": _stage(given, root / "pool", is_folder=True),

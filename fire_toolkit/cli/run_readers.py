@@ -32,7 +32,6 @@ from fire_toolkit.workspace.config import BESIDE
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
 
 
-
 @reads
 def queries_own_items(given: Given) -> Any:
     """The own items of the queries, by query; a file that names none is not read further."""

@@ -166,8 +166,8 @@ def _refuse(original: Qrels, labels: Labels, policy: str, answers: pd.DataFrame 
     if len(unknown):
         raise JoinError(
             f"labels: {len(unknown)} of {labels['query_id'].nunique()} queries are not in the original qrels "
-            f"({', '.join(unknown[:3])}); expected labels for the same collection: bring these queries back, or give "
-            "labels without them, as in --labels FILE"
+            f"({', '.join(unknown[:3])}); expected labels for the same collection: bring these queries back, "
+            "or give labels without them, as in --labels FILE"
         )
     for what, table in (("labels", labels), (f"judge {judge!r}", answers)):
         if table is not None and (table["doc_id"] == ALONE).any():

@@ -31,9 +31,9 @@ class Given:
     """What was ever given to whom, read once for all files; people: their numbers, in the order of that."""
 
     def __init__(self, store: Store) -> None:
-        self.people: dict[str, int] = dict(store.database.select(_PEOPLE))
+        self.people: dict[str, int] = dict(store.select(_PEOPLE))
         self._numbers = store.pair_numbers() if self.people else {}
-        moves = chain.from_iterable(store.database.select(_MOVES))
+        moves = chain.from_iterable(store.select(_MOVES))
         self._moves = np.fromiter(moves, dtype=np.int64).reshape(-1, 3).T
 
     def of_pairs(self, pairs: Sequence[str]) -> tuple[Ints, Ints, Ints]:

@@ -175,7 +175,7 @@ def places_of(listed: Iterable[Project], campaign: Campaign, source: str) -> lis
 def read_places(store: Store) -> list[Place]:
     """Return all places, in the order of their numbers, those that are not missed any more too."""
     columns = ", ".join(each.name for each in fields(Place))
-    return [Place(*row) for row in store.database.select(f"select {columns} from places order by 2, 3, 1")]
+    return [Place(*row) for row in store.select(f"select {columns} from places order by 2, 3, 1")]
 
 
 def keep_places(store: Store, places: Iterable[Place]) -> None:
@@ -184,7 +184,7 @@ def keep_places(store: Store, places: Iterable[Place]) -> None:
     changed = [astuple(place) for place in places if place not in there]
     if changed:
         marks = ", ".join("?" * len(fields(Place)))
-        with store.database.transaction() as db:
+        with store.transaction() as db:
             db.executemany(f"insert or replace into places values ({marks})", changed)
 
 
@@ -277,7 +277,7 @@ def queue_sizes(root: Path) -> dict[QueueName, int]:
         query = (
             "select round, annotator_id, count(*) from hands join named_people using (people) group by 1, 2"
         )
-        found = store.database.select(query)
+        found = store.select(query)
     return {
         QueueName(number, name): n
         if rounds.captions[number] == 1
@@ -329,7 +329,7 @@ def find_doubled(
 def full_pull_due(store: Store) -> str:
     """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
     whole_at = [place.whole_at for place in read_places(store) if place.lost in ("", LACKING)]
-    ((read_at,),) = store.database.select("select coalesce(max(seen_on_server), '') from batches")
+    ((read_at,),) = store.select("select coalesce(max(seen_on_server), '') from batches")
     if read_at <= min(whole_at, default=""):
         return ""
     return (

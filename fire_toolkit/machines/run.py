@@ -100,7 +100,7 @@ def open_cache(record: Path, folder: Path, judge: Judge) -> Iterator[Cache]:
     name = (place.relative_to(base) if place.is_relative_to(base) else place).as_posix()
     folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder / ".lock", wait_s=0, what="a run of this judge"), Store(record) as store:
-        cache = Cache(store.database, name)
+        cache = Cache(store, name)
         cache.refuse_another(judge, folder)
         yield cache
 

@@ -255,7 +255,7 @@ class Office:
 
     def opened(self, name: str) -> dict[str, Any]:
         """Return what an annotator's page shows that is opened now, after what came in meanwhile."""
-        own, (read,) = self._own[name], self._store.database.select("select max(number) from batches")
+        own, (read,) = self._own[name], self._store.select("select max(number) from batches")
         if read != own.read_up_to:
             own.desk, own.read_up_to = None, read
         return self.state(name)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from examples import THOROUGH, some
+from fire_toolkit.campaign.counting import count_answers
 from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.ledger import ANSWERED
 from fire_toolkit.campaign.numbers import add_given
@@ -67,7 +68,7 @@ def step(path: Path, chance: random.Random) -> None:
                 pair_id(f"q{chance.randrange(5)}", "d,1"),
                 chance.choice(["task", "control", "overlap", "training"]),
             )
-            with store.database.transaction() as db:
+            with store.transaction() as db:
                 given = [number, 0, chance.randrange(9), "", name, key, kind_of]
                 add_given(db, [tuple(given)])
 
@@ -100,6 +101,7 @@ def test_what_is_kept_counts_as_all_counted_anew(tmp_path: Path, seed: int) -> N
 _COUNTER = """
 import os, signal, sys
 from pathlib import Path
+from fire_toolkit.campaign.counting import count_answers
 from fire_toolkit.campaign.store import Store
 store = Store(Path(sys.argv[1]))
 left = [int(sys.argv[2])]
@@ -107,8 +109,8 @@ def one_more():
     left[0] -= 1
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
-store.database._db.set_progress_handler(one_more, 20)
-store.count()
+store._db.set_progress_handler(one_more, 20)
+count_answers(store)
 """
 
 
@@ -118,15 +120,15 @@ def test_killed_while_it_counts_the_record_counts_right(tmp_path: Path) -> None:
     for _ in range(20):
         step(path, chance)
     with Store(path) as store:
-        store.count()
+        count_answers(store)
     for _ in range(30):
         step(path, chance)
     whole, n_steps = tmp_path / "whole.sqlite", [0]
     shutil.copy(path, whole)
     with Store(whole) as store:
-        store.database._db.set_progress_handler(lambda: n_steps.__setitem__(0, n_steps[0] + 1), 20)
-        store.count()
-        store.database._db.set_progress_handler(None, 0)
+        store._db.set_progress_handler(lambda: n_steps.__setitem__(0, n_steps[0] + 1), 20)
+        count_answers(store)
+        store._db.set_progress_handler(None, 0)
         expected = bytes_of(store)
     for share in (0.02, 0.4, 0.8, 0.98):
         killed = tmp_path / f"{share}.sqlite"

@@ -60,7 +60,7 @@ def test_who_has_seen_a_pair_does_not_get_it_and_others_stand_behind_what_was_th
 def test_moves_of_several_rounds_are_kept_all_or_none() -> None:
     moves, _ = moved(["ann"], ["bob"])
     with record_of([ENTRY]) as store:
-        root = store.database.path.parent
+        root = store.path.parent
     with pytest.raises(FormatError, match="NOT NULL"):
         add_moves(root, [(ENTRY, moves), (ENTRY, moves.assign(position=None))])
     assert Rounds(root)[0].hands is None
@@ -95,7 +95,7 @@ def drawn_among(n_people: int) -> tuple[Round, Path]:
     tasks = tasks_of(15, overlap=0.0 if n_people == 1 else 0.4)
     entry = round_of(tasks, tuple("abcde"[:n_people]), controls=tasks_of(3, prefix="c"))
     with record_of([entry]) as store:
-        return entry, store.database.path
+        return entry, store.path
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from records import answer_row as row
 from records import day, latest_answers, record_of, rows_of
 
 from examples import cases, examples
+from fire_toolkit.campaign.counting import count_answers
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RESTORED, Version
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.said import _unread
@@ -122,7 +123,7 @@ def test_what_versions_share_stands_once(
     assert read_ledger(path)[list(COLUMNS)].to_dict("records") == rows
     with Store(path) as store:
         counts = [
-            store.database.select(f"select count(*) from {table}")[0][0]
+            store.select(f"select count(*) from {table}")[0][0]
             for table in ("origins", "people", "pairs", "meanings")
         ]
     assert counts == [1, 2, 4, 2]  # with nobody, and no pair
@@ -290,9 +291,9 @@ def test_an_answer_that_nobody_can_read_is_kept_and_named_where_it_would_count(p
     bad = '{"id":7,"result":[{"from_name":"relevance","value":3}]}'
     add(path, row("a1"), row("a2") | {"answer": bad})
     with Store(path) as store:
-        store.count()
+        count_answers(store)
         query = "select label, no_vote = 'unread' from counted join said using (number) order by number"
-        assert store.database.select(query) == [("relevant", 0), ("", 1)]
+        assert store.select(query) == [("relevant", 0), ("", 1)]
         with pytest.raises(
             FormatError, match=r"answer 2 of ann to q\|d: value of relevance is a number, expected an object"
         ):
@@ -337,26 +338,26 @@ def test_an_answer_to_a_task_that_names_no_pair_is_of_none_that_people_have_seen
 def test_to_count_again_reads_what_is_new_alone(path: Path) -> None:
     add(path, *(row(f"a{number}") for number in range(20)))
     with Store(path) as store:
-        store.count()
+        count_answers(store)
     add(path, row("b1"))
     with Store(path) as store:
         looked_at: list[str] = []
-        store.database._db.set_trace_callback(looked_at.append)
-        store.count()
+        store._db.set_trace_callback(looked_at.append)
+        count_answers(store)
         n_before = len(looked_at)
-        store.count()
+        count_answers(store)
         assert not any("insert" in statement for statement in looked_at[n_before:])
-        assert store.database.select("select count(*) from counted") == [(21,)]
+        assert store.select("select count(*) from counted") == [(21,)]
 
 
 def test_where_the_disk_is_full_what_counts_is_counted_in_memory(path: Path) -> None:
     add(path, *(row(f"a{number}") for number in range(200)))
     with Store(path) as store:
-        store.database._db.execute(f"pragma max_page_count = {path.stat().st_size // 4096 + 1}")
-        store.count()
-        assert store.database.select("select count(*) from counted") == [(200,)]
+        store._db.execute(f"pragma max_page_count = {path.stat().st_size // 4096 + 1}")
+        count_answers(store)
+        assert store.select("select count(*) from counted") == [(200,)]
     with Store(path) as store:
-        assert not store.database.select("select 1 from sqlite_master where name = 'counted'")
+        assert not store.select("select 1 from sqlite_master where name = 'counted_so_far'")
         store.check()
 
 
@@ -364,7 +365,7 @@ def test_where_the_disk_is_full_what_counts_is_counted_in_memory(path: Path) -> 
 def test_what_is_said_and_counts_cannot_change_alone(path: Path, change: str, words: str) -> None:
     add(path, row("a1"), row("a2"))
     with Store(path) as store:
-        store.count()
+        count_answers(store)
     changed(path, change)
     with Store(path) as store, pytest.raises(FormatError, match=words):
         store.check()
@@ -374,7 +375,7 @@ def test_what_is_said_and_counts_cannot_change_alone(path: Path, change: str, wo
 def test_no_judgment_is_made_where_what_answers_share_is_gone(path: Path, table: str) -> None:
     add(path, row("a1"), row("a2"))
     with Store(path) as store:
-        store.count()
+        count_answers(store)
     changed(path, f"delete from {table} where number = 1")
     with Store(path) as store, pytest.raises(FormatError, match=f"damaged: {table} of answers are gone"):
         record_to_judgments(store, guideline=GUIDELINE)
@@ -389,7 +390,7 @@ def test_an_unknown_state_is_refused(path: Path) -> None:
 def test_a_full_disk_leaves_the_record_as_it_was(path: Path) -> None:
     add(path, row("a1"))
     with Store(path) as store:
-        store.database._db.execute(f"pragma max_page_count = {path.stat().st_size // 4096 + 1}")
+        store._db.execute(f"pragma max_page_count = {path.stat().st_size // 4096 + 1}")
         with pytest.raises(FireError, match="No space left on device; free some space"):
             store.add_answers(row(f"b{n}") for n in range(200))
     assert list(read_ledger(path)["annotation"]) == ["a1"]

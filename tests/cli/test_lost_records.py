@@ -222,4 +222,4 @@ def test_what_a_salvage_lost_of_a_round_comes_back_from_an_older_copy(
     assert sorted(map(str, given(begun))) == before
     with Store(path) as store:
         query = "select max(round) = 1 and count(*) = count(distinct pair_id) from asked"
-        assert store.database.select(query) == [(1,)]
+        assert store.select(query) == [(1,)]

@@ -269,7 +269,7 @@ def test_a_campaign_is_taken_up_and_answers_on_its_page_asked_for(sites: Sites, 
     assert progress(empty) == progress(sites[0])
     one, other = sites
     with Store(other / "campaign.sqlite") as store:
-        ((pair,),) = store.database.select("select pair_id from given where to_annotator_id = 'A1' limit 1")
+        ((pair,),) = store.select("select pair_id from given where to_annotator_id = 'A1' limit 1")
         said = {"kind": "answer", "round": 1, "annotator": "A1", "pair": pair, "at": "2026-11-01T10:00:00Z"}
         store.add_page_records(said)
     assert "answers on its page are not in it yet; `pull` there" in merge(one, other)

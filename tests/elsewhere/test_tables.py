@@ -157,7 +157,7 @@ def test_the_round_is_said_where_no_column_has_it() -> None:
 def test_answers_are_of_the_last_round_that_handed_their_pairs_out() -> None:
     """Several pairs of one round: what rows of the record share stands there once."""
     given = [("2", "NA", "v1"), ("2", "007", "v1"), ("3", "q4", "v3")]
-    with Store(Path("campaign.sqlite")) as store, store.database.transaction() as db:
+    with Store(Path("campaign.sqlite")) as store, store.transaction() as db:
         keys = (
             (int(number), 0, n, "", "A01", pair_id(*pair), "task") for n, (number, *pair) in enumerate(given)
         )

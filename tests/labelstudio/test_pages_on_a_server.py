@@ -200,7 +200,7 @@ def test_an_export_of_it_gives_the_same_judgments(server: FakeServer, site: Site
     path = tmp_path / "export.ann.json"
     path.write_text(json.dumps(export))
     with record_of([ROUND]) as store:
-        Folder(tmp_path, exports=[path]).fetch(Carried(None, [ROUND], GUIDELINE, store.database.path))
+        Folder(tmp_path, exports=[path]).fetch(Carried(None, [ROUND], GUIDELINE, store.path))
         again = record_to_judgments(store, guideline=GUIDELINE).judgments
     shared = [*names, "page", "page_position", "page_s", "annotator_id"]
     pd.testing.assert_frame_equal(again[shared], pulled[shared])

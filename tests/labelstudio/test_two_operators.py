@@ -125,7 +125,7 @@ class World:
             (entry,) = Rounds(self.root)
             with Store(self.root / STORE) as store:
                 left = left_pairs(store).get(1, set())
-                ((batch,),) = store.database.select("select max(batch) + 1 from given")
+                ((batch,),) = store.select("select max(batch) + 1 from given")
                 seen = set(seen_pairs(store)[["annotator_id", "pair_id"]].itertuples(index=False, name=None))
             source, target = self.chance.sample(sorted(PEOPLE), 2)
             drawn = {"seen": seen, "batch": batch, "seed": self.chance.randrange(100)}

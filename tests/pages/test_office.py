@@ -95,7 +95,7 @@ def test_half_a_character_or_any_number_in_an_answer_stops_nobodys_judgments(roo
     found = rows(root / "judgments" / "judgments.csv") + rows(root / "judgments" / "dropped.csv")
     assert len(found) == 3
     with Store(root / "campaign.sqlite") as store:
-        said = store.database.select("select comment, duration_s from counted join said using (number)")
+        said = store.select("select comment, duration_s from counted join said using (number)")
     assert sorted(said) == [("", 1.0), ("", 86400.0), ("cut", 1.0)]
 
 
@@ -103,12 +103,12 @@ def test_a_report_is_kept_whole_or_not_at_all(root: Path) -> None:
     with office_of(root, RULES) as (office, name):
         before = office.state(name)
         stop = 'when new.record like \'%"n":3,%\' begin select raise(abort, "stopped"); end'
-        office._store.database.select(f"create trigger stop before insert on page {stop}")
+        office._store.select(f"create trigger stop before insert on page {stop}")
         with pytest.raises(FireError, match="stopped"):
             answered(office, name, "report", "")
         assert [record["kind"] for record in office._store.page_records()] == ["consent"]
         assert office.state(name) == before
-        office._store.database.select("drop trigger stop")
+        office._store.select("drop trigger stop")
         answered(office, name, "report", "")
         found = office._store.page_records()
         assert [record["n"] for record in found] == [*range(1, len(found) + 1)]

@@ -129,7 +129,7 @@ def test_a_new_link_is_for_an_annotator_of_the_page(root: Path) -> None:
 
 def test_no_page_has_other_answers_than_the_campaign_began_with(root: Path) -> None:
     with Store(root / "campaign.sqlite") as store:
-        ((page,),) = store.database.select("select label_config from campaign")
+        ((page,),) = store.select("select label_config from campaign")
     alter(root, "update campaign set label_config = ?, config_sha256 = ''", page.replace("relevant", "good"))
     for command in ("serve", "write"):
         assert "answers to two pages cannot be mixed" in run("page", command, code=1).stderr
