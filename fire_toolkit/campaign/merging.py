@@ -23,6 +23,7 @@ Shown = tuple[Queries, Items | None]  # of a collection: what people see
 # By table: the column of the round, which is the first, and how many of the first columns name a row.
 _OF_ROUNDS = {"rounds": ("number", 1), "asked": ("round", 2), "controls": ("round", 3)}
 _CAMPAIGN = "select * from campaign"
+_CARRIED = "select number, carrier from carried"
 _GIVEN = "select distinct to_annotator_id from given"
 _ANSWERED = "select annotator_id, annotation from answers"
 
@@ -142,11 +143,11 @@ def _of_other_people(rows: Sequence[Version], store: Store, path: Path, source: 
 
 def _numbers_here(store: Store, other: Store, path: Path) -> tuple[dict[int, int], list[str]]:
     """Return the number here of each round of another record, and what is to be said of those that differ."""
-    here, there = _carriers(store), _carriers(other)
-    drawn = {each: _drawn(store, each) for each in here}
+    here, there = (dict(each.select(_CARRIED)) for each in (store, other))
+    drawn = {each: sorted(_moves(store, each, is_drawn=True)) for each in here}
     found, notes = dict[int, int](), list[str]()
     for number, carrier in there.items():
-        own = _drawn(other, number)
+        own = sorted(_moves(other, number, is_drawn=True))
         known = sorted((each for each in here if drawn[each] == own), key=lambda each: each != number)
         if not known and number in here and ({*own} < {*drawn[number]} or {*drawn[number]} < {*own}):
             known = [number]  # of one of them a salvage could not read all
@@ -167,22 +168,9 @@ def _numbers_here(store: Store, other: Store, path: Path) -> tuple[dict[int, int
     return found, notes
 
 
-def _carriers(store: Store) -> dict[int, str]:
-    query = "select number, carrier, max(rowid) from rounds group by number order by number"
-    return {number: carrier for number, carrier, _ in store.select(query)}
-
-
-def _drawn(store: Store, number: int) -> list[tuple[object, ...]]:
-    query = (
-        "select to_annotator_id, position, pair_id, kind from given where batch = 0 and round = ? "
-        "order by 1, 2, 3"
-    )
-    return store.select(query, [number])
-
-
 def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None:
     """Write down the rounds, moves and retired people of another record that this one does not have."""
-    there = set(_carriers(store))
+    there = dict(store.select(_CARRIED))
     with asking(store) as db:
         if not db.execute(_CAMPAIGN).fetchall():
             db.executemany("insert into campaign values (?, ?, ?, ?, ?)", other.select(_CAMPAIGN))

@@ -126,11 +126,11 @@ class Rounds(Sequence[Round]):
     """
 
     def __init__(self, root: Path, carrier: str | None = None) -> None:
-        query = "select number, carrier, captions, max(rowid) from rounds group by number order by number"
+        query = "select number, carrier, captions from carried"
         self._path, rows, found = root / STORE, [], []
         if os.path.lexists(self._path):
             with Store(self._path) as store:
-                found = [row[:3] for row in store.select(query) if carrier in (None, row[1])]
+                found = [row for row in store.select(query) if carrier in (None, row[1])]
                 rows = store.select("select * from campaign")
         self.campaign = Campaign(*rows[0]) if rows else None
         self.carriers = {number: name for number, name, _ in found}

@@ -59,17 +59,11 @@ def free_tasks(store: Store) -> dict[str, int]:
 
 def people_asked(store: Store, carrier: str | None = None) -> set[str]:
     """Return everybody who was ever given a task; of a carrier: who has one in a round that it carries."""
-    query, values = "select distinct to_annotator_id from given where to_annotator_id <> ''", []
+    query = "select distinct to_annotator_id from given where to_annotator_id <> ''"
     if carrier is not None:
-        query, values = (
-            (
-                "select annotator_id from named_people where people in (select people from queues "
-                "where round in (select number from "
-                "(select number, carrier, max(rowid) from rounds group by number) where carrier = ?))"
-            ),
-            [carrier],
-        )
-    return {name for (name,) in store.select(query, values)}
+        of_rounds = "select people from queues where round in (select number from carried where carrier = ?)"
+        query = f"select annotator_id from named_people where people in ({of_rounds})"
+    return {name for (name,) in store.select(query, [] if carrier is None else [carrier])}
 
 
 def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:

@@ -12,6 +12,10 @@ from answers;
 create temp view named_people as select number as people, annotator_id from people;
 create temp view named_pairs as select number as pairs, pair_id, query_id, doc_id from pairs;
 
+-- What carries each round, and how many captions a page of it may have: as was said last.
+create temp view carried as
+select number, carrier, captions, max(rowid) from rounds group by number order by number;
+
 -- Who was ever given which task, and whether it is theirs still.
 create temp view hands as
 select number, round, people, pairs, kind, batch, position,
