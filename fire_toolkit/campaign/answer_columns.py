@@ -188,18 +188,7 @@ def answer_columns(entries: Sequence[Annotation | Draft]) -> dict[str, Any]:
     changed = _times([entry.updated_at or "" for entry in entries], "updated_at")
     seconds: list[Any] = [entry.lead_time for entry in entries]
     durations = [math.nan if each is None or not 0 <= each < MAX_ID else float(each) for each in seconds]
-    return {
-        "number": np.array(numbers, dtype=np.int64),
-        **_answered(entries, authors),
-        "created_at": created,
-        "changed_at": compute.if_else(compute.equal(changed, ""), created, changed),
-        "duration_s": np.array(durations, dtype=np.float64),
-        "annotator_id": authors,
-    }
-
-
-def _answered(entries: Sequence[Annotation | Draft], authors: Texts) -> dict[str, Texts]:
-    """Return what answers say as columns; what several say in the same words is read once."""
+    # What several say in the same words is read once.
     results: list[Any] = [entry.result or () for entry in entries]
     try:
         texts: list[Any] = list(map(msgspec.json.encode, results))
@@ -210,11 +199,18 @@ def _answered(entries: Sequence[Annotation | Draft], authors: Texts) -> dict[str
     editors = _users([entry.updated_by for entry in entries])
     are_known = (np.asarray(compute.not_equal(each, "")) for each in (authors, editors))
     are_edited = np.logical_and(*are_known) & np.asarray(compute.not_equal(authors, editors))
-    numbers, firsts = distinct_rows([coded(texts).codes, coded(whys).codes, are_edited.astype(np.int64)])
+    codes, firsts = distinct_rows([coded(texts).codes, coded(whys).codes, are_edited.astype(np.int64)])
     said = [_said(results[row], whys[row], bool(are_edited[row])) for row in firsts.tolist()]
     names = ("label", "reason", "flags", "comment", "origin", "controls")
     columns = zip(*said, strict=True) if said else [()] * len(names)
-    return {name: texts_column(each, numbers) for name, each in zip(names, columns, strict=True)}
+    return {
+        "number": np.array(numbers, dtype=np.int64),
+        **{name: texts_column(each, codes) for name, each in zip(names, columns, strict=True)},
+        "created_at": created,
+        "changed_at": compute.if_else(compute.equal(changed, ""), created, changed),
+        "duration_s": np.array(durations, dtype=np.float64),
+        "annotator_id": authors,
+    }
 
 
 def texts_column(distinct: Sequence[str], codes: Ints | None = None) -> Texts:

@@ -158,10 +158,9 @@ def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
 
 def policy_of(root: Path) -> str | None:
     """Return the policy that a campaign's record names; None where it has none."""
-    path = root / FOLDER / DESIGN_FILE
-    if not path.is_file():
+    design = recorded_design(root)
+    if design is None:
         return None
-    design = read_design(path)
     if design["cells"].ne("").any():  # no other policy goes by where runs rank a pair
         return UNTIL_CONFIRMED
     return VERIFY_POSITIVES if (design["design_class"] == VERIFY).any() else None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 from binascii import a2b_base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
@@ -139,17 +138,13 @@ def _keys_of_length(payloads: bytes, length: int) -> pa.Array:
     check = np.frombuffer(b"".join(checks), dtype=np.uint8).reshape(-1, _CHECK_BYTES)
     n_pad = -(_CHECK_BYTES + length) % 3
     padding = np.zeros((len(text), n_pad), dtype=np.uint8)
-    spelled = base64.urlsafe_b64encode(np.hstack([check, text ^ _streams(checks, length), padding]).tobytes())
+    counters = [block.to_bytes(4, "big") for block in range(-(-length // sha256().digest_size))]
+    streams = [b"".join([sha256(check + counter).digest() for check in checks]) for counter in counters]
+    rows = [np.frombuffer(part, dtype=np.uint8).reshape(len(checks), -1) for part in streams]
+    masked = text ^ np.hstack(rows)[:, :length]
+    spelled = base64.urlsafe_b64encode(np.hstack([check, masked, padding]).tobytes())
     width = len(spelled) // len(text) - n_pad
     letters = np.frombuffer(spelled, dtype=np.uint8).reshape(len(text), width + n_pad)[:, :width]
     ends = np.arange(len(text) + 1) * width
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(letters.tobytes())]
     return pa.Array.from_buffers(pa.large_string(), len(text), buffers)
-
-
-def _streams(checks: Sequence[bytes], length: int) -> npt.NDArray[np.uint8]:
-    """Return the key streams that the checks start: a row of `length` bytes for each."""
-    counters = [block.to_bytes(4, "big") for block in range(-(-length // sha256().digest_size))]
-    streams = [b"".join([sha256(check + counter).digest() for check in checks]) for counter in counters]
-    rows = [np.frombuffer(part, dtype=np.uint8).reshape(len(checks), -1) for part in streams]
-    return np.hstack(rows)[:, :length]

@@ -33,7 +33,7 @@ from fire_toolkit.elsewhere.rows import BY_SERVER, BY_TABLE, PEOPLE_KEY, add_new
 from fire_toolkit.elsewhere.tables import LABEL_STUDIO, hinting, read_submissions
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
-from fire_toolkit.folder.sheets import LABEL, is_expert_sheet, is_sheet
+from fire_toolkit.folder.sheets import LABEL, MARK, is_sheet
 from fire_toolkit.formats.columns import named_columns
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
 from fire_toolkit.formats.tables.fire_release import ABOUT, is_fire_release, read_fire_release
@@ -116,7 +116,7 @@ def import_(
         if len(paths) == 1 and is_fire_release(paths[0]):
             _from_fire_release(given, paths[0])
             return
-        sheets = [path for path in paths if is_expert_sheet(path)]
+        sheets = [path for path in paths if is_sheet(path, MARK)]
         if sheets:
             from fire_toolkit.cli.again import import_experts  # heavy
 

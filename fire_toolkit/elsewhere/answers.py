@@ -34,7 +34,6 @@ from fire_toolkit.elsewhere.values import (
     chosen_texts,
     controls_in,
     find_columns,
-    has_lists,
     kind_of,
     round_of,
     seconds_of,
@@ -149,7 +148,7 @@ class _Rows:
             if "status" not in self.roles and any("status" in each for own in entries for each in own):
                 ways = {"status": "status"}
                 self.roles["status"] = f"{within}.status"
-        elif people in table and has_lists(table[people]):  # lists side by side
+        elif people in table and any(isinstance(each, list) for each in table[people]):  # lists side by side
             ways = {role: role for role in ("annotator", "label", "status") if role in self._at}
             parts = (self._read(role, as_it_is) for role in ways)
             lists = enumerate(zip(*parts, strict=True))

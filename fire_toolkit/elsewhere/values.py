@@ -213,11 +213,6 @@ def are_objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
 
 
-def has_lists(values: Any) -> bool:
-    """Whether lists are among the values of a column."""
-    return values.dtype == "object" and any(isinstance(each, list) for each in values)
-
-
 def are_of_people(value: Any) -> bool:
     """Whether an answer is a list of responses, each with its annotator, as Argilla has them."""
     return are_objects(value) and all({"value", "user_id"} <= each.keys() for each in value)

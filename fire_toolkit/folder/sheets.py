@@ -99,11 +99,6 @@ def is_sheet(path: Path, *further: str) -> bool:
     return path.suffix in (".csv", ".tsv") and path.is_file() and has_columns(path, PAIR, LABEL, *further)
 
 
-def is_expert_sheet(path: Path) -> bool:
-    """Whether a file is a sheet of an audit."""
-    return is_sheet(path, MARK)
-
-
 def expert_votes(paths: Sequence[Path], guideline: Guideline, *, mark: str, drawn: Path) -> pd.DataFrame:
     """Return annotator_id (else the file's name), query_id, doc_id, label and relevance of experts' votes.
 

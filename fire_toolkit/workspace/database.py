@@ -82,30 +82,26 @@ class Database:
             self._db = sqlite3.connect(
                 place, uri=True, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
             )
-        self.is_made, self._opened = True, self.path.stat()
+        self.is_made, self._has_views, self._opened = True, False, self.path.stat()
         try:
-            self._set_up(is_ours=is_ours)
+            with self.named():
+                self._db.execute("pragma synchronous = full")
+                self._db.execute("pragma cache_size = -64000")
+                (log,) = self._db.execute("pragma journal_mode = wal").fetchone()
+                (version,) = self._db.execute("pragma user_version").fetchone()
+            if is_ours and log != "wal":
+                raise FireError(
+                    f"{self.path}: its disk does not keep SQLite's write-ahead log (a network disk, say); "
+                    "put the workspace on a local disk"
+                )
+            if version != self._version:
+                raise FormatError(
+                    f"{self.path}: written in schema {version}, expected {self._version}; use the version of "
+                    "fire-toolkit that wrote it"
+                )
         except BaseException:
             self._db.close()
             raise
-
-    def _set_up(self, *, is_ours: bool) -> None:
-        with self.named():
-            self._db.execute("pragma synchronous = full")
-            self._db.execute("pragma cache_size = -64000")
-            (log,) = self._db.execute("pragma journal_mode = wal").fetchone()
-            (version,) = self._db.execute("pragma user_version").fetchone()
-        if is_ours and log != "wal":
-            raise FireError(
-                f"{self.path}: its disk does not keep SQLite's write-ahead log (a network disk, say); put "
-                "the workspace on a local disk"
-            )
-        if version != self._version:
-            raise FormatError(
-                f"{self.path}: written in schema {version}, expected {self._version}; use the version of "
-                "fire-toolkit that wrote it"
-            )
-        self._has_views = False
 
     def _make_views(self, query: str | None = None) -> None:
         """Make the views, unless a query names none: they take longer than most of what is read."""

@@ -43,24 +43,20 @@ def open_lock(path: Path, *, mode: int = _PRIVATE) -> int | None:
             raise
         handle = os.open(path, os.O_RDONLY)
     try:
-        _lock(handle)
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            os.lseek(handle, _BEYOND, os.SEEK_SET)
+            msvcrt: Any = import_module("msvcrt")
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(handle)
         if error.errno in _TAKEN:
             return None
         raise
     return handle
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        os.lseek(handle, _BEYOND, os.SEEK_SET)
-        msvcrt: Any = import_module("msvcrt")
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-    else:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def is_locked(path: Path) -> bool:

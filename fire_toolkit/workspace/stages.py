@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -182,10 +181,6 @@ class _Look:
     def root(self) -> Path:
         return self.workspace.root
 
-    @cached_property
-    def by_hand(self) -> set[int]:
-        return rounds_by_hand(self.root)
-
     def state(self, stage: Stage) -> StageState:
         inputs, absent = self.inputs(stage)
         if stage.name == "compare" and len(inputs) == 1:
@@ -266,7 +261,7 @@ class _Look:
 
     def unanswered(self, manifest: Manifest) -> tuple[int, Path] | None:
         """Return the first round after those of the judgments whose tasks were handed out, and its tasks."""
-        by_hand = {number: tasks_file(self.root, number).parent for number in self.by_hand}
+        by_hand = {number: tasks_file(self.root, number).parent for number in rounds_by_hand(self.root)}
         files = by_hand | handed_out(self.root)
         later = [number for number in sorted(files) if number > manifest.counts.get("round", 1)]
         return (later[0], files[later[0]]) if later else None

@@ -15,7 +15,6 @@ import pytest
 
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError
-from fire_toolkit.workspace import locks
 from fire_toolkit.workspace.database import content_sha256
 from fire_toolkit.workspace.locks import LOCK, hold_workspace
 
@@ -89,7 +88,7 @@ def test_many_threads_and_nested_commands_are_in_one_after_another(tmp_path: Pat
 
 def test_a_folder_without_locks_is_said_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(locks, "_lock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
+    monkeypatch.setattr("fcntl.flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
     with hold_workspace(tmp_path, "push", report=said.append):
         pass
     assert said == ["note: the file system keeps no locks here; run one command at a time"]
