@@ -188,7 +188,9 @@ def write_files(contents: Mapping[Path, bytes], *, mode: int = 0o666) -> None:
     except OSError as error:
         needed = sum(map(len, contents.values()))
         hint = f"; {needed:,} bytes are needed: free some space" if error.errno == errno.ENOSPC else ""
-        raise FireError(f"{error.filename or folder}: cannot be written: {error.strerror}{hint}") from None
+        name = renames.get(Path(error.filename or "").name)  # of a part: that of the file it was to become
+        where = folder / name if name else error.filename or folder
+        raise FireError(f"{where}: cannot be written: {error.strerror}{hint}") from None
 
 
 def _carry_out(record: Path, renames: Mapping[str, str]) -> None:

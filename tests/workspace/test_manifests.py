@@ -88,13 +88,18 @@ def test_a_kill_at_every_step_leaves_all_old_or_all_new_and_no_litter(tmp_path: 
     assert seen == {(-9, "old a\n"), (-9, "new a\n"), (0, "new a\n")}
 
 
-FULL = OSError(errno.ENOSPC, "No space left on device", "a.csv")
+def is_full(part: Path, *_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device", str(part))
 
 
 @pytest.mark.parametrize(
     ("call", "error", "expected"),
     [
-        ("_write_through", FULL, (FireError, r"a\.csv: cannot be written: No space left.*bytes are needed")),
+        (
+            "_write_through",
+            is_full,
+            (FireError, r"/a\.csv: cannot be written: No space left.*bytes are needed"),
+        ),
         ("_flush_folder", KeyboardInterrupt(), (KeyboardInterrupt, "^$")),
     ],
 )
@@ -102,7 +107,7 @@ def test_a_failure_in_the_middle_leaves_the_old_files_alone(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     call: str,
-    error: BaseException,
+    error: BaseException | Callable[..., None],
     expected: tuple[type[BaseException], str],
 ) -> None:
     write(tmp_path, OLD)
