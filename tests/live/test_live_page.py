@@ -219,7 +219,7 @@ def kill_browser(folder: Path) -> None:
 
 
 def test_two_tabs_answer_no_task_twice(page_root: Path, tmp_path: Path) -> None:
-    """The tab that was left behind shows what is asked now, and its key counts for nothing."""
+    """The tab left behind shows what is asked now, and its key counts for nothing; another link goes on."""
     with serving(page_root) as served, open_browser(tmp_path) as browser:
         begin(browser, served.links["A01"])
         first = is_ready(browser)
@@ -232,4 +232,6 @@ def test_two_tabs_answer_no_task_twice(page_root: Path, tmp_path: Path) -> None:
         press(browser, "2", first)
         assert is_ready(browser) != first
         assert "Not kept" in browser.run("return document.getElementById('was').textContent")
+        begin(browser, served.links["A02"])
+        assert browser.run("return document.getElementById('who').textContent") == "A02"
     assert [record["label"] for record in answers(page_root)] == ["relevant"]

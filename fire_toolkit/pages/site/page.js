@@ -384,6 +384,7 @@ async function start() {
     if (token && typeof alone === "undefined") {
       history.replaceState(null, "", location.pathname);
       await ask("session", {token});
+      state = null;  // whoever opens a link here goes on as its owner
     }
     show(await ask("state"));
   } catch (error) {
