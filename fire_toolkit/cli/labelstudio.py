@@ -18,7 +18,7 @@ from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE
-from fire_toolkit.labelstudio.local_server import ADMIN, LOG, VERSION, start_server, stop_server
+from fire_toolkit.labelstudio.local_server import ADMIN, DATA, LOG, VERSION, start_server, stop_server
 from fire_toolkit.media.places import checked_url
 
 
@@ -43,7 +43,8 @@ def start(*, public_url: Annotated[str | None, Option(metavar="URL")] = None) ->
         )
     if public_url and urlsplit(public_url := checked_url(public_url).lower()).path:
         raise UsageError(f"--public-url {public_url}: has a path; expected scheme and host (and port) alone")
-    say(f"waiting for Label Studio; its first start takes one to two minutes (log: {folder / LOG})")
+    first = "" if (folder / DATA).is_dir() else "; its first start takes one to two minutes"
+    say(f"waiting for Label Studio{first} (log: {folder / LOG})")
     with Progress("starting Label Studio"):
         server = start_server(folder, Path(program), public_url=public_url)
     if server.public_url:

@@ -11,18 +11,20 @@ import json
 import re
 import ssl
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from threading import Timer
 from typing import Any
 
 import httpx
 
 from fire_toolkit.campaign.task_json import PAIR_ID
-from fire_toolkit.errors import ServerError
+from fire_toolkit.errors import FileNote, ServerError
 from fire_toolkit.labelstudio.connection import Connection
 
-TIMEOUT_S = 60.0
+TIMEOUT_S, _LATE_S = 60.0, 5.0
 _BUSY = (408, 409, 425, 429)
 _MAX_DETAIL = 300
 _JWT = re.compile(r"\beyJ[\w-]+\.[\w-]+(\.[\w-]*)?")
@@ -83,7 +85,11 @@ class Browser(httpx.Client):
         )
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Send a request and return the answer, whatever its status."""
+        """Send a request and return the answer, whatever its status; a `FileNote` says that it takes long."""
+        call = call_of(request)
+        late = Timer(_LATE_S, warnings.warn, [FileNote(f"{call}: no answer for {_LATE_S:.0f} s; waiting")])
+        late.daemon = True
+        late.start()
         try:
             answer = super().send(request, **options)
         except httpx.HTTPError as error:
@@ -93,7 +99,9 @@ class Browser(httpx.Client):
             words = _UNHEARD if is_unheard else _TIMED_OUT if is_late else _BROKE
             # A server that never answered is not there: nothing will come of asking it again.
             may_pass = isinstance(error, httpx.TransportError) and (self._was_heard or not is_unheard)
-            raise self.failure(call_of(request), words.format(reason), may_pass=may_pass) from error
+            raise self.failure(call, words.format(reason), may_pass=may_pass) from error
+        finally:
+            late.cancel()
         self._was_heard = True
         return answer
 

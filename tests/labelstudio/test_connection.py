@@ -6,8 +6,10 @@ import json
 import logging
 import os
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import fake_api
 import httpx
@@ -209,6 +211,19 @@ def test_a_broken_connection_names_call_and_remedy(
     with pytest.raises(ServerError, match=f"^GET {URL}/api/current-user/whoami: {words}"):
         asked(answer, attempts=2)
     assert len(requests) == (1 if "no connection" in words else 2)  # who never answered is not waited for
+
+
+def test_a_call_that_takes_long_is_named_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = Event()
+    monkeypatch.setattr("fire_toolkit.labelstudio.api._LATE_S", 0)
+    monkeypatch.setattr(warnings, "showwarning", lambda *_: said.set())
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert said.wait(60)
+        return httpx.Response(200, json={})
+
+    with warnings.catch_warnings(action="always"):
+        assert asked(answer) == {}
 
 
 @pytest.mark.parametrize(
