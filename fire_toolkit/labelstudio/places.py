@@ -103,8 +103,8 @@ def check_config(campaign: Campaign, project: Project) -> None:
     if not is_same:
         raise ServerError(
             f"{where}: its labeling config was changed on the server, so answers may not mean what the "
-            "guideline says; restore it under Settings, Labeling Interface "
-            f"(`fire-toolkit guideline --part {'pages' if several else 'config'}` prints it)"
+            "guideline says; restore it under Settings, Labeling Interface (`fire-toolkit guideline "
+            f"{campaign.guideline} --part {'pages' if several else 'config'}` prints it)"
         )
 
 

@@ -223,7 +223,9 @@ def test_a_page_that_moved_whole_is_closed_and_one_that_moved_in_part_is_not(ser
 def test_a_page_changed_on_the_server_is_refused_and_says_how_to_restore_it(server: FakeServer) -> None:
     project = next(iter(server.projects.values()))
     project["label_config"] = project["label_config"].replace('required="true"', 'required="false"')
-    with pytest.raises(ServerError, match=r"changed on the server.*--part pages"):
+    with pytest.raises(
+        ServerError, match=r"changed on the server.*guideline caption-relevance-v1 --part pages"
+    ):
         push_round(server, ROUND)
 
 

@@ -89,7 +89,9 @@ def test_only_what_is_missing_is_added(pushed: FakeServer) -> None:
 def test_a_changed_page_stops_the_push(pushed: FakeServer) -> None:
     project = pushed.projects[pushed.project_of("ann")]
     project["label_config"] = project["label_config"].replace('value="ambiguous"', 'value="maybe"')
-    with pytest.raises(ServerError, match=r"changed on the server.*--part config") as caught:
+    with pytest.raises(
+        ServerError, match=r"changed on the server.*guideline caption-relevance-v1 --part config"
+    ) as caught:
         push(pushed)
     assert caught.value.exit_code == 3
 
