@@ -237,7 +237,7 @@ def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
     if not all(isinstance(value, str) and value for value in map(content.get, keys)):
         raise FormatError(f"{place}: expected texts {', '.join(keys[:-1])} and {PAIR_ID}")
     caption, key = str(content[CAPTION]), str(content[PAIR_ID])
-    media_url = "" if guideline.is_of_queries else str(content[guideline.media_key])
+    media_url = "" if guideline.is_of_queries else str(content[guideline.item_kind])
     return {
         "place": place,
         "pair_id": key,

@@ -49,7 +49,7 @@ def _lines(tasks: pd.DataFrame, guideline: Guideline) -> bytes:
 
 def shown_columns(guideline: Guideline) -> dict[str, str]:
     """Return the column of tasks behind each key of a task's data."""
-    columns = {CAPTION: "text", REFERENCE: REFERENCE_URL, guideline.media_key: "media_url"}
+    columns = {CAPTION: "text", REFERENCE: REFERENCE_URL, guideline.item_kind: "media_url"}
     return {key: columns[key] for key in guideline.data_keys} | {PAIR_ID: "pair_id"}
 
 

@@ -45,14 +45,14 @@ def add(
     names. Accounts made on the server get the next free pseudonym; without names all are printed, with their
     states.
     """
-    folder = private_folder()
-    accounts = Accounts(used_connection(), folder)
+    folder, connection = private_folder(), used_connection()
+    accounts = Accounts(connection, folder)
     if not names:
         _print(accounts.refresh(), ("pseudonym", "state"))
         return
     wanted = [(name, email) for name, _, email in (text.partition("=") for text in names)]
     _print(accounts.add(wanted), ("pseudonym", "email", "password"))
-    say(f"people log in at {accounts.login_url}")
+    say(f"people log in at {connection.page_url}/user/login/")
     say("send each person their e-mail and password safely; they stay in .fire/private/annotators.csv")
     say_next("push")
 

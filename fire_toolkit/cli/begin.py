@@ -22,7 +22,7 @@ from fire_toolkit.formats.tables.guideline_files import (
     new_guideline_files,
     read_guideline,
 )
-from fire_toolkit.guidelines.label_config import several_config, shows_several
+from fire_toolkit.guidelines.label_config import several_config
 from fire_toolkit.labelstudio.connection import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.machines.judge import prompt_problems
 from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
@@ -106,7 +106,7 @@ def guideline(
     if problems:
         return 1
     rules = read_guideline(name)
-    if part == "pages" and not shows_several(rules.label_config):
+    if part == "pages" and rules.is_of_queries:
         raise UsageError(f"{rules.name} shows captions alone: there is no item to show several captions of")
     rows = [f"{label.name}\t{label.relevance}\t{label.description}\n" for label in rules.labels]
     parts = {"text": rules.text, "config": rules.label_config}

@@ -194,7 +194,7 @@ def _facts_of_guideline(guideline: Guideline) -> dict[str, Any]:
         "guideline": guideline.name,
         "question": guideline.question,
         "answers": [label.name for label in guideline.labels],
-        "seen": [f"the {'item' if key == guideline.media_key else key}" for key in guideline.data_keys],
+        "seen": [f"the {'item' if key == guideline.item_kind else key}" for key in guideline.data_keys],
     }
 
 

@@ -34,7 +34,7 @@ def sheet_of(tasks: Tasks, guideline: Guideline, marks: Mapping[str, str] | None
     """
     shown = {PAIR: tasks["pair_id"], CAPTION: tasks["text"]}
     shown |= {REFERENCE: tasks[REFERENCE_URL]} if guideline.shows_reference else {}
-    shown |= {} if guideline.is_of_queries else {guideline.media_key: tasks["media_url"]}
+    shown |= {} if guideline.is_of_queries else {guideline.item_kind: tasks["media_url"]}
     asked = {LABEL: ""} | ({FLAGS: ""} if guideline.is_of_queries else {}) | {COMMENT: ""}
     harmless = {name: [inert(text) for text in listed(column)] for name, column in shown.items()}
     return delimited_bytes(pd.DataFrame({**harmless, **(marks or {}), **asked}, dtype="str"))

@@ -144,11 +144,6 @@ def _items(page: LabelConfig) -> list[str]:
     return [name for name, (tag, _) in page.objects.items() if tag in _ITEMS and name != CAPTION]
 
 
-def shows_several(label_config: str) -> bool:
-    """Whether a page of one pair can be made one of several captions: it shows an item."""
-    return bool(_items(parse_label_config(label_config)))
-
-
 def caption_entry(page: LabelConfig, row: int) -> dict[str, list[dict[str, str]]]:
     """Return the answers and flags of the caption in a row (from 0) with their keys, as its page takes them.
 

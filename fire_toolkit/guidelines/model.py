@@ -66,7 +66,8 @@ class GuidelineFlag:
 class Guideline(Shown):
     """A version of the question that annotators answer.
 
-    labels: in the order of their grades, which is the order of ordinal statistics; text: the
+    item_kind: also the key under which a task holds the item's address (or its text), and its name on the
+    page; labels: in the order of their grades, which is the order of ordinal statistics; text: the
     instructions (Markdown); label_config: the labeling page (XML of Label Studio).
     """
 
@@ -106,11 +107,6 @@ class Guideline(Shown):
         return self.item_kind not in (TEXT, NO_ITEM)
 
     @property
-    def media_key(self) -> str:
-        """The key under which a task holds the item's address (or its text), and its name on the page."""
-        return self.item_kind
-
-    @property
     def shows_reference(self) -> bool:
         """Whether the query's own item (the reference of a composed query) is shown beside the item."""
         return f"${REFERENCE}" in self.label_config
@@ -119,7 +115,7 @@ class Guideline(Shown):
     def data_keys(self) -> tuple[str, ...]:
         """The keys of a task's data that its page shows."""
         reference = (REFERENCE,) if self.shows_reference else ()
-        return (CAPTION,) if self.is_of_queries else (CAPTION, *reference, self.media_key)
+        return (CAPTION,) if self.is_of_queries else (CAPTION, *reference, self.item_kind)
 
     @property
     def hotkeys(self) -> dict[str, str]:
@@ -172,18 +168,12 @@ class LabelConfig:
     choices: Mapping[str, Choices] = field(default_factory=dict)
     controls: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The keys of a task's data that the page shows, sorted."""
-        return tuple(sorted(value[1:] for _, value in self.objects.values() if value.startswith("$")))
-
     def asks_as(self, other: LabelConfig) -> bool:
         """Whether two pages ask the same and take the same answers, however they look."""
-        mine, theirs = (
-            (page.headers, page.choices, page.controls, page.variables, tuple(page.objects))
-            for page in (self, other)
-        )
-        return mine == theirs
+        pages = (self, other)
+        keys = [sorted(key for _, key in page.objects.values() if key.startswith("$")) for page in pages]
+        mine, theirs = ((page.headers, page.choices, page.controls, [*page.objects]) for page in pages)
+        return mine == theirs and keys[0] == keys[1]
 
 
 def disagreements(guideline: Guideline, config: LabelConfig) -> list[str]:

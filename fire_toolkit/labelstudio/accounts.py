@@ -292,11 +292,6 @@ class Accounts:
         by_name = {row.pseudonym: row for row in self.refresh()}
         return [by_name[name] for name in names]
 
-    @property
-    def login_url(self) -> str:
-        """The address at which annotators log in."""
-        return f"{self._connection.page_url}/user/login/"
-
     def _me(self, api: Api) -> tuple[str, int]:
         """Return our own user id and the organisation's number."""
         me = api.read("api/current-user/whoami")

@@ -8,12 +8,13 @@ from fire_toolkit.campaign.carrier import Carried, Fetched, Report, no_report
 from fire_toolkit.campaign.records import QueueName
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import answered_pairs
+from fire_toolkit.errors import FireError
 from fire_toolkit.labelstudio.accounts import Accounts, pseudonyms
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection
 from fire_toolkit.labelstudio.places import OnServer, own_projects
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Plan, Push, make_queues, refuse_second
+from fire_toolkit.labelstudio.push import Plan, Push, make_queues
 
 _STILL_TRUE_S = 5.0  # so long after a look at the server its findings are acted upon
 
@@ -59,8 +60,12 @@ class LabelStudio:
             push = Push(api, campaign, guideline, made=seen.note)
             plans = push.plan(queues, listed=seen.listed)
             started = time.monotonic()
-            if not self._replaces:
-                refuse_second(plans, seen.lost())
+            waiting = {str(plan.queue) for plan in plans if plan.missing and not self._replaces}
+            if missed := [place.words for place in seen.lost() if place.queue in waiting]:
+                raise FireError(
+                    f"{'; '.join(missed)}; nothing was sent. Restore it (`fire-toolkit doctor` says how), or "
+                    "push with --replace, which makes another for what has no answer here"
+                )
             self._ready(plans)
             seen.note(*seen.listed)
             push.close_withdrawn(queues)

@@ -23,7 +23,7 @@ from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, queue_sizes, remedy
 from fire_toolkit.labelstudio.push import Plan, first_three
 from fire_toolkit.media.links import answered, ask_link, open_links, reach_media
-from fire_toolkit.media.places import is_address, is_showable
+from fire_toolkit.media.places import BUCKETS, OF_LABEL_STUDIO, is_address
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.database import STORE
 
@@ -50,7 +50,7 @@ def _open_item(api: Api, project: int, guideline: Guideline, client: httpx.Clien
         return ""
     # The page gets addresses in the place of buckets.
     shown = api.read(f"api/tasks/{tasks[0]['id']}/")
-    url = str((shown.get("data") or {}).get(guideline.media_key, ""))
+    url = str((shown.get("data") or {}).get(guideline.item_kind, ""))
     path = url.removeprefix(api.connection.url) if url.startswith(f"{api.connection.url}/") else url
     if path.startswith("/"):
         answer = api.asked("GET", path, headers={"Range": "bytes=0-0", "Accept-Encoding": "identity"})
@@ -69,7 +69,11 @@ def refuse_unshowable(rounds: Iterable[Round], guideline: Guideline) -> None:
     """Raise a FireError at a round whose items are named by what no page opens: an id, or a path here."""
     for entry in rounds if guideline.shows_media else ():
         rows = entry.tasks[["query_id", "doc_id", "media_url"]].itertuples(index=False, name=None)
-        bad = [f"{query_id} {doc_id}: {url!r}" for query_id, doc_id, url in rows if not is_showable(url)]
+        bad = [
+            f"{query_id} {doc_id}: {url!r}"
+            for query_id, doc_id, url in rows
+            if not is_address(url) and not url.startswith((*OF_LABEL_STUDIO, *BUCKETS))
+        ]
         if bad:
             words = f"{len(bad):,} of {len(entry.tasks):,} tasks cannot be shown ({first_three(bad)})"
             expected = "http(s)://, /data/local-files/ or a bucket (s3://, gs://, azure-blob://)"
@@ -93,8 +97,8 @@ def reach_items(
     Raises:
         FireError: annotators would not see one of them.
     """
-    tasks = [task["data"] for plan in plans for task in plan.to_send] if guideline.shows_media else []
-    media = {task[guideline.media_key]: task[PAIR_ID] for task in tasks}
+    tasks = [task["data"] for plan in plans for task in (*plan.missing, *plan.changed.values())]
+    media = {task[guideline.item_kind]: task[PAIR_ID] for task in tasks if guideline.shows_media}
     items = n_of(len(media), "item")
     if not media or sample == 0:
         unseen = f"nobody has looked whether annotators can see the {items} (--check-media 0)"

@@ -13,7 +13,7 @@ from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
-from fire_toolkit.labelstudio.places import GUARDED, Place, check_config, own_projects, project_settings
+from fire_toolkit.labelstudio.places import GUARDED, check_config, own_projects, project_settings
 from fire_toolkit.words import n_of
 
 BATCH_SIZE = 1000
@@ -56,11 +56,6 @@ class Plan(Delivered):
     restored: Mapping[str, Any] = field(default_factory=dict)
     crossed: tuple[str, ...] = ()
     repeated: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def to_send(self) -> tuple[Task, ...]:
-        """The tasks that would be added or updated."""
-        return (*self.missing, *self.changed.values())
 
     @property
     def duplicates(self) -> dict[str, int]:
@@ -154,16 +149,6 @@ def key_of(task: Mapping[str, Any]) -> str:
     content = task.get("data")
     key = content.get(PAIR_ID) if isinstance(content, dict) else None
     return key if isinstance(key, str) else ""
-
-
-def refuse_second(plans: Iterable[Plan], lost: Iterable[Place]) -> None:
-    """Raise `FireError` where tasks would go to another project in the place of one that is missed."""
-    waiting = {str(plan.queue) for plan in plans if plan.missing}
-    if missed := [place for place in lost if place.queue in waiting]:
-        raise FireError(
-            f"{'; '.join(place.words for place in missed)}; nothing was sent. Restore it (`fire-toolkit "
-            "doctor` says how), or push with --replace, which makes another for what has no answer here"
-        )
 
 
 class Push:

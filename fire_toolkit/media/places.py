@@ -30,8 +30,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _SECONDS = r"[0-9]+\.?[0-9]*|\.[0-9]+"
 _PART_BEHIND = re.compile(rf"#t=(?:npt:)?({_SECONDS}|)(?:,({_SECONDS}))?\Z")
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,5}")
-_OF_LABEL_STUDIO = ("/data/local-files/", "/data/upload/")
-_BUCKETS = ("s3://", "s3s://", "gs://", "gcs://", "azure-blob://", "azure_blob://")
+OF_LABEL_STUDIO = ("/data/local-files/", "/data/upload/")
+BUCKETS = ("s3://", "s3s://", "gs://", "gcs://", "azure-blob://", "azure_blob://")
 
 
 def is_address(media_url: str) -> bool:
@@ -53,7 +53,7 @@ def file_at(media_url: str, root: Path) -> Path | None:
     """
     if media_url.lower().startswith("file:"):
         return Path(unquote(urlsplit(media_url).path))
-    is_elsewhere = media_url.startswith(_OF_LABEL_STUDIO) or _SCHEME.match(media_url)
+    is_elsewhere = media_url.startswith(OF_LABEL_STUDIO) or _SCHEME.match(media_url)
     return None if is_elsewhere else root / media_url
 
 
@@ -115,18 +115,6 @@ def item_file_hashes(items: Items, folder: Path) -> pd.DataFrame:
     is_alike = sizes.duplicated(keep=False)
     hashes = [sha256_of(paths[doc]) if alike else "" for doc, alike in is_alike.items()]
     return pd.DataFrame({"doc_id": sizes.index, "sha256": hashes}, dtype="str")
-
-
-def is_showable(media_url: str) -> bool:
-    """Whether a page of Label Studio can open `media_url`: an address, its own storage, or a bucket.
-
-    Examples:
-        >>> is_showable("https://example.org/v1.mp4"), is_showable("/data/local-files/?d=clips/v1.mp4")
-        (True, True)
-        >>> is_showable("gs://bucket/v1.mp4"), is_showable("media/v1.mp4"), is_showable("/data/v1.mp4")
-        (True, False, False)
-    """
-    return is_address(media_url) or media_url.startswith((*_OF_LABEL_STUDIO, *_BUCKETS))
 
 
 def is_public_address(address: str) -> bool:

@@ -85,7 +85,6 @@ def test_headings_objects_choices_and_variables_are_read() -> None:
     config = parse_label_config(XML)
     assert config.headers == ("Does the caption describe this video?",)
     assert config.objects == {"caption": ("Text", "$caption"), "video": ("HyperText", "$video")}
-    assert config.variables == ("caption", "video")
     assert config.controls == {"relevance": "Choices", "flags": "Choices", "comment": "TextArea"}
     hotkeys = {"relevant": "1", "irrelevant": "2", "ambiguous": "3"}
     flags = Choices("video", multiple=True, required=False, hotkeys={"sensitive": "4"})
