@@ -86,6 +86,16 @@ TABLES.update(
         if given.known.augmented is None
         else given.own.qrels(given.known.augmented, "augmented qrels", given.original)
     ),
+    # The augmented qrels given, else the workspace's where they correct its own, else None.
+    corrected_file=lambda given: (
+        given.path("augmented", exists=True)
+        if given.values.get("augmented") or not given.values.get("qrels")
+        else None
+    ),
+    # The unusable queries of the augmented qrels; None where nobody was asked.
+    unusable=lambda given: (
+        given.known.unusable if "unusable" in writer_of(given.corrected_file).parameters else None
+    ),
     # What the qrels named are: original, or corrected and by which release.
     kind_of_qrels=lambda given: (
         kind_of_qrels(given.needed("qrels")) if given.values.get("qrels") else ORIGINAL
@@ -116,13 +126,6 @@ def encoded_ids(given: Given) -> str:
     files = {"query_id": path, "doc_id": given.path("items", exists=True)}
     ids = (read_delimited(file, required=[name])[name] for name, file in files.items() if file)
     return why_encoded([each for of_file in ids for each in of_file])
-
-
-@reads
-def corrected_file(given: Given) -> Path | None:
-    """The augmented qrels given, else the workspace's where they correct its own, else None."""
-    is_its_own = not given.values.get("qrels") or given.values.get("augmented")
-    return given.path("augmented", exists=True) if is_its_own else None
 
 
 @reads
@@ -170,13 +173,6 @@ def _with_told(given: Given, found: Evidence) -> Evidence:
         said = read_delimited(given.use(filled), required=["annotator_id", *PAIR, "relevance"])
         facts = replace(facts, experts=(drawn, said.astype({"relevance": "int64"}).drop_duplicates(PAIR)))
     return found._replace(facts=facts)
-
-
-@reads
-def unusable(given: Given) -> Any:
-    """The unusable queries of the augmented qrels; None where nobody was asked."""
-    is_asked = "unusable" in writer_of(given.corrected_file).parameters
-    return given.known.unusable if is_asked else None
 
 
 @reads

@@ -7,7 +7,6 @@ stage finds the one before it.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +94,7 @@ def read_workspace(root: Path) -> Workspace:
         FormatError: fire.toml is no TOML, or has a section, key or type that is not known.
     """
     path = root / CONFIG
-    return _workspace_of(root, read_text(path) if read_bytes(path).strip() else "")  # all are the defaults
-
-
-@lru_cache(maxsize=4)  # a command asks a dozen times for its workspace
-def _workspace_of(root: Path, text: str) -> Workspace:
-    path = root / CONFIG
-    written = parse_toml(text, str(path))
+    written = parse_toml(read_text(path), str(path)) if read_bytes(path).strip() else {}  # all the defaults
     settings = {section: dict(defaults) for section, defaults in SETTINGS.items()}
     runs: dict[str, dict[str, Any]] = {}
     for section, values in written.items():
