@@ -14,13 +14,12 @@ from shlex import quote
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from fire_toolkit.cli.common import DRAWN, format_option, json_option, say, wipe_progress
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.here import current_workspace, named, say_next, workspace_lock, workspace_path
 from fire_toolkit.cli.plain import plain_command
-from fire_toolkit.commands.command import Part, about, counting, measure_names, rests_on
+from fire_toolkit.commands.command import about, measure_names, rests_on
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.table_text import table_text
@@ -39,6 +38,9 @@ def framed(function: Callable[..., Found]) -> click.Command:
     def act(values: Mapping[str, Any], called: dict[str, Any]) -> None:
         context = click.get_current_context()
         given, stage = Given({**dict.fromkeys(tables), **values}), context.command_path.partition(" ")[2]
+        what, parts = next(iter(called.values()), None), getattr(own, "parts", None)
+        if parts and parts[what].writes and values["output_format"] != "table":
+            raise click.UsageError(f"--format does not go with {what}; leave one of them out")
         if called.get("measures"):
             called["measures"] = measure_names(called["measures"])
         known = dict(called)
@@ -50,8 +52,6 @@ def framed(function: Callable[..., Found]) -> click.Command:
         known |= {"clusters": values["clusters"]} if "clusters" in tables else {}
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
-            if hasattr(own, "parts"):
-                _refuse_others(own, called, context)
             whole = with_tables(function, given, called)
             result = own(**whole, **({"tell": given.tell} if "tell" in parameters else {}))
             if not place and values.get("qrels") and given.kind_of_qrels.startswith("corrected"):
@@ -60,7 +60,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
             known |= {"excluded": given.excluded or None} if "exclude" in values else {}
             known = {key: value for key, value in {**known, **result.parameters}.items() if value is not None}
             if out is None and result.files:
-                stage, out = f"{stage} {next(iter(called.values()))}", given.out(result.place)
+                stage, out = f"{stage} {what}", given.out(result.place)
             if out is not None:
                 keep_files(result, given, out, stage, known, is_file="." in (place or result.place))
             else:
@@ -71,20 +71,6 @@ def framed(function: Callable[..., Found]) -> click.Command:
         return plain_command(function, act, format_option, click.Option(["--out"], metavar="FILE", help=_OUT))
     metavar, words = "FILE" if "." in place else "DIR", _OUT_OF_STAGE.format(place=place)
     return plain_command(function, act, click.Option(["--out"], metavar=metavar, help=words), json_option)
-
-
-def _refuse_others(own: Callable[..., Any], called: Mapping[str, Any], context: click.Context) -> None:
-    """Raise a usage error for an option that does not count for the part of a command that is made."""
-    parts: Mapping[str, Part] = vars(own)["parts"]
-    what = called[next(iter(about(own).parameters))]
-    count = counting(own, called)
-    also = {option for name, table in about(own).tables.items() if name in count for option in table.also}
-    also |= {"out"} if parts[what].writes else {"out", "output_format"}
-    for each in context.command.params:
-        is_given = context.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE
-        if is_given and each.name not in (*count, *also) and context.params[str(each.name)] != ():
-            written = each.metavar if isinstance(each, click.Argument) else each.opts[0]
-            raise click.UsageError(f"{written} does not go with {what}; leave one of them out")
 
 
 _OF_ANSWERS = ("agree", "resolve", "augment")  # after which people may have to be asked first

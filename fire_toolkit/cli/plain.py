@@ -39,7 +39,10 @@ def plain_command(
     params = sorted(
         [*params, *more], key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1)
     )
-    spelled = {str(each.name): each.opts[0] for each in params}
+    spelled = {
+        str(each.name): each.human_readable_name if isinstance(each, click.Argument) else each.opts[0]
+        for each in params
+    }
 
     def run(**values: Any) -> None:
         refuse_apart(own, values, spelled)

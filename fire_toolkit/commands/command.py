@@ -93,14 +93,16 @@ def refuse_apart(
     parameters = about(function).parameters
     marks = {name: each.table or each.option for name, each in parameters.items()}
     rules = {name: mark for name, mark in marks.items() if mark.needs or mark.apart}
+    idle = {*parameters} - {*counting(function, values), "tell"}
     given = {
         name: (spelled or {}).get(name, name)
-        for name in {other for own, mark in rules.items() for other in (own, mark.needs, *mark.apart)}
-        if (value := values.get(name)) is not None
-        and (
-            isinstance(value, pd.DataFrame | pd.Series) or value not in ((), False, parameters[name].default)
-        )
+        for name in idle.union(*((own, mark.needs, *mark.apart) for own, mark in rules.items()))
+        if not is_missing(value := values.get(name))
+        and (isinstance(value, pd.DataFrame | pd.Series) or value not in (False, parameters[name].default))
     }
+    for name in filter(idle.__contains__, given):
+        what = values[next(iter(parameters))]
+        raise OptionError(f"{given[name]} does not go with {what}; leave one of them out")
     for name, mark in rules.items():
         if name not in given:
             continue
@@ -175,13 +177,10 @@ class Part(NamedTuple):
         """Return the result; a value counts as not given where it is None or empty.
 
         Raises:
-            UsageError: something that is needed is not given. OptionError: something that does not count is.
+            UsageError: something that is needed is not given.
         """
-        given = {name for name, each in values.items() if not is_missing(each)}
-        if missing := [name for name in self.needs.split() if name not in given]:
+        if missing := [name for name in self.needs.split() if is_missing(values.get(name))]:
             raise UsageError(f"{what} needs {', '.join(missing)}")
-        if apart := [name for name in values if name in given - {*self.counting, "tell"}]:
-            raise OptionError(f"{apart[0]} does not go with {what}; leave one of them out")
         names = (*self.needs.split(), *self.takes.split())
         return self.make(SimpleNamespace(**{name: values[name] for name in names}))
 
