@@ -36,7 +36,7 @@ from fire_toolkit.inference.correction import (
 from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.judged_pairs import Tell, join_runs, silent
 from fire_toolkit.matching.ranking import split_runs
-from fire_toolkit.measures import Definition, list_measures, parse_measure
+from fire_toolkit.measures import list_measures, parse_measure
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.reporting.honest import beside_usable, drawn_beside
@@ -107,7 +107,18 @@ def measures(name: Annotated[str | None, Option(is_argument=True)] = None) -> Fo
           measure   unit
         0  AP[@k]  share
     """
-    found = [*list_measures()] if name is None else [_definition(name)]
+    if name is None:
+        found = [*list_measures()]
+    elif name in MEASURES.built_in:
+        found = [MEASURES[name]]
+    else:
+        try:
+            found = [parse_measure(name).definition]
+        except UsageError:
+            shown = {key: item for item in MEASURES.values() for key in (item.pattern, item.key)}
+            if name not in shown:
+                raise
+            found = [shown[name]]
     columns = {
         "measure": [each.pattern for each in found],
         "definition": [each.summary for each in found],
@@ -134,19 +145,6 @@ def _explained(table: pd.DataFrame, form: str) -> str:
     lines = [f"  {key:<13}{text}\n" for key, text in (parts | {"value": value}).items()]
     example = f" (such as {row['example']})" if row["example"] != row["measure"] else ""
     return f"{row['measure']}{example}\n{''.join(lines)}"
-
-
-def _definition(name: str) -> Definition:
-    """Return the definition of a measure by its name, with or without cutoff, or as the list shows it."""
-    if name in MEASURES.built_in:
-        return MEASURES[name]
-    try:
-        return parse_measure(name).definition
-    except UsageError:
-        shown = {key: item for item in MEASURES.values() for key in (item.pattern, item.key)}
-        if name not in shown:
-            raise
-        return shown[name]
 
 
 @command
@@ -294,7 +292,7 @@ def _cells(row: Mapping[Any, Any], corrected: set[str]) -> dict[str, str]:
     labelling = "as labelled" if is_labelled else str(row["qrels"]).replace("_", " ")
     scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1
     shown = [f"{scale * row[name]:+.1f}" for name in ("difference", "low", "high") if row[name] == row[name]]
-    return {
+    cells = {
         "qrels": labelling,
         "measure": row["measure"],
         "runs": f"{row['run_a']} & {row['run_b']}",
@@ -307,15 +305,13 @@ def _cells(row: Mapping[Any, Any], corrected: set[str]) -> dict[str, str]:
         "Holm": _p(row["p_holm"]),
         "effect": "" if row["effect"] != row["effect"] else f"{row['effect']:+.2f}",
         "wins": "" if is_corrected(row["qrels"]) else f"{row['n_better']} : {row['n_worse']}",
-    } | ({"est. a - b": _estimate(row, scale)} if "estimate" in row else {})
-
-
-def _estimate(row: Mapping[Any, Any], scale: int) -> str:
-    value, low, high = (scale * row[name] for name in ("estimate", "estimate_low", "estimate_high"))
-    if value == value:
-        return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
-    method = row["estimate_method"]
-    return str(method).split(":")[0] if method == method else ""
+    }
+    if "estimate" in row:
+        value, low, high = (scale * row[name] for name in ("estimate", "estimate_low", "estimate_high"))
+        why = "" if row["estimate_method"] != row["estimate_method"] else str(row["estimate_method"])
+        is_known = value == value
+        cells["est. a - b"] = f"{value:+.1f} ({low:+.1f} to {high:+.1f})" if is_known else why.split(":")[0]
+    return cells
 
 
 def _p(value: float) -> str:

@@ -24,7 +24,7 @@ from fire_toolkit.arrays import (
     starts_of_groups,
     starts_of_lists,
 )
-from fire_toolkit.matching.coded import ABSENT, CodedQrels, Places, at_level
+from fire_toolkit.matching.coded import ABSENT, CodedQrels, Places
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,10 +163,6 @@ class JudgedRanking:
         stratum = None if qrels.stratum is None else qrels.stratum[self.relevance]
         found, is_held = replace(self, relevance=relevance, stratum=stratum, qrels=qrels), relevance != ABSENT
         return found if is_held.all() else found.take(np.flatnonzero(is_held))
-
-    def with_level(self, level: int) -> JudgedRanking:
-        """Return the ranking in which positives below grade `level` count as judged not relevant."""
-        return replace(self, relevance=at_level(self.relevance, level), qrels=self.qrels.at_level(level))
 
     @cached_property
     def is_in_top(self) -> Bools:

@@ -12,6 +12,7 @@ import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints, mean
 from fire_toolkit.errors import PluginError, UsageError
+from fire_toolkit.matching.coded import at_level
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ties import SETTLING_RULES, settled
 from fire_toolkit.results import Shown
@@ -228,8 +229,9 @@ class Measure(Shown):
 
     def view(self, ranking: JudgedRanking) -> JudgedRanking:
         """Return `ranking` as this measure's modifiers have it."""
-        if self.level != 1:
-            ranking = ranking.with_level(self.level)
+        if self.level != 1:  # positives of lower grades count as judged not relevant
+            relevance = at_level(ranking.relevance, self.level)
+            ranking = replace(ranking, relevance=relevance, qrels=ranking.qrels.at_level(self.level))
         return ranking.condensed() if self.condensed else ranking
 
     def values(self, ranking: JudgedRanking) -> Floats:
