@@ -11,7 +11,7 @@ from fire_toolkit.agreement.annotators import LiveQuality, item_seconds, live_qu
 from fire_toolkit.campaign.progress import measure_progress, with_total
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.asking_readers import level_of
-from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, private_folder
+from fire_toolkit.cli.campaigns import begun_campaign, begun_here, private_folder
 from fire_toolkit.cli.common import draw_rows, n_of, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import say_next
@@ -32,11 +32,8 @@ def progress(*, as_json: bool) -> None:
     if states and begun_here() is None:
         _show_accounts(states, as_json=as_json)
         say_next("push")
-    else:
-        _show(begun_campaign(), states, as_json=as_json)
-
-
-def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
+        return
+    campaign = begun_campaign()
     rules = campaign.guideline
     queues = with_total(measure_progress(campaign.store, guideline=rules)).to_dict("records")
     judgments = record_to_judgments(campaign.store, guideline=rules).judgments
