@@ -119,7 +119,10 @@ class _Gallery:
         if server is not None and record.is_file() and not self.is_public:
             links = task_links(read_ledger(record), server.page_url)
         own_id = decoded_id if given.encoded_ids == BLANKS else str
-        beside = Beside(self.media.seen, self._item_texts, links, *self._starts, own_id)
+        texts: Mapping[str, str] = {}
+        if self._items is not None and "text" in self._items and self._may_show("captions"):
+            texts = texts_of(self._items)
+        beside = Beside(self.media.seen, texts, links, *self._starts, own_id)
         title = self.workspace.name
         alone = ["people's labels alone are shown"] if machine_labels_in(given.corrected_file) else []
         basis = rests_on({"qrels": given.original, "labels": given.labels_if_any}, more=alone, **given.said)
@@ -170,7 +173,7 @@ class _Gallery:
         if self._items is None or not self._may_show("media"):
             return ShownMedia()
         starts = self._starts[0]
-        items = seen_items(self._items, self._item_texts, self.given.queries, starts)
+        items = seen_items(self._items, self.given.queries, starts)
         found = shown_media(
             items,
             {*self.shown.shown_docs, *starts.values()},
@@ -189,8 +192,3 @@ class _Gallery:
         if "media_url" in self.given.queries:  # no doc has such an id
             return {query: f"\0{query}" for query in self.given.queries["query_id"]}, "The query"
         return self.given.queries_own_items, "The reference"
-
-    @property
-    def _item_texts(self) -> Mapping[str, str]:
-        is_shown = self._items is not None and "text" in self._items and self._may_show("captions")
-        return texts_of(self._items) if self._items is not None and is_shown else {}

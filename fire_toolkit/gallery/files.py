@@ -46,9 +46,9 @@ def texts_of(items: Items) -> dict[str, str]:
     return {doc: f"{head}\n{text}".strip() for doc, head, text in both}
 
 
-def seen_items(items: Items, texts: Mapping[str, str], queries: Queries, starts: Mapping[str, str]) -> Items:
+def seen_items(items: Items, queries: Queries, starts: Mapping[str, str]) -> Items:
     """Return what is seen: items that are no texts, whose address is their id, and queries as `starts`."""
-    if texts:
+    if texts := texts_of(items):
         is_id = items["media_url"].isin(spellings(items["doc_id"]))
         items = Items(items[~(items["doc_id"].map(texts).ne("") & is_id)])
     if "media_url" in queries:
