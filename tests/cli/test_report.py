@@ -90,7 +90,6 @@ def test_paragraphs_come_from_manifests_judgments_and_settings(fire: Fire, works
     assert "Labels are by rule fire" in found.stdout
     assert "under policy union" in found.stdout
     assert "enter neither" not in found.stdout
-
     fire("resolve", "--exclude", "2", "--reason", "failed the controls")
     without = fire("report", "methods").stdout
     assert "The answers of annotator 2 enter neither agreement nor labels (failed the controls)." in without

@@ -72,10 +72,8 @@ def test_the_numbers_of_the_report_are_those_of_score_and_difference(page: str, 
     ):
         by_key = {}
         for row in rows(run(*words, "--format", "csv")):
-            own, pair = (
-                tuple(row[name] for name in keys),
-                [row[name] for name in ("run_a", "run_b") if name in row],
-            )
+            own = tuple(row[name] for name in keys)
+            pair = [row[name] for name in ("run_a", "run_b") if name in row]
             values = by_key[(*own, *pair)] = [float(row[name] or "nan") for name in names]
             if pair:  # the other way round
                 difference, low, high, p = values
@@ -89,9 +87,8 @@ def test_the_numbers_of_the_report_are_those_of_score_and_difference(page: str, 
 
 def test_only_what_was_tested_is_counted_and_models_stand_in_one_order(page: str) -> None:
     tested = [row for row in data_of_plot(page, "differences-1") if row["p_holm"] is not None]
-    holding, alone = (
-        [row["verdict"] for row in tested].count(f"p < .05 {how}") for how in ("after Holm", "alone")
-    )
+    verdicts = [row["verdict"] for row in tested]
+    holding, alone = (verdicts.count(f"p < .05 {how}") for how in ("after Holm", "alone"))
     words = section_of(page, "differences")
     assert f"<p>By all measures and both qrels, {holding} of {len(tested)} differences hold" in words
     assert f"at once, {alone} more only without it" in words
@@ -103,9 +100,7 @@ def test_only_what_was_tested_is_counted_and_models_stand_in_one_order(page: str
 def test_the_report_says_what_was_found_is_small_and_names_no_annotator(page: str, workspace: Path) -> None:
     """Of 100 queries; `own --show sets` and `score --honest` count the new positives too."""
     (first, second, third) = re.findall(r'<p class="lead">(.*?)</p>', page)
-    assert first.startswith(
-        "<b>313 right answers counted as wrong</b>, 3.1 a query; how many of these labels"
-    )
+    assert first.startswith("<b>313 right answers counted as wrong</b>, 3.1 a query; how many of these ")
     gains = re.search(r"understated by <b>([\d.]+) to ([\d.]+) points</b>", second)
     assert gains
     assert {f"+ {each})" for each in gains.groups()} <= set(re.findall(r"\+ [\d.]+\)", page))

@@ -21,8 +21,6 @@ from fire_toolkit.tables import check_judgments, check_pool_sources, check_queri
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> \u202e العربية {{ 7*7 }} &amp;"
 ID = HOSTILE.replace(" ", "_").replace("\u202e", "")  # ids have no white space or control characters
-
-
 Tags = list[tuple[str, dict[str, str | None]]]
 
 
