@@ -128,7 +128,8 @@ class Votes(LabelRates):
     def told(self) -> list[str]:
         """The errors of the labels as they are, and what was made of the votes."""
         few = f"{self.n_demoted:,} doubled pairs have one vote, and count as pairs that were not doubled"
-        return [words_of_errors(self.numbers), *self.words_of_alarm, *([few] if self.n_demoted else [])]
+        of_labels = words_of_errors(self.numbers, with_rates=False)  # which `basis` says
+        return [of_labels, *self.words_of_alarm, *([few] if self.n_demoted else [])]
 
     @property
     def words_of_alarm(self) -> list[str]:
@@ -358,14 +359,13 @@ def _why_not(pairs: pd.DataFrame) -> str:
     return "" if (pairs["design_votes"].str.len() > 1).any() else NO_SECOND
 
 
-def words_of_errors(numbers: Mapping[str, Any]) -> str:
+def words_of_errors(numbers: Mapping[str, Any], *, with_rates: bool = True) -> str:
     """Return the expected wrong share of new positives and the recall on judged pairs as a sentence."""
     if "reason" in numbers:
         return f"errors of the labels are not known: {numbers['reason']}"
     names = [(name, f"{name}_low", f"{name}_high") for name in ("wrong_share", "recall")]
     shares = [[f"{100 * numbers[name]:.1f}" for name in three] for three in names]
     wrong, recall = (f"{share}% [{low}, {high}]" for share, low, high in shares)
-    return (
-        f"of the new positives an expected {wrong} are wrong, and of the relevant judged pairs {recall} are "
-        f"labelled so, if votes err independently; one vote: {numbers['basis']}"
-    )
+    rates = f"; one vote: {numbers['basis']}" if with_rates else ""
+    both = f"an expected {wrong} are wrong, and of the relevant judged pairs {recall} are labelled so"
+    return f"of the new positives {both}, if votes err independently{rates}"

@@ -319,6 +319,7 @@ def test_the_corrected_score_comes_first_where_fourth_votes_show_no_dependence(f
     order = [line.split()[0] for line in drawn.stdout.splitlines()[2:]]
     assert order[:3] == ["corrected", "original", "as"]
     assert "C@5: corrected for errors of votes, of which one finds" in drawn.stderr
+    assert drawn.stderr.count(" finds ") == 1
 
 
 @cases("fourth", "why", few=1)
