@@ -266,7 +266,7 @@ def _design_of(pairs: pd.DataFrame, facts: Facts) -> Design | None:
         }
         queries = QueryDesign(each[["query_id"]].assign(**columns).reset_index(drop=True))
     names = [*PAIR, *SAMPLE, *(name for name in ("is_drawn",) if name in pairs)]
-    return Design(rows_where(pairs, pairs["relevance"].notna())[names], queries)
+    return Design(pairs[names], queries)
 
 
 def shared_backbones(judge: str, own: str, of_runs: Mapping[str, str]) -> dict[str, str]:

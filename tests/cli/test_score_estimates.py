@@ -87,6 +87,18 @@ def test_score_says_below_the_table_by_how_much_a_measure_is_off(fire: Fire, dee
     assert "error: qrels/evidence.csv: no such file, and scores read it beside qrels" in refused.stderr
 
 
+def test_an_original_that_a_policy_drops_is_no_pair_without_a_label(fire: Fire, deep: Path) -> None:
+    (deep / "o.txt").write_text((deep / "o.txt").read_text() + "q02 0 a 1\nq06 0 a 1\n")  # both rejected
+    found = []
+    for policy in ("override", "drop"):
+        files = (*ORIGINAL, "--out", f"{policy}/qrels.txt", "--policy", policy)
+        fire("augment", "--labels", "labels", "--pool", "pool", *files)
+        told = ("--augmented", f"{policy}/qrels.txt", "-m", "R@1", "-m", "C@1", "--format", "json")
+        rows = json.loads(fire("score", "m.run", "--honest", *ORIGINAL, *told).stdout)
+        found.append([(row["augmented"], row["estimate"], row["estimate_method"]) for row in rows])
+    assert found[0] == found[1]
+
+
 RUNS = ("a.run", "b.run")
 BOTH = (*ORIGINAL, "--augmented", "out/qrels.txt", "--format", "json")
 
