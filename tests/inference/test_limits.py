@@ -207,14 +207,6 @@ def test_limits_of_clopper_and_pearson_hold_the_tails_at_half_alpha() -> None:
         assert pytest.approx(0.975, rel=1e-6) == upper_tail(k + 1, n, high)
 
 
-def test_limits_of_wilson_solve_the_score_equation() -> None:
-    assert (*wilson(0, 10), *wilson(1, 10)) == pytest.approx((0, 0.2775, 0.7225, 1), abs=5e-5)
-    low, high = wilson(0.674, 1000)
-    for limit in (low, high):
-        z = (0.674 - limit) / math.sqrt(limit * (1 - limit) / 1000)
-        assert pytest.approx(1.959963985, abs=1e-6) == abs(z)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("p", [0.2, 0.55, 0.9])
 def test_exact_limits_cover_what_they_say(p: float) -> None:
