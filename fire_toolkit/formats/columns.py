@@ -21,10 +21,13 @@ _PASSAGE = ("doc-id", "docno", "docid", "did", "corpus_id", "document_id", "pid"
 _ITEM = ("video_id", "image_id", "clip_id", "item_id", "video", "image", "clip")
 _FILE = ("filename", "file_name", "name")
 TEXT = ("text", "caption", "sentence", "query", "description")
+_PATHS = (
+    *("video_path", "image_path", "img_path", "audio_path", "filepath", "file_path"),
+    *("video_file", "image_file", "audio_file"),
+)
 MEDIA = (
     *("media_url", "url", "uri", "link", "video_url", "image_url", "media", "path", "media_path"),
-    *("video_path", "image_path", "img_path", "audio_path", "filepath", "file_path", "file", "src"),
-    *("video_file", "image_file", "audio_file", "file_name", "filename", "video", "image"),
+    *(*_PATHS, "file", "src", "file_name", "filename", "video", "image"),
 )
 SCORE = ("score", "similarity", "sim", "scores")
 DISTANCE = ("distance", "dist")  # of hits, whose order tells which end is the near one
@@ -42,7 +45,7 @@ _IDS = {"query_id": _CAPTION, "doc_id": (*_ITEM, "item", "doc", "document", "sou
 _LOOSE = {"query_id": (*_TOPIC, *_KEY), "doc_id": _FILE}
 # What people call the columns that a table of answers, or of captions, needs; for guesses, in lines to type.
 _TEXTS = (*TEXT, "captions", "sentences", "descriptions", "desc", "narration", "name")
-GUESSED_CAPTIONS = {"doc_id": (*DOC, *_ITEM, "vid", "videoid", "vid_name", *MEDIA), "text": _TEXTS}
+GUESSED_CAPTIONS = {"doc_id": (*DOC, *_ITEM, "vid", "videoid", "vid_name", *_PATHS, "id"), "text": _TEXTS}
 GUESSED = {
     "annotator": (*ANNOTATOR, "coder", "judge", "participant", "who", "email"),
     "query": (*QUERY, *_CAPTION, *_TOPIC, *TEXT, "question", "prompt"),
