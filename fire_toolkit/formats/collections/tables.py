@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -154,7 +155,9 @@ def read_table(source: Source, split: str | None = None) -> Part:
         if len(texts) > 1:
             table = table.assign(text=pd.Series(rows[texts].to_numpy().tolist(), index=table.index))
         if len(texts) > 1 or are_lists:
-            table = table.explode("text")
+            lists = [(own or [""]) if isinstance(own, list) else [own] for own in table["text"]]
+            table = table.loc[table.index.repeat([*map(len, lists)])].reset_index(drop=True)
+            table["text"] = pd.Series([*chain.from_iterable(lists)], dtype=object)  # no str: half a character
             is_told = table["text"].fillna("").str.strip() != ""
             if n_empty := int((~is_told).sum()):
                 more["notes"] += (f"{n_of(n_empty, 'empty caption')} left out",)
@@ -263,7 +266,8 @@ def _items(table: pd.DataFrame, roles: Mapping[str, str], path: str) -> pd.DataF
             doc = twice["doc_id"].iloc[0]
             one, other, *_ = twice.loc[twice["doc_id"] == doc, role]
             raise FormatError(f"{path}: {roles[role]} of {doc!r} is {one!r} and {other!r}, expected one")
-        items[role] = items["doc_id"].map(known.set_index("doc_id")[role]).fillna("")
+        of_doc = dict(zip(known["doc_id"], known[role], strict=True))
+        items[role] = pd.Series([of_doc.get(each, "") for each in items["doc_id"]], items.index, dtype=object)
     return items
 
 
