@@ -62,14 +62,6 @@ def test_json_with_values_of_other_types_is_an_error_or_a_table(
     read_or_refuse(put(tmp_path / "f.json", changed(json.loads(source.read_text()), place, new)))
 
 
-def test_half_a_character_in_a_list_of_captions_is_replaced_as_elsewhere(tmp_path: Path) -> None:
-    entries = [{"video_id": "v", "caption": ["\ud800 a", "b", ""], "url": "\ud800"}]
-    collection, _ = read_collection([put(tmp_path / "f.json", entries)])
-    assert collection.queries["text"].tolist() == ["\ufffd a", "b"]
-    assert collection.items["media_url"].tolist() == ["\ufffd"]
-    assert collection.notes[0] == "1 empty caption left out"
-
-
 @cases("content", "error", "message")
 def test_the_error_says_where_and_what(content: Any, error: type[FireError], message: str) -> None:
     path = put("f", "[" * 100_000 if content == "DEEP" else content)

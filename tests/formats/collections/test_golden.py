@@ -68,10 +68,6 @@ def test_parquet_files_of_corpus_queries_and_qrels_are_read(tmp_path: Path) -> N
     pictures = [{"bytes": b"\xff\xd8", "path": None}] * 2  # as Hugging Face keeps them
     put(tmp_path / "corpus" / "c.parquet", {"id": ["007", "NA"], "modality": ["x"] * 2, "image": pictures})
     assert read_collection([tmp_path])[0].items["doc_id"].tolist() == ["007", "NA"]
-    put(tmp_path / "corpus" / "c.parquet", {"corpus-id": [7, 8], "image": pictures})  # ViDoRe; NanoBEIR
-    put(tmp_path / "queries" / "q.parquet", {"query-id": [3], "query": ["ask"]})
-    put(tmp_path / "qrels" / "test.parquet", {"query-id": [3, 3], "corpus-id": [8, 7]})
-    assert trec_qrels_text(read_collection([tmp_path])[0].qrels) == "3 0 7 1\n3 0 8 1\n"
     captions = {"image": pictures, "caption": [["a", "b"], ["c"]], "filename": ["1.jpg", "2.jpg"]}
     found = read_collection([put(tmp_path / "captions.parquet", captions)])[0]
     assert found.qrels["doc_id"].tolist() == ["1.jpg", "1.jpg", "2.jpg"]

@@ -134,17 +134,7 @@ def test_json_of_docs_under_queries_is_qrels(
         assert expected == qrels[["query_id", "doc_id", "relevance"]].values.tolist()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"v1": ["a dog", "a cat"]},
-        {"q": [True]},
-        {"q": {"d": 0.5}},
-        {"q": []},
-        "query_id,doc_id,label,relevance\n",
-    ],
-    ids=str,
-)
+@cases("content")
 def test_other_json_objects_and_labels_are_no_qrels(content: Any) -> None:
     refused("", read_qrels, put("q", content + "q,a,relevant,1\n" if isinstance(content, str) else content))
 
@@ -181,21 +171,15 @@ def test_null_is_a_caption_without_a_text_and_no_id(name: str) -> None:
     refused("entry 0: doc_id: None, expected an id", read, {"o.json": [{**rows[0], "doc_id": None}]})
 
 
-def test_qrels_in_a_folder_have_their_split_by_any_usual_name_or_by_a_word() -> None:
-    for names, split, doc in (
-        (("Train.tsv", "Validation.tsv"), "val", "d1"),
-        (("qrels.x-v1.0-train.tsv", "qrels.x-v1.0-validation.tsv.gz"), "val", "d1"),
-        (("qrels.2019", "qrels.2020"), "2020", "d1"),
-        (("development.txt", "evaluation.txt"), None, "d1"),
-        (("eval.txt", "test.txt"), None, "d1"),
-        (("eval.txt", "test.txt"), "evaluation", "d0"),
-    ):
-        folder = put(Path(f"{names[0]}-{split}") / "q.csv", "query_id,text\nq,a dog\n").parent
-        for n, name in enumerate(names):
-            put(folder / "qrels" / name, f"q 0 d{n} 1\n")
-        found = read_collection([folder], split=split).collection
-        assert found.qrels["doc_id"].tolist() == [doc]
-        refused(f"{folder}/qrels: files of ", read_collection, [folder], split="x", by=UsageError)
+@cases("names", "split", "doc")
+def test_qrels_in_a_folder_have_their_split_by_any_usual_name_or_by_a_word(
+    names: list[str], split: str | None, doc: str
+) -> None:
+    folder = put("d/q.csv", "query_id,text\nq,a dog\n").parent
+    for n, name in enumerate(names):
+        put(folder / "qrels" / name, f"q 0 d{n} 1\n")
+    assert read_collection([folder], split=split).collection.qrels["doc_id"].tolist() == [doc]
+    refused(f"{folder}/qrels: files of ", read_collection, [folder], split="x", by=UsageError)
 
 
 def test_the_whole_folder_of_a_benchmark_of_sounds_is_read() -> None:
