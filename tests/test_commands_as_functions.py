@@ -13,7 +13,7 @@ from typing import Any
 import click
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from command import run
 
 import fire_toolkit as fire
 from examples import some_rows
@@ -105,9 +105,9 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(SAMPLE, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        invoke("pool", *FILES["runs"], "--qrels", "qrels.txt", "--depth", "5", "--out", "pool")
-        invoke("resolve", "judgments.csv", "--out", "labels")
-        invoke("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
+        run("pool", *FILES["runs"], "--qrels", "qrels.txt", "--depth", "5", "--out", "pool")
+        run("resolve", "judgments.csv", "--out", "labels")
+        run("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
         query, doc = fire.read_labels("labels/labels.csv").loc[0, ["query_id", "doc_id"]]
         question = {"id": query, "question": "a dog?", "choices": ["yes", "no"], "answer": "yes"}
         Path("questions.json").write_text(json.dumps([question | {"element_type": "animal"}]))
@@ -122,12 +122,6 @@ def words_of(param: click.Parameter, files: dict[str, Any]) -> list[str]:
     given = files.get(str(param.name), [])
     paths = given if isinstance(given, list) else [given]
     return [word for path in paths for word in ([param.opts[0]] if param.opts[0][0] == "-" else []) + [path]]
-
-
-def invoke(*words: str) -> Any:
-    done = CliRunner().invoke(main, list(words))
-    assert done.exit_code == 0, done.output
-    return done
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,7 +151,7 @@ def test_python_gives_what_the_command_prints_and_writes_for_rows_in_any_order_a
     if name == "tifa" and words != "--per label":
         del needed["labels"]
     files = [word for param in command_of(name).params for word in words_of(param, needed)]
-    done = invoke(*words_of_command(name), *files, *words.split(), "--out", f"by_{name}.csv")
+    done = run(*words_of_command(name), *files, *words.split(), "--out", f"by_{name}.csv")
     tables = {each: shuffled(READ[each][1](file)) for each, file in needed.items()}
     before = copy.deepcopy(tables)
     function = function_of(name) if name in NO_PYTHON_NAME else getattr(fire, name)

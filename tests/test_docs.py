@@ -167,8 +167,7 @@ def test_each_room_says_how_to_read_it_and_names_files_that_are_there() -> None:
 
 @pytest.fixture
 def sample(here: Path) -> Path:
-    shutil.copytree(SAMPLE, here, dirs_exist_ok=True)
-    return here
+    return Path(shutil.copytree(SAMPLE, here, dirs_exist_ok=True))
 
 
 def test_pooling_the_runs_gives_the_pool_to_the_byte(sample: Path) -> None:

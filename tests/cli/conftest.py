@@ -16,10 +16,8 @@ SMALL = Path(__file__).parents[1] / "golden/small"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(SMALL, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(here: Path) -> Path:
+    return Path(shutil.copytree(SMALL, here, dirs_exist_ok=True))
 
 
 @pytest.fixture
@@ -66,8 +64,7 @@ def fire(folder: Path) -> Callable[..., Result]:
 @pytest.fixture
 def sample(corrected: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """The commands, in a copy of the corrected sample pool."""
-    shutil.copytree(corrected, tmp_path / "pool")
-    monkeypatch.chdir(tmp_path / "pool")
+    monkeypatch.chdir(shutil.copytree(corrected, tmp_path / "pool"))
     return run
 
 

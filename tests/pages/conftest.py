@@ -18,10 +18,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def root(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def root(made: Path, here: Path) -> Path:
+    return Path(shutil.copytree(made, here, dirs_exist_ok=True))
 
 
 @pytest.fixture(autouse=True)

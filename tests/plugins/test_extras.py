@@ -28,8 +28,7 @@ Commands = Callable[..., list[Result]]
 @pytest.fixture
 def commands(extras: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Commands:
     """Run commands one after the other in a copy of the sample pool; none may end in a traceback."""
-    shutil.copytree(SAMPLE, tmp_path / "pool")
-    monkeypatch.chdir(tmp_path / "pool")
+    monkeypatch.chdir(shutil.copytree(SAMPLE, tmp_path / "pool"))
 
     def run(words: Sequence[Sequence[str]]) -> list[Result]:
         found = [CliRunner().invoke(main, list(each)) for each in words]
