@@ -179,8 +179,9 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> Ints:
     keys = np.zeros((n_rows, widest), dtype=np.uint64)  # below every key of a number
     keys[rows, place] = (ordered << np.uint64(32)) | codes.astype(np.uint64)
     keys.sort(axis=1)
-    best = (keys[:, : -depth - 1 : -1] & np.uint64(2**32 - 1)).astype(np.int64)
-    return np.asarray(np.argsort(tie_codes)[best])  # a code tells its column
+    column_of = np.empty(len(tie_codes), dtype=np.int64)
+    column_of[codes] = columns
+    return np.asarray(column_of[keys[:, : -depth - 1 : -1] & np.uint64(2**32 - 1)])
 
 
 def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints) -> Ints:
