@@ -69,7 +69,9 @@ def rows_of_lists(start: Ints | int, lengths: Ints) -> Ints:
         array([5, 6, 0, 1, 2])
     """
     before = starts_of_lists(lengths)
-    return np.arange(before[-1]) + np.repeat(start - before[:-1], lengths)
+    steps = np.ones(before[-1] + 1, dtype=np.int64)
+    np.add.at(steps, before[:-1], np.diff(start - before[:-1], prepend=1))
+    return np.cumsum(steps[:-1], out=steps[:-1])
 
 
 def parts_of(starts: Ints, n: int) -> list[slice]:

@@ -27,6 +27,8 @@ def test_each_list_is_whole_in_one_of_the_parts_of_all_rows(lengths: list[int], 
         parts = arrays.parts_of(starts[:-1], int(starts[-1]))
     assert list(range(starts[-1])) == [row for each in parts for row in range(each.start, each.stop)]
     assert {each.start for each in parts} <= {*starts.tolist()}
+    rows = [part * start + place for start, n in enumerate(lengths) for place in range(n)]
+    assert rows == arrays.rows_of_lists(part * np.arange(len(lengths)), np.array(lengths, dtype=int)).tolist()
 
 
 @given(values=st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=300))

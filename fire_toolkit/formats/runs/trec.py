@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import csv
+from pyarrow import compute, csv
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, read_text
@@ -128,8 +128,7 @@ def read_trec_run(path: str | Path, key: str | None = None, *, is_named: bool = 
     rows = (line.split() for line in start_of(path)[0].decode(errors="replace").split("\n")[:-1])
     shown = pd.DataFrame([fields[:5] for fields in rows if len(fields) > 5], columns=list(RUN_FIELDS[:5]))
     refuse_distances(shown["query_id"], shown["rank"], pd.to_numeric(shown["score"], "coerce"), str(path))
-    tags = [*map(str, scored["run_id"].array.categories)]
-    if not tags:
+    if not (tags := [*map(str, scored["run_id"].array.categories)]):
         raise FormatError(f"{path}: nothing but comments, expected the lines of a run")
     if is_named and key is None:
         return Listed(scored)
@@ -170,8 +169,8 @@ def _above_and_row(start: bytes | str, kind: _Kind) -> tuple[list[str], str]:
     """
     text = start if isinstance(start, str) else start.removeprefix(BOM).decode(errors="replace")
     lines = text.split("\n")
-    split = (line.split() for line in lines)
-    usual = next((kind.width_of(fields) for fields in split if fields and not fields[0].startswith("#")), 0)
+    rows = (fields for fields in map(str.split, lines) if fields and not fields[0].startswith("#"))
+    usual = kind.width_of(next(rows, ()))
     for place, line in enumerate(lines):
         fields = line.split()
         width = kind.width_of(fields)
@@ -204,7 +203,7 @@ def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
         found = _frame(table, kind)
         assert found is not None, "plain lines hold what rows hold"
     n_comments = sum(bool(line.strip()) for line in above)
-    n_ids = int(found["query_id"].str.startswith("#").sum())
+    n_ids = compute.sum(compute.starts_with(table["query_id"], "#")).as_py() or 0
     left_out = [f"{n_of(n_comments, 'line')} beginning with #"] if n_comments else []
     left_out += [f"the fields past the sixth on {n_of(n_longer, 'line')}"] if n_longer else []
     if left_out:
@@ -252,9 +251,8 @@ def _frame(table: Any, kind: _Kind) -> pd.DataFrame | None:
     names = [name for name in table.column_names if name not in ("0", "rank")]
     with ThreadPoolExecutor(2) as both:  # half the time is that of the docs, without Python's lock
         columns = list(both.map(partial(_column, kind=kind), names, (table[name] for name in names)))
-    if any(each is None for each in columns):
-        return None
-    return pd.DataFrame(dict(zip(names, columns, strict=True)), copy=False)
+    is_odd = any(each is None for each in columns)
+    return None if is_odd else pd.DataFrame(dict(zip(names, columns, strict=True)), copy=False)
 
 
 def _column(name: str, values: Any, kind: _Kind) -> Any:
