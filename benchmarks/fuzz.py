@@ -211,7 +211,7 @@ def records() -> list[Target]:
     from fire_toolkit.folder.sheets import read_sheet
     from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.workspace.config import config_text, read_workspace
-    from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, manifest_at, verify
+    from fire_toolkit.workspace.manifests import Manifest, checked, finish_interrupted, manifest_at
     from fire_toolkit.workspace.stages import stage_states
 
     sha = hashlib.sha256(b"x").hexdigest()
@@ -230,14 +230,16 @@ def records() -> list[Target]:
         pair = {"query": "data.caption_id", "doc": "video_id"}
         return read_elsewhere(path, pair)
 
-    def checked(folder: Path) -> None:
-        verify(folder / "pool" / "pool.csv")
+    def checked_pool(folder: Path) -> None:
+        checked(folder / "pool" / "pool.csv")
 
     return [
         Target("fire.toml", *toml, states),
         of("manifest.json", made, manifest_at),
         Target("manifest of a stage", "pool/manifest.json", made.encode(), states, (toml,)),
-        Target("a verified file", "pool/manifest.json", made.encode(), checked, (("pool/pool.csv", b"x"),)),
+        Target(
+            "a verified file", "pool/manifest.json", made.encode(), checked_pool, (("pool/pool.csv", b"x"),)
+        ),
         Target("commit record", ".fire-commit-1.json", b'{".a.1.tmp": "a"}', finish_interrupted),
         of("tasks.json", json.dumps(tasks), read_task_files, read_guideline("caption-relevance-v1")),
         of(

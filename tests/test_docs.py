@@ -24,7 +24,7 @@ from fire_toolkit.arrays import Floats, share
 from fire_toolkit.cli import FILE, main
 from fire_toolkit.measures import Definition, JudgedRanking, list_measures
 from fire_toolkit.measures.registry import MEASURES
-from fire_toolkit.workspace.manifests import verify
+from fire_toolkit.workspace.manifests import checked
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "fire_toolkit"
@@ -175,7 +175,7 @@ def test_pooling_the_runs_gives_the_pool_to_the_byte(sample: Path) -> None:
     run("pool", *runs, "--depth", "10", "--qrels", "qrels.txt", "--out", "again")
     for name in ("pool.csv", "pool_sources.csv"):
         assert (SAMPLE / name).read_bytes() == (sample / "again" / name).read_bytes()
-        verify(SAMPLE / name)
+        checked(SAMPLE / name)
 
 
 def commands(page: Path) -> list[list[str]]:

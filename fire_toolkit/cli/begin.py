@@ -27,7 +27,7 @@ from fire_toolkit.labelstudio.connection import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.machines.judge import prompt_problems
 from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import manifest_at, manifest_path, verify, write_files
+from fire_toolkit.workspace.manifests import checked, manifest_at, manifest_path, write_files
 from fire_toolkit.workspace.rounds import refuse_lost_record
 from fire_toolkit.workspace.stages import CHANGED, COMPUTED, NEW, StageState, stage_states
 
@@ -171,7 +171,7 @@ def _given_again(state: StageState, workspace: Workspace) -> Mapping[str, Any]:
     manifest = manifest_at(at)
     for path in map(at.with_name, manifest.outputs):
         if path.is_file():
-            verify(path)
+            checked(path)
     if not (given := manifest.command):
         todo = f"does not tell the command that was given; run `fire-toolkit {stage.name}`"
         raise StaleError(f"{at.relative_to(root)}: {todo}")

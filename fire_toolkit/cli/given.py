@@ -17,7 +17,7 @@ from fire_toolkit import __version__
 from fire_toolkit.cli.common import WORDS, Progress, as_files, copy_of_stdin, in_own_names, say, wipe_progress
 from fire_toolkit.cli.here import current_workspace, outside, relative_path
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import STDIN
+from fire_toolkit.files import STDIN, sha256_of
 from fire_toolkit.results import Found
 
 if TYPE_CHECKING:
@@ -63,16 +63,16 @@ class Given:
 
     Each table of `TABLES` is an attribute, which is read when it is first asked for. values: what was
     given on the command line, by the name of the parameter. plain: the plain values of the function that
-    takes the tables. hashes: the sha256 of the files read so far, for the manifest. run_hashes: of the runs
-    read, by run id. tell: the line of progress. words: of the command whose files are written, empty where
-    it is the running one.
+    takes the tables. hashes: the sha256 of the files read so far, for the manifest, empty where none can be
+    written. run_files: the runs read, by run id. tell: the line of progress. words: of the command whose
+    files are written, empty where it is the running one.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     plain: Mapping[str, Any] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
     used: list[Path] = field(default_factory=list)
-    run_hashes: dict[str, str] = field(default_factory=dict)
+    run_files: dict[str, Path] = field(default_factory=dict)
     tell: Progress = field(default_factory=Progress)
     words: list[str] = field(default_factory=list)
     _read: list[Path] = field(default_factory=list)
@@ -144,8 +144,7 @@ class Given:
 
         goes_on: the command goes on from this file, and may replace it (`pool --previous`).
         """
-        from fire_toolkit.files import sha256_of
-        from fire_toolkit.workspace.manifests import verify
+        from fire_toolkit.workspace.manifests import checked
 
         path = Path(path)
         if str(path) == STDIN:
@@ -164,8 +163,15 @@ class Given:
             context.call_on_close(self._say_age)
         self.used.append(path)
         self._read += [] if goes_on else [Path.cwd() / path]
-        self.hashes[name_in_manifest(path)] = verify(path) if path.is_file() else sha256_of(path)
-        return path
+        is_kept = self.values.get("out", True) or current_workspace()
+        self.hashes[name_in_manifest(path)] = sha256_of(path) if is_kept else ""
+        return checked(path)
+
+    @property
+    def run_hashes(self) -> dict[str, str]:
+        """The sha256 of the runs read so far, by run id."""
+        files = self.run_files.items()
+        return {run_id: self.hashes.get(name_in_manifest(path)) or sha256_of(path) for run_id, path in files}
 
     @property
     def age(self) -> str:

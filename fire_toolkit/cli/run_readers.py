@@ -12,7 +12,7 @@ import click
 import pandas as pd
 
 from fire_toolkit.cli.common import say
-from fire_toolkit.cli.given import TABLES, Given, name_in_manifest, reads
+from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.here import named_files
 from fire_toolkit.collections.audit import words_of_strangers
 from fire_toolkit.errors import FormatError, OptionError, UsageError
@@ -225,7 +225,7 @@ def _runs(
             say(f"note: several files carry the run id {own_ids[place]!r}; {path} is called {stem!r} here")
             found[place] = renamed(found[place], stem)
     for run, (_, path) in zip(found, named, strict=True):
-        given.run_hashes[run_id_of(run)] = given.hashes.get(name_in_manifest(Path(path)), "")
+        given.run_files[run_id_of(run)] = Path(path)
     return found
 
 

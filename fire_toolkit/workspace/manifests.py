@@ -301,8 +301,8 @@ def _refuse_others(out: Path, stage: str) -> None:
             raise FireError(f"{path}: was not written by `{stage}`, which would delete it; move it elsewhere")
 
 
-def verify(path: Path) -> str:
-    """Return the sha256 of `path`; refuse it if a manifest beside it says that other bytes were written.
+def checked(path: Path) -> Path:
+    """Return `path`; refuse it if a manifest beside it says that other bytes were written.
 
     A file without a manifest is somebody's own and passes.
 
@@ -310,19 +310,13 @@ def verify(path: Path) -> str:
         StaleError: the bytes are not those that the stage wrote.
     """
     finish_interrupted(path.parent)
-    writer, sha256, folder = writer_of(path), sha256_of(path), path.absolute().parent
+    writer, folder = writer_of(path), path.absolute().parent
     written = {writer.outputs.get(name) for name in (path.name, f"{folder.name}/{path.name}")} - {None}
-    if written and sha256 not in written:
+    if written and sha256_of(path) not in written:
         raise StaleError(
             f"{path}: changed since `fire-toolkit {writer.stage}` wrote it; run that again, or delete its "
             "manifest to keep the file as it is"
         )
-    return sha256
-
-
-def checked(path: Path) -> Path:
-    """Return a path after `verify` of it, to read a file that no manifest is to name."""
-    verify(path)
     return path
 
 

@@ -12,7 +12,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.hashes import kept_hashes
-from fire_toolkit.workspace.manifests import Manifest, manifest_at, manifest_path, verify
+from fire_toolkit.workspace.manifests import Manifest, checked, manifest_at, manifest_path
 from fire_toolkit.workspace.rounds import (
     campaign_rounds,
     given_by_round,
@@ -190,7 +190,7 @@ class _Look:
         own = self.root / _FILES.get(stage.out, stage.out)
         try:
             if own.is_file() and not at.is_file():
-                verify(own)  # which ends what a kill left half named
+                checked(own)  # which ends what a kill left half named
             manifest = manifest_at(at)
         except FireError as error:
             return StageState(stage, "stale", str(error))

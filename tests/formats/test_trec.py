@@ -89,7 +89,8 @@ def test_qrels() -> None:
     assert found.equals(read_qrels(put("plain.txt", QRELS)))
 
 
-def test_commands_say_it_once() -> None:
+def test_commands_say_it_once_and_hash_for_a_manifest_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("fire_toolkit.cli.given.sha256_of")
     result = run("score", put("a.run", COMMENTED), "--qrels", put("q.txt", QRELS), "-m", "C@1")
     assert result.stderr.count("a.run: left out 3 lines beginning with #") == 1
 

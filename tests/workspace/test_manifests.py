@@ -16,10 +16,10 @@ from fire_toolkit.files import sha256_of
 from fire_toolkit.workspace import manifests as storage
 from fire_toolkit.workspace.manifests import (
     Manifest,
+    checked,
     finish_interrupted,
     manifest_at,
     manifest_path,
-    verify,
     write_stage,
     writer_of,
 )
@@ -77,8 +77,8 @@ def test_a_kill_at_every_step_leaves_all_old_or_all_new_and_no_litter(tmp_path: 
         finish_interrupted(folder)
         found = contents(folder)
         assert found in (OLD, NEW), f"step {step}"
-        verify(folder / "a.csv")
-        verify(folder / "b.csv")
+        checked(folder / "a.csv")
+        checked(folder / "b.csv")
         seen.add((code, found["a.csv"]))
         if code == 0:
             break
@@ -154,7 +154,7 @@ def test_a_damaged_manifest_of_ours_beside_a_file_is_refused(tmp_path: Path, dam
     at = tmp_path / "manifest.json"
     text = at.read_text()
     at.write_text({"all": "", "the end": text[:60], "a letter": text.replace("t", "T", 1)}[damage])
-    refused("manifest.json", verify, tmp_path / "a.csv")
+    refused("manifest.json", checked, tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("text", ["{}", "[1, 2]", '{"name": "my data", "stage": 2}', "not JSON {"])
@@ -165,7 +165,7 @@ def test_a_manifest_of_somebody_is_left_alone(tmp_path: Path, text: str, place: 
     (folder / "own.csv").write_text("x\n")
     (folder / place).write_text(text)
     assert not writer_of(folder / "own.csv")
-    assert verify(folder / "own.csv") == sha256_of(folder / "own.csv")
+    assert checked(folder / "own.csv") == folder / "own.csv"
     write_stage({folder / "new.csv": ""}, Manifest("pool", "1", {}, {}), at=folder / "new.csv.manifest.json")
     assert (folder / place).read_text() == text
 
