@@ -103,8 +103,9 @@ def resolve(
     known = grades_or_usual(judgments, guideline.grades if guideline and grades is None else grades)
     votes, fourth, notes = _counted(judgments, unassigned=count_unassigned, rechecks=not without_rechecks)
     votes, of_shared = _shared(votes, queries) if share_judgments else (votes, {})
-    answers = answers_to_controls(dropped, controls, known)
-    notes += [f"{n_of(len(answers), 'answer')} to controls read from dropped.csv"] * bool(len(answers))
+    answers = None if dropped is None or controls is None else answers_to_controls(dropped, controls, known)
+    if answers is not None and len(answers):
+        notes.append(f"{n_of(len(answers), 'answer')} to controls read from dropped.csv")
     by: Any = {"rule": rule, "controls": controls, "adjudicators": adjudicators, "answers": answers}
     full = resolve_by(votes, grades=known, **by)
     labels, settled = full.labels, None if disputes == "unjudged" else disputes

@@ -153,7 +153,7 @@ def score(
     each = per_query or bool(by)
     scores, own = score_runs(runs, qrels, measures, augmented=augmented, per_query=each, **ordered)
     notes += [*left_out, *own]
-    if groups is None:  # a group's docs are few, and its positives known
+    if groups is None and augmented is not None:  # a group's docs are few, and its positives known
         notes += describe_labelled(runs, qrels, augmented, scores, measures, known.design)
     if curves:
         return Found({"curves": score_curves(runs, qrels, augmented=augmented)}, notes + basis, is_long=True)

@@ -25,7 +25,7 @@ DEEP = 50  # ranks of each run
 def describe_labelled(
     runs: Runs,
     original: Qrels,
-    augmented: Qrels | None,
+    augmented: Qrels,
     scores: Scores,
     measures: Sequence[str | Measure],
     design: Design | None,
@@ -46,7 +46,7 @@ def describe_labelled(
     by_pairs = design is not None and design.queries is None and design.sample is None
     tops = [each for each in parsed if each.definition.is_precision or each.definition.by_first_positive]
     of_top = tops if by_pairs else []
-    if augmented is None or not (divided or of_top):
+    if not (divided or of_top):
         return []
     n = {"n_queries": int(original["query_id"].nunique()), "n_runs": int(scores["run_id"].nunique())}
     if design is None or design.sample is not None:

@@ -220,12 +220,8 @@ def accuracy_on_controls(votes: Votes, decide: Callable[[Votes], Verdicts]) -> d
     return counts
 
 
-def answers_to_controls(
-    dropped: pd.DataFrame | None, controls: pd.DataFrame | None, grades: Grades
-) -> pd.DataFrame:
+def answers_to_controls(dropped: pd.DataFrame, controls: pd.DataFrame, grades: Grades) -> pd.DataFrame:
     """Return the answers to controls among those that are no votes: they say how well annotators judge."""
-    if dropped is None or controls is None:
-        return pd.DataFrame()
     answers = dropped[(dropped["reason"] == "control") & dropped["label"].isin(list(grades))]
     return answers.drop(columns="reason").merge(controls[PAIR])
 
