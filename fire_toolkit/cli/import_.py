@@ -125,7 +125,8 @@ def import_(
         if not paths and not (begun_here() and {*sheets} & {*named_files("import", "exports")}):
             return
     is_plain = replace(elsewhere, dry_run=False) == Elsewhere() and begun_here() is None
-    if is_plain and all(map(_has_usual_columns, paths)):
+    are_files = all(path.suffix in (".csv", ".tsv") and path.is_file() for path in paths)
+    if is_plain and are_files and all(has_columns(path, *_OF_TABLE) for path in paths):
         elsewhere = replace(elsewhere, columns=("label=label",))
     is_usual = out is None
     if is_usual and (workspace := current_workspace()) and not any(map(is_record, paths)):
@@ -141,10 +142,6 @@ def import_(
         say_following("agree")
     elif not elsewhere.dry_run:
         say_next(f"agree {quote(str(file))}")
-
-
-def _has_usual_columns(path: Path) -> bool:
-    return path.suffix in (".csv", ".tsv") and path.is_file() and has_columns(path, *_OF_TABLE)
 
 
 def _refuse_renamed(root: Path) -> None:
