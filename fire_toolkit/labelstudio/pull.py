@@ -1,7 +1,7 @@
 """Answers from the server to the record: what is new, what changed, and what is gone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -14,6 +14,7 @@ from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
 from fire_toolkit.labelstudio.places import (
     DROPPED,
+    LACKING,
     NEVER,
     OnServer,
     Place,
@@ -33,6 +34,8 @@ from fire_toolkit.words import n_of
 LOOK_BACK_S = 120
 _INCLUDE = ("data", "annotations", *KEPT)
 _COUNTED = "total_annotations_number"
+
+Key = tuple[int, str]  # of a place
 
 
 def pull_answers(
@@ -70,7 +73,7 @@ def pull_answers(
     on_server = OnServer(api, campaign, store)
     source, projects = on_server.source, _checked(on_server.own, campaign)
     places = {place.key: place for place in read_places(store) if place.source == source}
-    whole: set[tuple[int, str]] = set()
+    whole: set[Key] = set()
     fewer = [*_fewer(places, projects)]
 
     def read(at: Place, project: Project, *, is_whole: bool) -> None:
@@ -105,25 +108,33 @@ def pull_answers(
             n_more = n_answers(project) - _known(store, [at])[at]
             places[at.key] = replace(places[at.key], n_more=max(n_more, 0))
     lost = on_server.lost()
-    dropped = [_dropped(store, *each) for each in lost.items()] if accepts_loss else []
-    now = store.now() if whole else ""
-    for key, place in places.items():
-        whole_at = now if key in whole else place.whole_at
-        places[key] = replace(place, whole_at=whole_at, lost="" if place.is_missed else place.lost, n_lost=0)
-    keep_places(store, (places | {place.key: place for place in dropped or lost}).values())
+    _keep_found(store, places, lost, whole, drops=accepts_loss)
     notes = fewer + ([] if accepts_loss or not lost else [lost_words(lost)])
     notes += [f"{words}; {fix}" for words, fix in find_doubled(on_server.listed, campaign)]
     return Fetched(store.counts, (*notes, *store.notes))
 
 
-def _dropped(store: Store, place: Place, until: str) -> Place:
-    """Record the answers of a place that is missed as deleted, up to a time, and return it as one dropped."""
-    rows = store.missing(place.source, str(place.project), seen=(), since=place.born, until=until)
-    store.add_deleted([row for row in rows if queue_named(row["queue"])], store.now())
-    return replace(place, lost=DROPPED)
+def _keep_found(
+    store: Store, places: dict[Key, Place], lost: Mapping[Place, str], whole: Collection[Key], *, drops: bool
+) -> None:
+    """Write down what was found of all places; those that were read `whole` were so now.
+
+    drops: answers of those lost are recorded as deleted, each up to its time. Their queues lack tasks then.
+    """
+    now = store.now()
+    for place, until in lost.items() if drops else ():
+        rows = store.missing(place.source, str(place.project), seen=(), since=place.born, until=until)
+        store.add_deleted([row for row in rows if queue_named(row["queue"])], now)
+    lacking = {place.queue for place in lost if drops and place.n_lost}
+    for key, place in places.items():
+        state = "" if place.is_missed else place.lost
+        state = state or (LACKING if place.queue in lacking else "")
+        places[key] = replace(place, whole_at=now if key in whole else place.whole_at, lost=state, n_lost=0)
+    found = {place.key: replace(place, lost=DROPPED) if drops else place for place in lost}
+    keep_places(store, (places | found).values())
 
 
-def _fewer(before: Mapping[tuple[int, str], Place], own: Iterable[tuple[Place, Project]]) -> Iterator[str]:
+def _fewer(before: Mapping[Key, Place], own: Iterable[tuple[Place, Project]]) -> Iterator[str]:
     """Yield which projects have lost tasks since they were last read."""
     for at, project in own:
         n_now, n_before = project.get("task_number"), before.get(at.key, at).n_tasks or 0

@@ -140,6 +140,9 @@ def test_status_names_the_push_that_makes_a_deleted_project_again(
     push_all(*[] if loss else ["--replace"])
     for words in (("pull",), ("status",)):
         assert command.named(run(*words)) == "pull"
+    if answered and not loss:
+        assert command.named(run("pull", "--full", "--accept-loss")) == "push"
+        assert command.named(push_all()) == "pull"
 
 
 def test_the_whole_way(server: FakeServer, workspace: Path) -> None:
