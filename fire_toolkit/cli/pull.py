@@ -52,6 +52,7 @@ def pull(
     say_following()
 
 
+CARRIERS.add(BY_SERVER, lambda root: carrier_of(BY_SERVER, root))
 CARRIERS.add(BY_PAGE, OwnPage)
 _NAMES = {ANSWERED: "new"}
 

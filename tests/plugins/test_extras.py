@@ -191,7 +191,7 @@ def test_the_built_in_carriers_are_not_taken_and_an_unknown_one_is_refused(
     pushes = [["push", "--carrier", name, "--annotator", "ann"] for name in ("mail", "folder")]
     _, *refused = commands([["tasks"], *pushes])
     assert [(each.exit_code, each.stderr) for each in refused] == [
-        (1, "error: carrier 'mail' is unknown; expected one of page, shared-disk\n"),
+        (1, "error: carrier 'mail' is unknown; expected one of labelstudio, page, shared-disk\n"),
         (1, "error: files are handed out by `fire-toolkit tasks --annotator A,B`\n"),
     ]
     assert not (carried / "campaign").exists()
