@@ -9,21 +9,19 @@ import pytest
 from fake_api import TOKEN, URL, FakeServer
 
 from fire_toolkit.cli import campaigns
-from fire_toolkit.labelstudio import api, doctor
-from fire_toolkit.media import links
+from fire_toolkit.labelstudio import api
+from fire_toolkit.media.links import Links
 
 
 def answer_links(patched: pytest.MonkeyPatch, answer: Callable[[httpx.Request], httpx.Response]) -> None:
     """Let `answer` answer whatever is asked of addresses of media."""
-    real = links.open_links
+    real = Links.__init__
 
-    def opened(**options: Any) -> httpx.Client:
-        client = real(**options)
-        client._transport, client._mounts = httpx.MockTransport(answer), {}
-        return client
+    def made(links: Links, *given: Any, **options: Any) -> None:
+        real(links, *given, **options)
+        links._client._transport, links._client._mounts = httpx.MockTransport(answer), {}
 
-    for module in (links, doctor):
-        patched.setattr(module, "open_links", opened)
+    patched.setattr(Links, "__init__", made)
 
 
 def connect(patched: pytest.MonkeyPatch, server: FakeServer) -> None:

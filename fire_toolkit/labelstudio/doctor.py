@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urljoin
 
-import httpx
-
 from fire_toolkit.campaign.carrier import Report
 from fire_toolkit.campaign.page_json import key_words
 from fire_toolkit.campaign.records import Campaign, Round
@@ -22,7 +20,7 @@ from fire_toolkit.labelstudio.api import Api, Browser
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, queue_sizes, remedy
 from fire_toolkit.labelstudio.push import Plan, first_three
-from fire_toolkit.media.links import answered, ask_link, open_links, reach_media
+from fire_toolkit.media.links import Links, answered, reach_media
 from fire_toolkit.media.places import BUCKETS, OF_LABEL_STUDIO, is_address
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.database import STORE
@@ -39,12 +37,11 @@ def open_items(api: Api, projects: Iterable[int], guideline: Guideline) -> dict[
     """Return what is wrong with the first item of each project, opened as its page does; empty: nothing."""
     if not guideline.shows_media:
         return {}
-    own = (api.connection.page_origin, api.authorization)
-    with open_links(own=own) as client:
-        return {project: _open_item(api, project, guideline, client) for project in projects}
+    with Links(api.connection.page_origin, authorization=api.authorization) as links:
+        return {project: _open_item(api, project, guideline, links) for project in projects}
 
 
-def _open_item(api: Api, project: int, guideline: Guideline, client: httpx.Client) -> str:
+def _open_item(api: Api, project: int, guideline: Guideline, links: Links) -> str:
     tasks, _ = api.task_page(project, include=("id", "data"), page_size=1)
     if not tasks:
         return ""
@@ -60,8 +57,7 @@ def _open_item(api: Api, project: int, guideline: Guideline, client: httpx.Clien
         url = urljoin(api.connection.url, answer.headers.get("Location", ""))
     if not is_address(url):
         return f"{url}: the project has no storage that shows it" if url else "its first task has no media"
-    link = ask_link(client, url, api.connection.page_origin)
-    fault = link.hidden(needs_cors=needs_cors(guideline))
+    fault = links.ask(url).hidden(needs_cors=needs_cors(guideline))
     return f"{url.partition('?')[0]} {fault}" if fault else ""
 
 
@@ -103,15 +99,11 @@ def reach_items(
     if not media or sample == 0:
         unseen = f"nobody has looked whether annotators can see the {items} (--check-media 0)"
         return [unseen] if media else []
+    urls, cors = [url for url in media if is_address(url)], needs_cors(guideline)
     with Api(connection) as api:
-        found, n_without_parts = reach_media(
-            [url for url in media if is_address(url)],
-            origin=connection.page_origin,
-            authorization=api.authorization,
-            needs_cors=needs_cors(guideline),
-            sample=sample,
-            report=report,
-        )
+        own = api.authorization
+    with Links(connection.page_origin, authorization=own, timeout_s=10.0) as links:
+        found, n_without_parts = reach_media(urls, links, needs_cors=cors, sample=sample, report=report)
     faults = {url: found.get(url.partition("#")[0]) for url in media}
     if named := [f"{key_words(media[url])}: {url} {fault}" for url, fault in faults.items() if fault]:
         words = f"{len(named):,} of {items} cannot be seen ({first_three(named)}); nothing was sent"

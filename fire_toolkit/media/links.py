@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pandas as pd
 
@@ -54,7 +54,6 @@ class Link:
     cors: str = ""
     ranges: str = ""
     mixed: str = ""
-    is_silent: bool = False
     facts: MediaFacts = field(default_factory=MediaFacts)
 
     def hidden(self, *, needs_cors: bool) -> str:
@@ -62,32 +61,97 @@ class Link:
         return self.fault or self.mixed or (self.cors if needs_cors else "")
 
 
-def open_links(*, own: tuple[str, str] = ("", ""), timeout_s: float = 20.0) -> httpx.Client:
-    """Return an HTTP client that follows redirects, as a browser does; no proxy leads to this machine.
+class Links:
+    """Asks addresses as a browser's page does, which follows redirects; no proxy leads to this machine.
 
-    own: an origin, and the Authorization that goes along to it and nowhere else.
+    A host that leaves 32 addresses in a row without an answer is not asked for its others.
+
+    origin: scheme, host and port of the page (empty: any); authorization: goes along to addresses of that
+    origin, and to no other.
     """
-    import httpx
 
-    def identify(request: httpx.Request) -> None:
-        request.headers.pop("Authorization", None)
-        if own[1] and _origin_of(request.url) == own[0]:
-            request.headers["Authorization"] = own[1]
+    def __init__(self, origin: str, *, authorization: str = "", timeout_s: float = 20.0) -> None:
+        import httpx
 
-    return httpx.Client(
-        timeout=timeout_s,
-        follow_redirects=True,
-        mounts={f"all://{host}": None for host in LOOPBACK_HOSTS if ":" not in host},
-        event_hooks={"request": [identify]},
-    )
+        def identify(request: httpx.Request) -> None:
+            request.headers.pop("Authorization", None)
+            if authorization and _origin_of(request.url) == origin:
+                request.headers["Authorization"] = authorization
+
+        self._origin, self._silent = origin, Counter[str]()
+        self._client = httpx.Client(
+            timeout=timeout_s,
+            follow_redirects=True,
+            mounts={f"all://{host}": None for host in LOOPBACK_HOSTS if ":" not in host},
+            event_hooks={"request": [identify]},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def ask(self, url: str, *, is_probed: bool = False) -> Link:
+        """Return how `url` answers a page that asks for its first byte.
+
+        is_probed: its beginning, and whatever else tells what media it holds, is read too.
+        """
+        host = url.partition("://")[2].partition("/")[0]
+        if self._silent[host] >= _MOST_SILENT:
+            return Link(f"not asked, since {host} does not answer")
+        answer, head = self.part(url, 0, BLOCK_BYTES if is_probed else 1)
+        self._silent[host] = 0 if answer else self._silent[host] + 1
+        if answer is None:
+            return Link(head.decode())
+        link = answered(answer, self._origin)
+        if not is_probed or not answer.is_success:
+            return link
+        total = answer.headers.get("Content-Range", "").rpartition("/")[2]
+        n_bytes = int(total) if total.isascii() and total.isdigit() and len(total) < 20 else 0
+        is_part, facts = answer.status_code == 206, MediaFacts()
+        if len(head) == n_bytes or (not is_part and len(head) < BLOCK_BYTES):
+            facts = probe_stream(io.BytesIO(head), is_whole=True)
+        elif image := image_format(head):
+            facts = MediaFacts("image", image, image)
+        elif is_part and n_bytes:
+            facts = probe_stream(_Remote(self, url, n_bytes, head), is_whole=False)
+        return replace(link, facts=facts, fault=facts.fault)
+
+    def part(self, url: str, start: int, n_bytes: int) -> tuple[httpx.Response | None, bytes]:
+        """Return the answer to a page that asks for a part, and at most so many bytes; without one, why not.
+
+        A connection that breaks is asked once more, as a browser does: one that was dropped says nothing of
+        the address. One that times out is not.
+        """
+        import httpx
+
+        headers = {"Range": f"bytes={start}-{start + n_bytes - 1}", "Accept-Encoding": "identity"}
+        headers |= {"Origin": self._origin} if self._origin else {}
+        until = time.monotonic() + _MOST_S
+        for is_last in (False, True):
+            found = b""
+            try:
+                with self._client.stream("GET", url, headers=headers) as answer:
+                    for piece in answer.iter_bytes() if answer.is_success and n_bytes > 1 else ():
+                        found += piece
+                        if len(found) >= n_bytes:
+                            break
+                        if time.monotonic() > until:
+                            raise httpx.ReadTimeout("a byte now and then")
+                return answer, found[:n_bytes]
+            except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+                fault = f"does not answer ({type(error).__name__})"
+                if not isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError) or is_last:
+                    break
+        return None, fault.encode()
 
 
 def reach_media(
     urls: Collection[str],
+    links: Links,
     *,
-    origin: str,
     needs_cors: bool,
-    authorization: str = "",
     sample: int | None = None,
     report: Callable[[int], None] = lambda n: None,
 ) -> tuple[dict[str, str], int]:
@@ -98,58 +162,21 @@ def reach_media(
 
     Args:
         urls: http or https; what follows a `#` is not sent, so that parts of one video are asked for once.
-        origin: scheme, host and port of the page.
-        authorization: goes along to addresses of that origin, and to no other.
+        links: asks as the page does.
         needs_cors: whether the page reads the media by a script, as Label Studio's video player does.
         sample: ask only so many, drawn at random with a fixed seed; None: all.
         report: called with 1 for each address that was asked.
-
-    A host that leaves 32 addresses in a row without an answer is not asked for its others.
     """
     wanted = sorted({url.partition("#")[0] for url in urls})
     if sample is not None and sample < len(wanted):
         wanted = sorted(random.Random(0).sample(wanted, sample))
-    silent: Counter[str] = Counter()
-    with (
-        open_links(own=(origin, authorization), timeout_s=10.0) as client,
-        ThreadPoolExecutor(_AT_ONCE) as pool,
-    ):
-
-        def ask(url: str) -> Link:
-            host = url.partition("://")[2].partition("/")[0]
-            if silent[host] >= _MOST_SILENT:
-                return Link(f"not asked, since {host} does not answer")
-            link = ask_link(client, url, origin)
-            silent[host] = silent[host] + 1 if link.is_silent else 0
+    found: dict[str, Link] = {}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for url, link in zip(wanted, pool.map(links.ask, wanted), strict=True):
+            found[url] = link
             report(1)
-            return link
-
-        found = dict(zip(wanted, pool.map(ask, wanted), strict=True))
     faults = {url: link.hidden(needs_cors=needs_cors) for url, link in found.items()}
     return faults, sum(bool(link.ranges) and not faults[url] for url, link in found.items())
-
-
-def ask_link(client: httpx.Client, url: str, origin: str, *, is_probed: bool = False) -> Link:
-    """Return how `url` answers a page from `origin` (empty: any) that asks for its first byte.
-
-    is_probed: its beginning, and whatever else tells what media it holds, is read too.
-    """
-    answer, head = _ask(client, url, origin, 0, BLOCK_BYTES if is_probed else 1)
-    if answer is None:
-        return Link(head.decode(), is_silent=True)
-    link = answered(answer, origin)
-    if not is_probed or not answer.is_success:
-        return link
-    total = answer.headers.get("Content-Range", "").rpartition("/")[2]
-    n_bytes = int(total) if total.isascii() and total.isdigit() and len(total) < 20 else 0
-    is_part, facts = answer.status_code == 206, MediaFacts()
-    if len(head) == n_bytes or (not is_part and len(head) < BLOCK_BYTES):
-        facts = probe_stream(io.BytesIO(head), is_whole=True)
-    elif image := image_format(head):
-        facts = MediaFacts("image", image, image)
-    elif is_part and n_bytes:
-        facts = probe_stream(_Remote(client, url, origin, n_bytes, head), is_whole=False)
-    return replace(link, facts=facts, fault=facts.fault)
 
 
 def answered(answer: httpx.Response, origin: str) -> Link:
@@ -164,37 +191,6 @@ def answered(answer: httpx.Response, origin: str) -> Link:
         ranges="" if answer.status_code == 206 else "does not answer parts (Range): no seeking",
         mixed=mixed if is_blocked and origin.startswith("https://") else "",
     )
-
-
-def _ask(
-    client: httpx.Client, url: str, origin: str, start: int, n_bytes: int
-) -> tuple[httpx.Response | None, bytes]:
-    """Return the answer to a page that asks for a part, and at most so many bytes; without one, why not.
-
-    A connection that breaks is asked once more, as a browser does: one that was dropped says nothing of the
-    address. One that times out is not.
-    """
-    import httpx
-
-    headers = {"Range": f"bytes={start}-{start + n_bytes - 1}", "Accept-Encoding": "identity"}
-    headers |= {"Origin": origin} if origin else {}
-    until = time.monotonic() + _MOST_S
-    for is_last in (False, True):
-        found = b""
-        try:
-            with client.stream("GET", url, headers=headers) as answer:
-                for piece in answer.iter_bytes() if answer.is_success and n_bytes > 1 else ():
-                    found += piece
-                    if len(found) >= n_bytes:
-                        break
-                    if time.monotonic() > until:
-                        raise httpx.ReadTimeout("a byte now and then")
-            return answer, found[:n_bytes]
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            fault = f"does not answer ({type(error).__name__})"
-            if not isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError) or is_last:
-                break
-    return None, fault.encode()
 
 
 def _cors_fault(answers: list[httpx.Response], origin: str) -> str:
@@ -218,8 +214,8 @@ def _origin_of(url: httpx.URL) -> str:
 class _Remote:
     """A file behind an address, read in parts; it ends early after 64 MB, which no header needs."""
 
-    def __init__(self, client: httpx.Client, url: str, origin: str, size: int, head: bytes) -> None:
-        self._asked, self._size, self._head = (client, url, origin), size, head
+    def __init__(self, links: Links, url: str, size: int, head: bytes) -> None:
+        self._links, self._url, self._size, self._head = links, url, size, head
         self._place, self._left = 0, _MAX_BYTES
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -234,7 +230,7 @@ class _Remote:
         start, n_bytes = self._place, min(n_bytes, self._size - self._place, self._left)
         piece = self._head[start : start + max(n_bytes, 0)]
         if not piece and n_bytes > 0:
-            answer, piece = _ask(*self._asked, start, n_bytes)
+            answer, piece = self._links.part(self._url, start, n_bytes)
             if answer is None or answer.status_code != 206:
                 raise OSError("it answers no more")
             self._left -= len(piece)
@@ -275,9 +271,9 @@ def check_media(
         FireError: there are videos and PyAV is not installed.
     """
     found: dict[str, tuple[str, ...]] = {}
-    with open_links() as client, ThreadPoolExecutor(8) as pool:
+    with Links(origin) as links, ThreadPoolExecutor(8) as pool:
         addresses = list(dict.fromkeys(items["media_url"]))
-        look = partial(_look, root=root, origin=origin, kind=kind, client=client)
+        look = partial(_look, root=root, kind=kind, links=links)
         for url, (facts, *said) in zip(addresses, pool.map(look, addresses), strict=True):
             found[url] = (facts.kind, facts.container, facts.codec, facts.pixel_format, *said)
             report(len(found))
@@ -285,15 +281,13 @@ def check_media(
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype="str")
 
 
-def _look(
-    media_url: str, *, root: Path, origin: str, kind: str, client: httpx.Client
-) -> tuple[MediaFacts, str, str, str]:
+def _look(media_url: str, *, root: Path, kind: str, links: Links) -> tuple[MediaFacts, str, str, str]:
     """Return the facts, state, reason and fix of one item."""
     if not media_url:
         return MediaFacts(), NO, "no media_url", "give the item a path or a URL"
     path = file_at(media_url, root)
     if media_url.lower().startswith(("http:", "https:")):  # one that is mistyped does not answer
-        link = ask_link(client, media_url, origin, is_probed=True)
+        link = links.ask(media_url, is_probed=True)
         facts = link.facts
         is_read = (kind or facts.kind) != "image"  # by a script of the page, which also seeks
         unread = "; ".join(filter(None, (link.cors, link.ranges))) if is_read else ""

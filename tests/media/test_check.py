@@ -156,7 +156,8 @@ def reached(
 
     with pytest.MonkeyPatch.context() as patched:
         answer_links(patched, asked)
-        return reach_media(urls, origin=LABELS_PAGE, needs_cors=needs_cors, sample=sample)
+        with links.Links(LABELS_PAGE) as page:
+            return reach_media(urls, page, needs_cors=needs_cors, sample=sample)
 
 
 PAGE_OF_WORDS = GOOD | {"Content-Type": "text/html; charset=utf-8"}
@@ -178,7 +179,9 @@ def test_what_an_address_replies_is_good_or_named(reply: str) -> None:
     assert found == ({"http://m/a": fault}, n_unsought)
 
 
-def test_a_host_that_stays_silent_is_not_waited_for_hundreds_of_times() -> None:
+def test_a_host_that_stays_silent_is_not_waited_for_hundreds_of_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[str] = []
     lock = threading.Lock()
 
@@ -196,6 +199,9 @@ def test_a_host_that_stays_silent_is_not_waited_for_hundreds_of_times() -> None:
     assert set(faults.values()) == expected
     assert asked.count("m.test") == 300
     assert 32 <= asked.count("dead.test") <= 48
+    answer_links(monkeypatch, silent)
+    assert set(check_media(items_of(*urls), root=Path(), origin=LABELS_PAGE)["reason"]) >= expected - {""}
+    assert 64 <= asked.count("dead.test") <= 88
 
 
 def test_a_server_that_gives_a_byte_now_and_then_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
