@@ -29,6 +29,7 @@ MEDIA = (
     *("media_url", "url", "uri", "link", "video_url", "image_url", "media", "path", "media_path"),
     *(*_PATHS, "file", "src", "file_name", "filename", "video", "image"),
 )
+START = ("start", "start_s", "start_time", "start time", "start_sec", "start_timestamp", "start_frame")
 SCORE = ("score", "similarity", "sim", "scores")
 DISTANCE = ("distance", "dist")  # of hits, whose order tells which end is the near one
 RANK = ("rank", "position")

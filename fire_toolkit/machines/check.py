@@ -180,7 +180,9 @@ def _agreements(
     if is_enough and len(each) >= LEAST_EACH:
         of_whom = f"judge and votes of people on labelled pairs: {len(each):,} of {len(votes):,}"
         yield from _agreement_rows(_of_two(each), of_whom, ["alpha"], "_votes")
-    own = check_judgments(votes.assign(label=_as_labels(votes["people"])).drop(columns="people"))
+    own = check_judgments(
+        votes.assign(label=votes["people"].astype("int64").astype("str")).drop(columns="people")
+    )
     yield from _agreement_rows(first_round(own), "among people", ["alpha"], "_people")
 
 
@@ -188,12 +190,11 @@ def _of_two(voted: pd.DataFrame) -> Judgments:
     """Return each unit twice, once as the judge has it and once as people do."""
     ids = voted[[*PAIR, "inclusion_probability"]]
     names = {"judge": "vote", "people": "people"}
-    both = [ids.assign(annotator_id=who, label=_as_labels(voted[name])) for who, name in names.items()]
+    both = [
+        ids.assign(annotator_id=who, label=voted[name].astype("int64").astype("str"))
+        for who, name in names.items()
+    ]
     return check_judgments(pd.concat(both, ignore_index=True))
-
-
-def _as_labels(votes: pd.Series) -> pd.Series:
-    return votes.astype("int64").astype("str")
 
 
 def _agreement_rows(
@@ -281,7 +282,14 @@ def _group_table(pairs: pd.DataFrame, sources: PoolSources | None, draws: Floats
     columns = ["kind", "group", "n_pairs", "people", "judge", "overrating", "low", "high"]
     columns += ["excess", "excess_low", "excess_high"]
     voted = pairs.dropna(subset="vote")
-    members = {group: own for group, own in _members(voted, sources).items() if own.any()}
+    found: dict[tuple[str, str], Bools] = {("all", "all"): np.ones(len(voted), dtype=bool)}
+    if sources is not None:
+        pooled = pooled_by(sources, pair_rows(sources, voted), len(voted))
+        found |= {("run", str(run_id)): own.to_numpy(dtype=bool) for run_id, own in pooled.items()}
+        keys = pd.MultiIndex.from_frame(voted[PAIR])
+        best = sources.groupby(PAIR)["rank"].min().reindex(keys).to_numpy(dtype=np.float64)
+        found |= {("rank", name): (best >= low) & (best <= high) for name, (low, high) in BANDS.items()}
+    members = {group: own for group, own in found.items() if own.any()}
     if not members:
         return pd.DataFrame(columns=columns)
     inside = np.stack(list(members.values()), axis=1)
@@ -297,15 +305,3 @@ def _group_table(pairs: pd.DataFrame, sources: PoolSources | None, draws: Floats
     numbers[n_pairs < LEAST_IN_GROUP] = np.nan
     names = pd.DataFrame(list(members), columns=columns[:2]).assign(n_pairs=n_pairs)
     return pd.concat([names, pd.DataFrame(numbers, columns=columns[3:])], axis=1)
-
-
-def _members(pairs: pd.DataFrame, sources: PoolSources | None) -> dict[tuple[str, str], Bools]:
-    """Return by kind and name of each group which pairs belong to it."""
-    found: dict[tuple[str, str], Bools] = {("all", "all"): np.ones(len(pairs), dtype=bool)}
-    if sources is not None:
-        keys = pd.MultiIndex.from_frame(pairs[PAIR])
-        pooled = pooled_by(sources, pair_rows(sources, pairs), len(pairs))
-        found |= {("run", str(run_id)): own.to_numpy(dtype=bool) for run_id, own in pooled.items()}
-        best = sources.groupby(PAIR)["rank"].min().reindex(keys).to_numpy(dtype=np.float64)
-        found |= {("rank", name): (best >= low) & (best <= high) for name, (low, high) in BANDS.items()}
-    return found

@@ -16,7 +16,7 @@ from fire_toolkit.formats.arrays.pickles import load_plain
 from fire_toolkit.formats.columns import columns_of
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.parquet_files import whole_table
-from fire_toolkit.formats.tables.delimited import names_in, read_delimited, unquoted
+from fire_toolkit.formats.tables.delimited import names_in, unquoted
 from fire_toolkit.syntax import parse_json
 
 Records = list[dict[str, Any]]
@@ -144,20 +144,6 @@ class Source:
                 raise UsageError(f"{self.path}: --columns names {both}")
             found |= dict.fromkeys([role] if here else [], *here)
         return found
-
-    def column(self, name: str) -> list[Any]:
-        """Return the values of a column of a table or of records.
-
-        Raises:
-            FormatError: a line has another number of fields, or a record lacks the field.
-        """
-        if self.header:
-            return read_delimited(self.path, required=[name])[name].tolist()
-        records = self.records or []
-        absent = next((n for n, record in enumerate(records) if name not in record), None)
-        if absent is not None:
-            raise FormatError(f"{self.path}: entry {absent}: no field {name!r}")
-        return [record[name] for record in records]
 
     @cached_property
     def pickled(self) -> object:

@@ -150,6 +150,11 @@ def read_table(source: Source, split: str | None = None) -> Part:
     table = pd.DataFrame(named)
     more: dict[str, Any] = {"notes": tuple(notes)}
     if kind == "captions":
+        start = find_name([name for name in rows.columns if name not in roles.values()], usual_names.START)
+        n_starts = pd.Series(0) if start is None else rows[start].groupby(table["doc_id"]).nunique()
+        if n_parts := int((n_starts > 1).sum()):
+            own = "where rows are parts of one, give each part an id of its own"
+            more["notes"] += (f"{n_of(n_parts, 'item')} with several values of {start}: {own}",)
         if len(texts) > 1 or are_lists or {*OF_ITEMS} & {*table}:
             more["items"] = _items(table, roles, path)
         if len(texts) > 1:

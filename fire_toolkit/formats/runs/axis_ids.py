@@ -25,7 +25,7 @@ from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.listed import Listed, coded
 from fire_toolkit.formats.runs.named_arrays import found_as
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC
-from fire_toolkit.formats.tables.delimited import delimiter_of
+from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.ids import spelling_of
 from fire_toolkit.workspace.config import ENDS_OF_IDS
@@ -137,7 +137,8 @@ def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) 
     if reader is None or (reader.name == "qrels" and source.json is not None):
         name = column_of(source.columns, column)
         if name is not None:
-            return source.column(name)
+            table = read_delimited(source.path, required=[name])[name].tolist() if source.header else []
+            return table or [entry.value(name) for entry in source.entries()]
         named = ", ".join(map(str, (found or source.columns)[:8])) or "nothing"
         raise FormatError(
             f"{source.path}: no {column}s; found {named}; expected a list of ids, or one under {column}s, or "
