@@ -290,8 +290,12 @@ def test_runs_in_one_json_are_told_apart_where_each_record_names_its_query() -> 
     rows = [{"query_id": "q", "doc_id": "a", "score": 1.0}]
     both = put("m.json", {"clip": rows, "blip": rows})
     refused("2 runs in one file; choose one with `add-run --key`: blip, clip", read_run, both, by=FireError)
-    lists = put("one.jsonl", json.dumps({"query_id": "q", "docs": ["a", "b"]}) + "\n")
-    assert read_run(lists)["doc_id"].tolist() == ["a", "b"]
+    own = {"query_id": "q", "docs": ["a", "b", "c"]}
+    for beside, order in (({}, "abc"), ({"scores": [1, 3, 2]}, "bca"), ({"distances": [1, 2, 3]}, "abc")):
+        lists = put("one.jsonl", json.dumps(own | beside) + "\n")
+        assert "".join(read_run(lists)["doc_id"]) == order
+    said = "record 1: distances, expected one for each doc, in the order of the docs"
+    refused(said, read_run, put("two.jsonl", json.dumps(own | {"distances": [1, 3, 2]}) + "\n"))
 
 
 def test_vectors_in_the_place_of_a_run_are_told_how_to_become_one() -> None:

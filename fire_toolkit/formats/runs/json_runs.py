@@ -6,7 +6,7 @@
 | `{query: [doc, doc, ...]}`, best first | CIRR, CIRCO, ECCV Caption |
 | `{query: [[doc, score], ...]}`, `{query: [{"doc_id", "score"}, ...]}` | saved searches; or a distance |
 | records `{"query_id", "doc_id", "score" or "rank"}` | tables written as JSON or JSON Lines |
-| records `{"query_id", "docs": [...] or {...}}` | JSON Lines of lists |
+| records `{"query_id", "docs": [...] or {...}}`, with `"scores": [...]` | JSON Lines of lists |
 | records `{"candidate", "ranking": [...]}` | FashionIQ's predictions |
 | `[[place, place, ...], ...]`, whole numbers from 0 | `argsort(...).tolist()`, saved |
 """
@@ -42,6 +42,7 @@ from fire_toolkit.syntax import parse_json
 
 _META = ("mteb_model_meta", "version", "metric", "comment", "team", "name")
 _LISTS = ("docs", "doc_ids", "results", "ranking", "ranked", "retrieved", "hits")
+_BESIDE = {"score": (*SCORE, "similarities"), "distance": (*DISTANCE, "distances")}  # of docs, in their order
 _MOST_LEVELS = 8
 _CANDIDATE = "candidate"  # of FashionIQ, whose entries have no id
 _PLACE = re.compile("[0-9]{1,15}")
@@ -222,6 +223,14 @@ def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> L
             raise FormatError(f"{at}: no {column}; found {', '.join(map(str, record)) or 'nothing'}")
         query = id_text(record[column], at)
         found = _ranking(next((record[name] for name in (*_LISTS, *docs) if name in record), None))
+        for kind, usual in _BESIDE.items() if found and found[1] is None else ():
+            beside = (own for name, own in record.items() if str(name).lower() in usual)
+            numbers = next((own for own in beside if isinstance(own, list | tuple | np.ndarray)), None)
+            if numbers is not None and found:
+                hits = [{"doc_id": doc, kind: each} for doc, each in zip(found[0], numbers, strict=False)]
+                found = _ranking(hits) if len(hits) == len(found[0]) == len(numbers) else None
+                if found is None:
+                    raise FormatError(f"{at}: {kind}s, expected one for each doc, in the order of the docs")
         if found is None:
             raise FormatError(
                 f"{at}: query {query!r} has no list ({', '.join(_LISTS[:3])}), expected one list of docs for "
