@@ -233,13 +233,14 @@ def _by_pairs(
         return f"{share:.0%} of its top {k} could not be drawn; pool it with the others"
 
     def why_not(measure: Measure, run_ids: Sequence[str]) -> str:
-        definition, k = measure.definition, measure.depth or 0
+        definition, k = measure.definition, measure.depth or deepest
         if definition.key in ESTIMATES:
             return "it is an estimate itself, from qrels that have strata (`score --qrels`)"
         left_out = max(share_left_out(joined.places[run_id], k, is_judged) for run_id in run_ids)
-        is_whole = _reads_whole(measure, k) and not any(
-            at(measure.level).n_to_draw(top(run_id, k))[0] for run_id in run_ids
-        )
+        is_read = [top(run_id, k) for run_id in run_ids if measure.depth]
+        is_read = [np.ones(len(place), dtype=bool)] if definition.over_positives else is_read
+        is_whole = bool(is_read) and not (definition.skips_unjudged or measure.condensed)
+        is_whole = is_whole and not any(at(measure.level).n_to_draw(each)[0] for each in is_read)
         if is_whole and left_out <= MOST_UNJUDGED:
             return AS_LABELLED
         if definition.is_precision and not measure.condensed:
@@ -298,7 +299,7 @@ def _by_queries(
             return "it passes over unjudged docs"
         k = measure.depth or 0
         left_out = max(share_left_out(joined.places[run_id], k, known[0]) for run_id in run_ids)
-        if _reads_whole(measure, shallow):
+        if measure.depth is not None and measure.depth <= shallow and not definition.over_positives:
             return AS_LABELLED if left_out <= MOST_UNJUDGED else _first_judge(left_out, k)
         if definition.key not in ESTIMATED_BY_QUERIES:
             return _why_unsound(measure) or NOT_SOUND
@@ -320,13 +321,6 @@ def _by_queries(
 
     basis = f"of the depth-{deep} union; {len(sample):,} of {n_queries:,} queries judged deep"
     return Estimator(joined, TWO_PHASE, len(sample), basis, notes, why_not, value, missing)
-
-
-def _reads_whole(measure: Measure, whole_to: int) -> bool:
-    """Whether a measure reads no deeper than every pair was judged, and no count of positives."""
-    of = measure.definition
-    is_within = measure.depth is not None and measure.depth <= whole_to
-    return is_within and not (of.over_positives or of.skips_unjudged or measure.condensed)
 
 
 def share_left_out(run: JudgedRanking, k: int, is_in: Bools) -> float:

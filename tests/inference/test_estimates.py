@@ -205,6 +205,9 @@ def test_what_reads_the_ranks_judged_whole_stays_as_labelled_for_a_run_that_was_
     assert scores.loc[read_whole, "estimate_low"].isna().all()
     assert "ratios of single queries" in rows["R@1"]
     assert "bounds only" in rows["MedR"]
+    all_judged = from_strata(0, ["R@1", "AP", "RR"]).scores["estimate_method"]  # no pair is left to chance
+    assert all_judged.tolist()[:2] == ["as labelled"] * 2
+    assert "bounds only" in all_judged[2]
     late = from_strata(3, ["C@1"], first="unpooled").scores.iloc[0]  # whose first doc nobody judged
     assert "100% of its top 1 is not judged; judge" in late["estimate_method"]
     few = from_strata(3, ["P@4"], first="unpooled").scores.iloc[0]
