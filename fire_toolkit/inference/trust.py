@@ -67,15 +67,19 @@ def describe_labelled(
 
 def _describe_undrawn(scores: pd.DataFrame) -> Iterator[str]:
     """Yield for each measure of the top that reads docs which a sample left out how far that puts it off."""
-    is_off = scores["estimate_method"] != AS_LABELLED
-    for measure, own in scores[is_off].groupby("measure", sort=False):
-        if own["estimate"].isna().all():
-            words = "worse by an unknown amount"
-        elif (own["augmented"] - own["estimate"]).abs().max() >= LEAST_OFF:
-            words = f"{_off(own)} (`score --honest`)"
-        else:
-            continue
-        yield f"{measure}: docs that the sample left out count as not relevant, which makes it {words}"
+    for measure, own in scores.groupby("measure", sort=False):
+        is_off, is_known = own["estimate_method"] != AS_LABELLED, own["estimate"].notna()
+        is_near = (own["augmented"] - own["estimate"]).abs().max() < LEAST_OFF
+        for of, words in (
+            (own[is_off & is_known][: 0 if is_near else None], f"{_off(own)} (`score --honest`)"),
+            (own[is_off & ~is_known], "worse by an unknown amount"),
+        ):
+            some = "" if len(of) == len(own) else f" of {', '.join(of['run_id'])}"
+            if len(of):
+                yield (
+                    f"{measure}{some}: docs that the sample left out count as not relevant, which makes it "
+                    f"{words}"
+                )
 
 
 def estimates_of_runs(

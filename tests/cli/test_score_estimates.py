@@ -167,6 +167,11 @@ def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fir
     assert f"P@10: {left_out} too low by an estimated {ends} points (`score --honest`)" in plain
     assert f"C@10: {left_out} worse by an unknown amount" in plain
     assert f"P@2: {left_out}" not in plain
+    docs = ["d0", *(f"x{number}" for number in range(9))]
+    write_run(Path("late.run"), dict.fromkeys([f"q{query:02}" for query in range(60)], docs))
+    late = fire("score", "a.run", "late.run", *BOTH, "-m", "P@10").stderr
+    assert f"P@10 of a: {left_out} too low by an estimated" in late
+    assert f"P@10 of late: {left_out} worse by an unknown amount" in late
     drawn = fire("score", *RUNS, *BOTH, "--curves").stderr
     assert f"P@10: {left_out} too low by an estimated {ends} points" in drawn
     assert f"P@100: {left_out} worse by an unknown amount" in drawn
