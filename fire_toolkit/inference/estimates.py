@@ -46,6 +46,7 @@ REFUSED = "refused: "
 TWO_PHASE = "two-phase difference"
 HORVITZ = "Horvitz–Thompson"
 NOT_SOUND = "no sound estimator of it is known"
+BIASED = "ratios of single queries are biased where few of its pairs are drawn (R@k by .07 to .22)"
 MOST_UNJUDGED = 0.05  # of what a design has judged of a run
 LEAST_FOUND = 15  # positives drawn, from where on an interval covers about as it says
 
@@ -248,8 +249,7 @@ def _by_pairs(
                 return f"it reads to rank {k}, and the strata end at {deepest}"
             return next(filter(None, (why_not_of(run_id, k) for run_id in run_ids)), "")
         whole = _first_judge(left_out, k) if is_whole else ""
-        biased = "ratios of single queries are biased where few of its pairs are drawn (R@k by .07 to .22)"
-        return whole or _why_unsound(measure) or (biased if definition.over_positives else NOT_SOUND)
+        return whole or _why_unsound(measure) or (BIASED if definition.over_positives else NOT_SOUND)
 
     def value(measure: Measure, run_ids: Sequence[str]) -> Estimate:
         k = measure.depth or 0
