@@ -137,12 +137,6 @@ class Store(Database):
         """Whether anything was ever answered."""
         return bool(self.select("select 1 from answers limit 1"))
 
-    def pair_numbers(self) -> Mapping[str, int]:
-        """Return the number of each pair in the record."""
-        if self._adding and self._adding.numbers:
-            return self._adding.numbers.whole("pairs")
-        return dict(self.select("select pair_id, number from pairs"))
-
     def versions(self, annotations: Iterable[str]) -> dict[str, list[Version]]:
         """Return what is there of answers, of each the last word last."""
         return versions_of(self, annotations)

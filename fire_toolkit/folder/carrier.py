@@ -22,7 +22,7 @@ from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.views import left_pairs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import BOM, read_bytes, text_of
-from fire_toolkit.folder.owners import Given, with_owners
+from fire_toolkit.folder.owners import people_given, with_owners
 from fire_toolkit.folder.sheets import LABEL, read_sheet, sheet_of
 from fire_toolkit.formats.tables.delimited import names_in
 from fire_toolkit.guidelines.model import Guideline
@@ -130,7 +130,7 @@ class Folder:
         with Store(carried.store) as kept:
             is_first = self._exports and not kept.has_answers()  # later a served page writes between files
             with kept.together() if is_first else nullcontext():
-                read = partial(self._answers, guideline=carried.guideline, given=Given(kept), kept=kept)
+                read = partial(self._answers, kept, carried.guideline, people_given(kept))
                 others = [path for path in self._exports if path not in sheets]
                 if len(sheets) > 1:
                     sheets = _in_order([(path, read(path)) for path in sheets])
@@ -156,19 +156,19 @@ class Folder:
                     own.append(str(path.relative_to(self._root)))
         return {queue: ", ".join(paths) for queue, paths in files.items()}
 
-    def _answers(self, path: Path, guideline: Guideline, given: Given, kept: Store) -> Columns:
+    def _answers(self, kept: Store, guideline: Guideline, people: Sequence[str], path: Path) -> Columns:
         """Return the answers in a file that say something new, each with its annotator and queue."""
         content, seen_at = read_bytes(path), kept.now()
         if content.removeprefix(BOM).lstrip()[:1] in (b"[", b"{"):
             origin = Origin(f"file:{path.name}", "", "", seen_at, {})
             found = columns_of_export(content, origin, guideline, where=str(path))
-            return with_owners(found, given, path, known=self._names)
+            return with_owners(found, kept, path, people=people, known=self._names)
         text = text_of(content.removeprefix(BOM), path)
         if LABEL not in names_in(text):
             parse_export(text, where=str(path))  # says what is wrong
         found = columns_of_rows(read_sheet(path, guideline, seen_at=seen_at))
         by_column = {name: name for name in found["annotator_id"].distinct if name}
-        found = with_owners(found, given, path, known=by_column)
+        found = with_owners(found, kept, path, people=people, known=by_column)
         if "" in found["annotator_id"].distinct:
             name = path.with_name(f"tasks.NAME{path.suffix}")
             raise UsageError(f"{path}: nobody here was asked its tasks; name it after who answered: {name}")

@@ -2,15 +2,14 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import count
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from fire_toolkit.arrays import Ints
-from fire_toolkit.campaign.coded import Coded, coded, joined, listed_rows
+from fire_toolkit.campaign.coded import coded, distinct_rows, joined, listed_rows
 from fire_toolkit.campaign.kept import Columns
 from fire_toolkit.campaign.ledger import answer_text
 from fire_toolkit.campaign.store import Store
@@ -18,34 +17,28 @@ from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.errors import UsageError
 
 _NAMED = re.compile(r"(?:tasks|round-\d+)\.(?!overlap\.)(.+?)(?: - Copy| copy)?(?: ?\(\d+\))?\.(?:csv|json)")
-_NO_TASK = -(2**62)
-_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 _PEOPLE = (
-    "select annotator_id, people from moves join named_people using (people) where people <> 0 "
+    "select annotator_id from moves join named_people using (people) where people <> 0 "
     "group by people order by min(number)"
 )
-_MOVES = "select pairs, people, round from moves where people <> 0 order by pairs, round"
+# Who was given the pair of each answer, in which round (the one that it names, else the last), and whether
+# the answer can be to that: one that names no round can.
+_HANDS = """
+select place, annotator_id, ifnull(max(iif(moves.round = named, named, null)), max(moves.round)),
+  max(named in (0, moves.round))
+from named_rounds cross join pairs using (pair_id) cross join moves on moves.pairs = pairs.number
+join named_people using (people) where people <> 0 group by place, people
+"""
 
 
-class Given:
-    """What was ever given to whom, read once for all files; people: their numbers, in the order of that."""
-
-    def __init__(self, store: Store) -> None:
-        self.people: dict[str, int] = dict(store.select(_PEOPLE))
-        self._numbers = store.pair_numbers() if self.people else {}
-        moves = chain.from_iterable(store.select(_MOVES))
-        self._moves = np.fromiter(moves, dtype=np.int64).reshape(-1, 3).T
-
-    def of_pairs(self, pairs: Sequence[str]) -> tuple[Ints, Ints, Ints]:
-        """Return who was given which of some pairs: places of pairs, people and rounds, the last one last."""
-        numbers = np.array([self._numbers.get(pair, 0) for pair in pairs], dtype=np.int64)
-        first, end = (np.searchsorted(self._moves[0], numbers, side=side) for side in _SIDES)
-        place = np.repeat(np.arange(len(numbers)), end - first)
-        rows = np.arange(len(place)) + np.repeat(end - np.cumsum(end - first), end - first)
-        return place, self._moves[1, rows], self._moves[2, rows]
+def people_given(store: Store) -> list[str]:
+    """Return everybody who was ever given a task, in the order of the first one."""
+    return [name for (name,) in store.select(_PEOPLE)]
 
 
-def with_owners(found: Columns, given: Given, path: Path, *, known: Mapping[str, str]) -> Columns:
+def with_owners(
+    found: Columns, store: Store, path: Path, *, people: Sequence[str], known: Mapping[str, str]
+) -> Columns:
     """Return answers, whose annotator_id is an account's, with annotator and queue.
 
     An answer without a unique id is known again by annotator, pair and number, whatever its file is called.
@@ -54,35 +47,32 @@ def with_owners(found: Columns, given: Given, path: Path, *, known: Mapping[str,
 
     Args:
         found: as `columns_of_rows` has them.
-        given: what was asked of whom.
+        store: the record, which has what was asked of whom.
         path: the file.
+        people: as `people_given` has them.
         known: account → annotator, where known, as of a sheet whose column names them; one that answered
             nothing that is asked keeps its own name, and so does one who has a queue.
 
     Raises:
         UsageError: the annotator is unclear, or two accounts answered for one annotator.
     """
-    account, pair, named_in = found["annotator_id"], found["pair_id"], found[ROUND]
-    people, (place, person, number) = given.people, given.of_pairs(pair.distinct)
-    n_pairs, asked_in = len(pair.distinct), [0, *np.unique(number).tolist()]
-    # A task: a round and a pair, by their places; of round 0, as where none is named, the last one is meant.
-    named = [asked_in.index(each) if each in asked_in else -1 for each in named_in.distinct]
-    tasks = np.array(named, dtype=np.int64)[named_in.codes] * n_pairs + pair.codes
-    given_in = np.searchsorted(asked_in, number) * n_pairs + place
-    answered = _answered(account, np.where(np.isin(pair.codes, place), tasks, _NO_TASK))
-    whose = {
-        name: np.unique(np.concatenate([given_in[person == own], place[person == own]]))
-        for name, own in people.items()
-    }
-    owners = _owners(answered, whose, path, known)
-    rounds = np.zeros(len(tasks), dtype=np.int64)
-    for code, name in enumerate(account.distinct):
-        if owners[name] in people:
-            own, hers = person == people[owners[name]], account.codes == code
-            share = np.zeros(len(asked_in) * n_pairs + 1, dtype=np.int64)  # the last: of no round that was
-            share[given_in[own]] = share[place[own]] = number[own]
-            in_round = share[np.maximum(tasks[hers], -1)]
-            rounds[hers] = np.where(in_round > 0, in_round, share[pair.codes[hers]])
+    columns = account, pair, named_in = found["annotator_id"], found["pair_id"], found[ROUND]
+    codes, rows = distinct_rows([each.codes for each in columns])
+    names, *of_tasks = (each.of_rows(rows).rows().tolist() for each in columns)
+    hands = list[tuple[int, str, int, int]]()
+    with store.aside() as db:
+        if people:
+            db.execute("create temp table named_rounds (place integer, pair_id text, named integer)")
+            db.executemany("insert into named_rounds values (?, ?, ?)", zip(count(), *of_tasks, strict=False))
+            hands = db.execute(_HANDS).fetchall()
+            db.execute("drop table named_rounds")
+    n_asked = Counter(names[place] for place in {place for place, *_ in hands})
+    n_hers = Counter((names[place], name) for place, name, _, is_hers in hands if is_hers)
+    n_of = {who: (n_asked[who], {name: n_hers[who, name] for name in people}) for who in account.distinct}
+    owners = _owners(n_of, people, path, known)
+    given_in = {(place, name): number for place, name, number, _ in hands}
+    asked_in = [given_in.get((place, owners[name]), 0) for place, name in enumerate(names)]
+    rounds = np.array(asked_in, dtype=np.int64)[codes]
     owner = account.named(owners.__getitem__)
     queue = joined(lambda number, name: f"{number}/{name}" if number else "", coded(rounds.tolist()), owner)
     found = {**found, "annotator_id": owner, "queue": queue}
@@ -103,28 +93,25 @@ def with_owners(found: Columns, given: Given, path: Path, *, known: Mapping[str,
     return found
 
 
-def _answered(account: Coded, tasks: Ints) -> dict[str, Ints]:
-    """Return for each account the tasks that it answered of those that anybody was asked."""
-    found = ((name, np.unique(tasks[account.codes == code])) for code, name in enumerate(account.distinct))
-    return {name: asked[asked != _NO_TASK] for name, asked in found}
-
-
 def _owners(
-    answered: Mapping[str, Ints], given: Mapping[str, Ints], path: Path, known: Mapping[str, str]
+    n_of: Mapping[str, tuple[int, Mapping[str, int]]],
+    people: Sequence[str],
+    path: Path,
+    known: Mapping[str, str],
 ) -> dict[str, str]:
     """Return whose the answers of each account are.
 
-    answered: account → the tasks that it answered of those that anybody was asked; given: annotator → hers.
+    n_of: account → how many tasks it answered of those that anybody was asked, then of each annotator.
     """
     said = _NAMED.fullmatch(path.name)
     stranger = said[1] if said else ""
-    named = max((name for name in given if f".{name}." in f".{path.name}/.{stranger}."), key=len, default="")
+    named = max((name for name in people if f".{name}." in f".{path.name}/.{stranger}."), key=len, default="")
     owners, behind = dict[str, str](), dict[str, list[str]]()
-    for account, asked in answered.items():
-        if not len(asked) or (not named and (account in known or account in given)):
+    for account, (n_asked, n_hers) in n_of.items():
+        if not n_asked or (not named and (account in known or account in people)):
             owners[account] = known.get(account, account) or stranger
             continue
-        owners[account] = _owner(asked, account, named or stranger, given, path)
+        owners[account] = _owner(n_asked, n_hers, account, named or stranger, path)
         behind.setdefault(owners[account], []).append(account)
     for owner, accounts in behind.items():
         if len(accounts) > 1:
@@ -135,11 +122,10 @@ def _owners(
     return owners
 
 
-def _owner(asked: Ints, account: str, named: str, given: Mapping[str, Ints], path: Path) -> str:
+def _owner(n_asked: int, n_hers: Mapping[str, int], account: str, named: str, path: Path) -> str:
     """Return whose an account's answers are; named: whom the file's name says."""
-    n_hers = {name: int(np.isin(asked, own).sum()) for name, own in given.items()}
-    fits = [name for name, n in n_hers.items() if n == len(asked)]
-    who = f"{path}: {f'account {account}' if account else 'somebody'} answered {len(asked)} tasks"
+    fits = [name for name, n in n_hers.items() if n == n_asked]
+    who = f"{path}: {f'account {account}' if account else 'somebody'} answered {n_asked} tasks"
     if named and (named in fits or (not fits and n_hers.get(named))):
         return named
     if named:
@@ -147,6 +133,6 @@ def _owner(asked: Ints, account: str, named: str, given: Mapping[str, Ints], pat
         raise UsageError(f"{who}, {owner}, but the file is named after {named}; rename it")
     if len(fits) != 1:
         queues = f"each in the queues of {' and '.join(fits)}" if fits else "which are in nobody's queue"
-        example = path.with_name(f"{path.stem}.{next(iter(given))}{path.suffix}")
+        example = path.with_name(f"{path.stem}.{next(iter(n_hers))}{path.suffix}")
         raise UsageError(f"{who}, {queues}; name the file after its annotator, as in {example}")
     return fits[0]
