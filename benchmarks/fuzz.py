@@ -389,13 +389,14 @@ def ledgers() -> list[Target]:
     from fire_toolkit.campaign.ledger import COLUMNS
     from fire_toolkit.campaign.records import Rounds, read_retired, write_round
     from fire_toolkit.campaign.rounds import first_round
-    from fire_toolkit.campaign.store import Store, read_ledger
+    from fire_toolkit.campaign.store import Store
     from fire_toolkit.campaign.tasks import make_tasks
     from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.tables import check_pool, check_queries
 
     def read_record(folder: Path) -> None:
-        read_ledger(folder / "campaign.sqlite")
+        with Store(folder / "campaign.sqlite") as store:
+            store.rows()
         for read in (read_retired, lambda place: list(Rounds(place))):
             read(folder)
 

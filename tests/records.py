@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from fire_toolkit.campaign.counting import count_answers
 from fire_toolkit.campaign.kept import columns_of, keep_columns
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, Version
 from fire_toolkit.campaign.records import Round, Rounds, add_moves, write_round
@@ -64,6 +63,12 @@ def copy_of(record: Path) -> Path:
     return root
 
 
+def read_ledger(path: Path) -> pd.DataFrame:
+    """Return all answers in a record; none where there is no such file."""
+    with Store(path) as store:
+        return store.rows()
+
+
 def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) -> Store:
     """Return a new record that holds rounds, and rows of answers as they are."""
     root = _new_folder()
@@ -100,5 +105,4 @@ from counted join named_people using (people) join answers own using (number) or
 def latest_answers(rows: pd.DataFrame | Path) -> pd.DataFrame:
     """Return what counts of rows of answers, or of those in a record."""
     with Store(rows) if isinstance(rows, Path) else record_of(rows=rows) as store:
-        count_answers(store)
         return store.table(_LATEST)

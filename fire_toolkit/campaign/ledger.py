@@ -10,7 +10,7 @@ import msgspec
 
 from fire_toolkit.campaign.answer_columns import Kept
 from fire_toolkit.campaign.keys import pair_ids, split_pair_id
-from fire_toolkit.campaign.page_json import PART, Part, part_key
+from fire_toolkit.campaign.page_json import PART, part_key
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, round_of
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.resolution.judgments import just_after, utc_time
@@ -136,8 +136,8 @@ def _row(annotation: Any, task: Json, pair: str, origin: Origin, where: str) -> 
     author = author.get("id") if isinstance(author, dict) else author
     author = author if isinstance(author, int) and not isinstance(author, bool) else None
     kept["completed_by"] = author
-    if isinstance(part, Part):
-        kept |= {"page": part.page, "position": part.position}
+    if isinstance(part, tuple):  # as `split_pages` makes it; JSON has none
+        kept |= dict(zip(("page", "position"), part, strict=True))
         kept |= {"page_s": annotation["page_s"]} if "page_s" in annotation else {}
     if not pair:
         kept["task_data"] = task.get("data")
@@ -149,7 +149,7 @@ def _row(annotation: Any, task: Json, pair: str, origin: Origin, where: str) -> 
     return {
         "source": origin.source,
         "project": project,
-        "annotation": part_key(key, pair) if isinstance(part, Part) and not unique_id else key,
+        "annotation": part_key(key, pair) if isinstance(part, tuple) and not unique_id else key,
         "updated_at": utc_time(updated_at) or updated_at,
         "state": ANSWERED,
         "seen_at": origin.seen_at,

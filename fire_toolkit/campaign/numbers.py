@@ -51,15 +51,11 @@ class Numbers:
     def _there(self, table: str, keys: Sequence[Any]) -> dict[Any, int]:
         """Return the numbers of those of the keys that are there, and of others."""
         if self._is_whole:
-            return self.whole(table)
+            if table not in self._known:
+                self._known[table] = self._read(table, table)
+            return self._known[table]
         by, wanted = (BY_ID[table], keys) if table in BY_ID else ("crc", list(map(_crc, keys)))
         return self._read(table, f"json_each(?) as wanted cross join {table} on {by} = wanted.value", wanted)
-
-    def whole(self, table: str) -> dict[Any, int]:
-        """Return the numbers of all that is there, which are read once."""
-        if table not in self._known:
-            self._known[table] = self._read(table, table)
-        return self._known[table]
 
     def _read(self, table: str, places: str, wanted: Sequence[Any] | None = None) -> dict[Any, int]:
         query = f"select {BY_ID.get(table) or ', '.join(NAMES[table])}, number from {places}"

@@ -7,7 +7,6 @@ read: whatever follows sees one task for each pair, with its share of the time.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from fire_toolkit.campaign.keys import split_pair_id
@@ -18,14 +17,6 @@ PART = "page_part"
 PAGE = "page:"
 BESIDE = " pair "  # between the key of a page's annotation and the pair, in the key of one answer of it
 _CONTROL = re.compile(r"(.+)_(0|[1-9][0-9]{0,5})")
-
-
-@dataclass(frozen=True)
-class Part:
-    """Where on a page a pair was judged: the page, empty where it has one caption; the place, from 1."""
-
-    page: str
-    position: int
 
 
 def is_page(key: object) -> bool:
@@ -47,7 +38,8 @@ def split_pages(tasks: Iterable[Any]) -> Iterator[Any]:
     """Yield tasks with their answers as they are, and in place of each page a task for each of its captions.
 
     Such a task has the caption's pair, and of each annotation and draft what was answered to it, under the
-    names that a page of one pair has (`relevance`, `flags`); its `page_part` is a `Part`. lead_time is an
+    names that a page of one pair has (`relevance`, `flags`); its `page_part` is the page,
+    empty where it has one caption, and the place there, from 1. lead_time is an
     equal share of the page's; page_s is that of the whole page. A caption that was not answered has an
     annotation without results, a page that was skipped a skip for each of its captions. A page whose captions
     are not as this toolkit writes them stays as it is, and names no pair.
@@ -64,7 +56,7 @@ def split_pages(tasks: Iterable[Any]) -> Iterator[Any]:
                 for name in ("annotations", "drafts")
                 if isinstance(task.get(name), list)
             }
-            yield {**task, "data": {**data, PAIR_ID: pair}, PART: Part(page, row + 1), **answers}
+            yield {**task, "data": {**data, PAIR_ID: pair}, PART: (page, row + 1), **answers}
 
 
 def _captions_of(task: object) -> list[str]:

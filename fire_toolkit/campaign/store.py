@@ -356,13 +356,3 @@ def check_record(path: Path) -> None:
     """Read every answer in the record at `path`, if there is one; errors as of `Store.check`."""
     with Store(path) as store:
         store.check()
-
-
-def read_ledger(path: Path) -> pd.DataFrame:
-    """Return all answers in the record at `path`; none where there is no such file.
-
-    Raises:
-        FormatError: it is damaged.
-    """
-    with Store(path) as store:
-        return store.rows()

@@ -45,16 +45,7 @@ def task_keys(path: Path) -> set[str]:
     Raises:
         FormatError: not such a file.
     """
-    keys = set()
-    for place, entry in enumerate(_entries(path), start=1):
-        content = entry.get("data") if isinstance(entry, dict) else None
-        key = content.get(PAIR_ID) if isinstance(content, dict) else None
-        if not isinstance(key, str):
-            raise FormatError(
-                f"{path}: task {place}: no data.{PAIR_ID}, which links its answers to their pair"
-            )
-        keys.add(key)
-    return keys
+    return {entry["data"][PAIR_ID] for entry in _entries(path)}
 
 
 def rounds_handed_out(root: Path) -> dict[str, int]:
@@ -214,19 +205,22 @@ def kept_files(file: Path, texts: Mapping[str, bytes], *, carrier: str) -> tuple
     return {**earlier, **texts} if file.is_file() else dict(texts), bool(changed)
 
 
-def _entries(path: Path) -> list[Any]:
-    content = parse_json(read_text(path), str(path))
-    if not isinstance(content, list):
+def _entries(path: Path) -> list[dict[str, Any]]:
+    """Return the tasks in a file, each of which names its pair."""
+    entries = parse_json(read_text(path), str(path))
+    if not isinstance(entries, list):
         raise FormatError(f"{path}: expected a list of tasks, as `fire-toolkit tasks` writes it")
-    return content
+    for place, entry in enumerate(entries, start=1):
+        content = entry.get("data") if isinstance(entry, dict) else None
+        if not isinstance(content, dict) or not isinstance(content.get(PAIR_ID), str):
+            words = f"no data.{PAIR_ID}, which links its answers to their pair"
+            raise FormatError(f"{path}: task {place}: {words}")
+    return entries
 
 
-def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
-    content = entry.get("data") if isinstance(entry, dict) else None
-    if not isinstance(content, dict) or PAIR_ID not in content:
-        raise FormatError(f"{place}: no data.{PAIR_ID}, which links its answers to their pair")
-    meta = entry.get(META, {}) if isinstance(entry, dict) else {}
-    further = sorted({*content, *(entry or {})} - {*guideline.data_keys, PAIR_ID, "data", META})  # type: ignore[misc]
+def _row(entry: Mapping[str, Any], place: str, guideline: Guideline) -> dict[str, object]:
+    content, meta = entry["data"], entry.get(META, {})
+    further = sorted({*content, *entry} - {*guideline.data_keys, PAIR_ID, "data", META})
     further += sorted({*meta} - {ROUND}) if isinstance(meta, dict) else [META]
     if further:
         raise FormatError(f"{place}: {', '.join(further)} would be visible to annotators; remove it")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Ints
-from fire_toolkit.campaign.keys import pair_ids, read_key
+from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.queues import even_pages
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.guidelines.model import REFERENCE, Guideline
@@ -19,22 +18,6 @@ from fire_toolkit.tables.checks import ordered
 from fire_toolkit.tables.columns import PAIR
 
 REFERENCE_URL = "reference_url"  # a column of tasks whose page shows the query's own item
-
-
-def task_links(rows: pd.DataFrame, page_url: str) -> dict[tuple[str, str], str]:
-    """Return where the last task of each pair can be opened in a Label Studio.
-
-    Args:
-        rows: of the ledger: source, project, task, pair_id; what came from files or our own page has no task.
-        page_url: the server's.
-    """
-    is_there = ~rows["source"].str.startswith(("file:", "page:")) & (rows["task"].fillna("") != "")
-    tasks = rows[is_there & (rows["pair_id"].fillna("") != "")].drop_duplicates("pair_id", keep="last")
-    return {
-        ids: f"{page_url}/projects/{quote(project)}/data?task={quote(task)}"
-        for pair, project, task in zip(tasks["pair_id"], tasks["project"], tasks["task"], strict=True)
-        if (ids := read_key(pair))
-    }
 
 
 def make_tasks(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
+from urllib.parse import quote
 
 import pandas as pd
 from pyarrow import compute
@@ -106,6 +107,21 @@ def first_asked(store: Store) -> pd.DataFrame:
     """
     found = store.table("select * from first_asked")
     return found.assign(is_doubled=found["is_doubled"] == 1)
+
+
+def task_links(store: Store, page_url: str) -> dict[tuple[str, str], str]:
+    """Return by query and doc where the last task of each pair can be opened in a Label Studio.
+
+    What came from files or our own page has no task there. page_url: the server's.
+    """
+    query = (
+        "select query_id, doc_id, project, task, max(number) from answers where task <> '' and pair_id <> '' "
+        "and source not glob 'file:*' and source not glob 'page:*' group by pair_id"
+    )
+    return {
+        (query_id, doc_id): f"{page_url}/projects/{quote(project)}/data?task={quote(task)}"
+        for query_id, doc_id, project, task, _ in store.select(query)
+    }
 
 
 def pairs_of_keys(keys: Iterable[str]) -> pd.DataFrame:

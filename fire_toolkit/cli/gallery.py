@@ -10,8 +10,8 @@ from typing import Annotated
 import click
 
 from fire_toolkit import __version__
-from fire_toolkit.campaign.store import read_ledger
-from fire_toolkit.campaign.tasks import task_links
+from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.views import task_links
 from fire_toolkit.cli.asking_readers import grades_of
 from fire_toolkit.cli.common import Progress, say
 from fire_toolkit.cli.given import Given
@@ -117,7 +117,8 @@ class _Gallery:
         server, record = known_server(), relative_path(self.workspace.root) / STORE
         links = {}  # to where the task of each pair can be opened in the workspace's Label Studio
         if server is not None and record.is_file() and not self.is_public:
-            links = task_links(read_ledger(record), server.page_url)
+            with Store(record) as store:
+                links = task_links(store, server.page_url)
         own_id = decoded_id if given.encoded_ids == BLANKS else str
         texts: Mapping[str, str] = {}
         if self._items is not None and "text" in self._items and self._may_show("captions"):

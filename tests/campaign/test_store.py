@@ -20,7 +20,7 @@ from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from records import answer_row as row
-from records import day, latest_answers, record_of, rows_of
+from records import day, latest_answers, read_ledger, record_of, rows_of
 
 from examples import cases, examples
 from fire_toolkit.campaign.counting import count_answers
@@ -28,7 +28,7 @@ from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, RES
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.said import _unread
 from fire_toolkit.campaign.salvage import salvage
-from fire_toolkit.campaign.store import Store, read_ledger
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import record_to_judgments, seen_pairs
 from fire_toolkit.campaign.votes import ImportResult
 from fire_toolkit.errors import FireError, FormatError, TableError, UsageError
@@ -291,7 +291,6 @@ def test_an_answer_that_nobody_can_read_is_kept_and_named_where_it_would_count(p
     bad = '{"id":7,"result":[{"from_name":"relevance","value":3}]}'
     add(path, row("a1"), row("a2") | {"answer": bad})
     with Store(path) as store:
-        count_answers(store)
         query = "select label, no_vote = 'unread' from counted join said using (number) order by number"
         assert store.select(query) == [("relevant", 0), ("", 1)]
         with pytest.raises(
@@ -354,7 +353,6 @@ def test_where_the_disk_is_full_what_counts_is_counted_in_memory(path: Path) -> 
     add(path, *(row(f"a{number}") for number in range(200)))
     with Store(path) as store:
         store._db.execute(f"pragma max_page_count = {path.stat().st_size // 4096 + 1}")
-        count_answers(store)
         assert store.select("select count(*) from counted") == [(200,)]
     with Store(path) as store:
         assert not store.select("select 1 from sqlite_master where name = 'counted_so_far'")

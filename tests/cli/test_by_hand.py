@@ -33,11 +33,11 @@ from command import (
 )
 from exports import answered
 from fake_api import FakeServer
+from records import read_ledger
 
 from examples import cases, some
 from fire_toolkit.campaign import store
 from fire_toolkit.campaign.keys import pair_id, split_pair_id
-from fire_toolkit.campaign.store import read_ledger
 
 PEOPLE = ("A02", "A03", "A04")  # the accounts 2, 3, 4 of the server in this process
 ALL = ("--annotator", ",".join(PEOPLE))

@@ -15,10 +15,10 @@ from click.testing import CliRunner, Result
 from command import StandIn, alter, as_json, begin_workspace, by_pair, given, rows, states
 from fake_api import TOKEN, FakeServer
 from network import connect
+from records import read_ledger
 
 from examples import cases
 from fire_toolkit.campaign.records import Rounds
-from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
 from fire_toolkit.cli.pull import pull_once
 from fire_toolkit.guidelines.label_config import config_sha256

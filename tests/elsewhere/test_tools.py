@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from answer_files import OF_MTURK, YES_NO, Row, mturk, save, table, votes
 from command import run as fire
+from records import read_ledger
 
 from examples import cases
-from fire_toolkit.campaign.store import read_ledger
 
 TOOLS = Path(__file__).parents[1] / "golden/tools"
 pytestmark = pytest.mark.usefixtures("workspace")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 from fake_api import TOKEN, URL, FakeServer
-from records import record_of
+from records import read_ledger, record_of
 
 from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.ledger import STATES
 from fire_toolkit.campaign.queues import Assignments, assign_tasks
 from fire_toolkit.campaign.records import Campaign, Round
-from fire_toolkit.campaign.store import Store, read_ledger
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.campaign.votes import ImportResult

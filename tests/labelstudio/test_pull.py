@@ -12,10 +12,9 @@ import pandas as pd
 import pytest
 from campaigns import Site, counts, push_round, round_of, tasks_of
 from fake_api import FakeServer, Killed, comment
-from records import latest_answers
+from records import latest_answers, read_ledger
 
 from examples import some
-from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio import api as api_module
 

@@ -18,14 +18,14 @@ import httpx
 import pytest
 from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
 from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
-from records import latest_answers
+from records import latest_answers, read_ledger
 
 from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.ledger import DELETED
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.records import Rounds, add_moves, write_campaign, write_round
 from fire_toolkit.campaign.rounds import move_tasks
-from fire_toolkit.campaign.store import Store, read_ledger
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import left_pairs, record_to_judgments, seen_pairs
 from fire_toolkit.errors import FireError
 from fire_toolkit.labelstudio import api

@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner, Result
 from command import given
 from live_server import LiveServer
+from records import read_ledger
 
 from fire_toolkit.campaign.records import Rounds
-from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.labelstudio.local_server import LOCK, server_process

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from command import alter, has_answers
 from page_site import HOSTILE, N_PAIRS, office_of, run
+from records import read_ledger
 
 from fire_toolkit.campaign.records import Rounds
-from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 LABELS = ("relevant", "irrelevant")
