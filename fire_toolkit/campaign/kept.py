@@ -45,7 +45,11 @@ class Adding:
         self._seen = set[str]()  # the answers that came in, where there were none before
         self._was_empty = db.execute(_LAST).fetchone() is None
         self.numbers = Numbers(db, is_whole=True) if self._was_empty else None
-        self._late = _without_indexes(db) if self._was_empty else []
+        late = "from sqlite_master where name = 'versions_by_annotation' or name like '%_by_crc'"
+        indexes = db.execute(f"select name, sql {late}").fetchall() if self._was_empty else []
+        for name, _ in indexes:
+            db.execute(f"drop index {name}")
+        self._late = [statement for _, statement in indexes]
 
     def add_rows(self, rows: Iterable[Version], as_new: AsNew) -> Counter[str]:
         """Add those of the rows that are new; return how many of each state there were.
@@ -139,15 +143,6 @@ def keep_columns(db: sqlite3.Connection, columns: Columns, numbers: Numbers | No
         seen = _seen((row[_SEEN_AT_OF_ORIGIN], row[0]) for row in origins)
         last, before = rows[-1], batch_sha256(before, hashes[part])
         db.execute("insert into batches values (?, ?, ?, ?)", [last, *seen, before])
-
-
-def _without_indexes(db: sqlite3.Connection) -> list[str]:
-    """Take away indexes that are sorted at once behind very many rows, and return what makes them again."""
-    late = "from sqlite_master where name = 'versions_by_annotation' or name like '%_by_crc'"
-    found = db.execute(f"select name, sql {late}").fetchall()
-    for name, _ in found:
-        db.execute(f"drop index {name}")
-    return [statement for _, statement in found]
 
 
 def _apart(columns: Columns) -> tuple[dict[str, Any], list[Coded]]:

@@ -26,7 +26,7 @@ answers as materialized (
     sum(not is_skipped and relevance is not null and grade is not null) as n_controls,
     sum(not is_skipped and relevance is not null and grade is not null
       and (relevance >= 1) = (grade >= 1)) as n_right,
-    json_group_array(seconds) filter (where not is_skipped) as times
+    json_group_array(seconds) filter (where not is_skipped and seconds is not null) as times
   from standing left join controls using (round, query_id, doc_id)
   left join graded on graded.label = standing.label
   where kind is not null group by 1, 2),
@@ -57,7 +57,7 @@ def measure_progress(store: Store, *, guideline: Guideline) -> pd.DataFrame:
         share, nan if none was judged.
     """
     found = store.table(_QUEUES, [json.dumps(guideline.grades)])
-    times = [*map(_known, found["seconds"])]
+    times = [*map(json.loads, found["seconds"])]
     found["seconds"] = [*map(_median, times)]
     texts = dict.fromkeys(found, "int64") | {"annotator_id": "str"}  # of no queue all are
     found = found.astype(texts | dict.fromkeys(("seconds", "hours_left"), "float64"))
@@ -66,19 +66,14 @@ def measure_progress(store: Store, *, guideline: Guideline) -> pd.DataFrame:
     return found.assign(control_accuracy=found["n_right"] / found["n_controls"])
 
 
-def _known(times: str) -> list[float]:
-    """Return the seconds that are known of those that JSON has."""
-    return [each for each in json.loads(times) if each is not None]
-
-
 def _median(seconds: list[float]) -> float:
     return median(seconds) if seconds else math.nan
 
 
 def judgment_seconds(store: Store) -> float:
     """Return the median time of an answer, in seconds; nan if there is none."""
-    query = "select json_group_array(seconds) from standing where not is_skipped"
-    return _median(_known(store.select(query)[0][0]))
+    query = "select seconds from standing where not is_skipped and seconds is not null"
+    return _median([seconds for (seconds,) in store.select(query)])
 
 
 def with_total(queues: pd.DataFrame) -> pd.DataFrame:

@@ -98,7 +98,7 @@ def assign_tasks(
         [['ann', 'a', 'task'], ['ann', 'b', 'task'], ['bob', 'a', 'overlap']]
     """
     weights = _weights(annotators)
-    rng = _generator(seed)
+    rng = generator(seed)
     items = _items([tasks, training, controls], n_captions)
     first, doubled = (sorted(tasks.loc[tasks["batch"] == batch, "pair_id"]) for batch in (1, 2))
     if len(tasks) and (further := int(tasks["batch"].max())) > 2:
@@ -161,7 +161,7 @@ def assign_round(
     """
     weights = _weights(annotators)
     names = list(weights)
-    rng = _generator(seed)
+    rng = generator(seed)
     pairs = sorted(set(tasks["pair_id"]))
     of_pairs = dict.fromkeys(pairs, ADJUDICATION) | dict(kinds or {})
     known = seen[seen["pair_id"].isin(pairs)].groupby("pair_id")["annotator_id"].agg(set).to_dict()
@@ -236,7 +236,8 @@ def _weights(annotators: Iterable[str] | Mapping[str, float]) -> dict[str, float
     return {name: float(weights[name]) for name in sorted(named)}
 
 
-def _generator(seed: int) -> np.random.Generator:
+def generator(seed: int) -> np.random.Generator:
+    """Return the random numbers of a seed; `UsageError` below 0."""
     if seed < 0:
         raise UsageError(f"seed is {seed}, expected 0 or more")
     return np.random.default_rng(seed)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.campaign.keys import pair_ids
-from fire_toolkit.campaign.queues import even_pages
+from fire_toolkit.campaign.queues import even_pages, generator
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.guidelines.model import REFERENCE, Guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_tasks
@@ -73,9 +73,7 @@ def make_tasks(
     """
     if not 0 <= overlap <= 1:
         raise UsageError(f"overlap is {overlap}, expected a share from 0 to 1")
-    if seed < 0:
-        raise UsageError(f"seed is {seed}, expected 0 or more")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     if n_captions < 1:
         raise UsageError(f"captions on a page are {n_captions}, expected 1 or more")
     pairs = ordered(pool[["query_id", "doc_id", "round"]], PAIR)

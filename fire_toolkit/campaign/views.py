@@ -165,7 +165,9 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     del found  # as large as all answers, and the votes are let go there as soon as they can be
     result = judgments_of_votes(votes.pop(), others, guideline=guideline)
     nameless = check_dropped(store.table("select * from of_no_pair"))
-    parts = (_with_copies(result.dropped, result.judgments), *_earlier_versions(store), nameless)
+    parts = [_with_copies(result.dropped, result.judgments), nameless]
+    if store.select("select (select count(*) from versions) > (select count(*) from counted)")[0][0]:
+        parts.append(dropped_answers(_answers(store, "replaced")))  # of these each version once
     dropped = pd.concat(parts, ignore_index=True)
     dropped = check_dropped(dropped.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
     judgments = check_judgments(_with_pages(result.judgments, store))
@@ -223,13 +225,6 @@ def _answers(store: Store, view: str) -> Answers:
     numbers = {"number": "int64", "duration_s": "float64", "round": "int64"}
     kinds = {name: kind for name, kind in numbers.items() if name in found}
     return Answers(found.assign(**times).astype(kinds))
-
-
-def _earlier_versions(store: Store) -> Iterator[Dropped]:
-    """Yield the versions of answers that a later one has replaced, each once, where there are any."""
-    count = "select (select count(*) from versions) > (select count(*) from counted)"
-    if store.select(count)[0][0]:
-        yield dropped_answers(_answers(store, "replaced"))
 
 
 def _with_pages(judgments: pd.DataFrame, store: Store) -> pd.DataFrame:
