@@ -12,7 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -136,22 +135,6 @@ def test_many_answers_at_once_into_a_new_record_are_found_by_their_key_and_told_
         plan = store.table("explain query plan select number from answers where annotation = 'a7'")["detail"]
         assert "versions_by_annotation" in plan.item()
         assert [each.state for each in store.versions(["a7"])["a7"]] == [ANSWERED, EDITED]
-
-
-def test_where_a_statement_takes_few_values_it_inserts_fewer_rows(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As SQLite before 3.32 does, which takes 999."""
-    connect = sqlite3.connect
-
-    def limited(*given: Any, **named: Any) -> sqlite3.Connection:
-        found: sqlite3.Connection = connect(*given, **named)
-        found.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
-        return found
-
-    monkeypatch.setattr(sqlite3, "connect", limited)
-    assert add(path, *(row(f"a{number}") for number in range(250))) == ({ANSWERED: 250}, [])
-    assert len(read_ledger(path)) == 250
 
 
 def test_the_hash_of_its_answers_is_the_files_and_only_answers_change_it(path: Path) -> None:
