@@ -14,6 +14,7 @@ import pandas as pd
 
 from fire_toolkit.gallery.pairs import STATES, TOP, Shown, Votes, findings
 from fire_toolkit.tables import Items, Queries
+from fire_toolkit.tables.columns import code_texts, listed
 from fire_toolkit.tables.ids import spellings
 
 SHARD = 2_000
@@ -145,21 +146,23 @@ def _shard(
     }
     if is_public:
         return content
-    named = shown.pairs[first:last].itertuples(index=False, name=None)
-    links = [[place, link] for place, pair in enumerate(named) if (link := beside.links.get(pair))]
+    linked = pairs if beside.links else slice(0)
+    of_pairs = listed(shown.queries[shown.query[linked]]), listed(shown.docs[shown.doc[linked]])
+    named = enumerate(zip(*of_pairs, strict=True))
+    links = [[place, link] for place, pair in named if (link := beside.links.get(pair))]
     own = votes.table.iloc[slice(*np.searchsorted(votes.table["pair"], [first, last]))]
-    labels, label = _coded(own["label"].tolist())
+    labels, label = _coded(listed(own["label"]))
     at = np.searchsorted(own["pair"], np.arange(first, last + 1)).tolist()
-    said = enumerate(zip(own["flags"], own["comment"], strict=True))
-    notes = [[place, *both] for place, both in said if any(both)]
+    said = enumerate(zip(listed(own["flags"]), listed(own["comment"]), strict=True))
+    notes = [[place, *both] for place, both in said if both != ("", "")]
     vote = {"at": at, "who": own["who"].tolist(), "labels": labels, "label": label, "notes": notes}
     return content | {"vote": vote, "links": links}
 
 
 def _coded(texts: Sequence[str]) -> tuple[list[str], list[int]]:
     """Return the distinct texts in the order of appearance, and the place of each."""
-    codes, distinct = pd.factorize(np.array([*texts, ""], dtype=object)[:-1])
-    return distinct.tolist(), codes.tolist()
+    codes, distinct = code_texts(texts)
+    return distinct.to_pylist(), codes.tolist()
 
 
 def _script(name: str, *content: Any) -> bytes:

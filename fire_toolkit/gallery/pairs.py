@@ -68,11 +68,6 @@ class Shown:
         """The docs of the pairs, each once."""
         return self.docs[pd.unique(self.doc)]
 
-    @property
-    def pairs(self) -> pd.DataFrame:
-        """The pairs as query_id and doc_id."""
-        return pd.DataFrame({"query_id": self.queries[self.query], "doc_id": self.docs[self.doc]})
-
     def n_runs(self, depth: int | None = None) -> Ints:
         """Return how many runs have each pair in their list, or in the top of it."""
         top = self.lists[:, :, :depth]
@@ -243,7 +238,8 @@ def votes_on(
         return Votes(nothing, np.where(is_for, agree, other), np.where(is_for, other, agree))
     asked = asked_judgments(judgments)
     who = asked["annotator_id"].map(numbers).astype("int64")
-    table = asked.assign(pair=pair_rows(asked, shown.pairs), who=who)
+    pairs = pd.DataFrame({"query_id": shown.queries[shown.query], "doc_id": shown.docs[shown.doc]})
+    table = asked.assign(pair=pair_rows(asked, pairs), who=who)
     table = table.reindex(columns=[*_COLUMNS, "created_at"])[table["pair"] >= 0].fillna("")
     when = codes_of(table["created_at"].astype("str"), in_order=True)
     table = table.iloc[np.lexsort((table["who"], when, table["pair"]))]

@@ -87,12 +87,12 @@ def test_each_pair_has_its_state_and_queries_are_found_by_what_they_have(shown: 
 
 def test_an_own_item_is_not_unjudged_unless_the_benchmark_calls_it_right() -> None:
     known, queries = benchmark(("q1", "a"), ("q2", "a"))
-    known = tables.check_qrels(
-        pd.concat([known, pairs(("q1", "b")).assign(relevance=0)])
-    )  # as rankings keep it
+    kept = pairs(("q1", "b")).assign(relevance=0)  # as rankings keep it
+    known = tables.check_qrels(pd.concat([known, kept]))
     runs = [a_run("r1", q1="bac", q2="ab")]
     shown = shown_pairs(runs, known, queries, own_items={"q1": "b", "q2": "a"}, depth=3)
-    found = dict(zip(shown.pairs.itertuples(index=False, name=None), shown.state, strict=True))
+    places = zip(shown.queries[shown.query], shown.docs[shown.doc], strict=True)
+    found = dict(zip(places, shown.state, strict=True))
     assert {"".join(pair): STATES[state] for pair, state in found.items()} == {
         **{"q1a": "original", "q1b": "own", "q1c": "unjudged"},
         **{"q2a": "original", "q2b": "unjudged"},
