@@ -72,22 +72,6 @@ class ScoreAnomalies:
         """Return the counts by name, for manifests."""
         return {name: value for name, value in vars(self).items() if name != "first"}
 
-    def described(self, n_queries: int) -> dict[str, str]:
-        """Return what was found in words, by the allowance that it needs, without any for plus infinity.
-
-        Duplicates and places need one if they are more than half of the queries: captions with the same text
-        have equal rows in correct matrices, five of a thousand in MSR-VTT's test.
-        """
-        found = dict[str, str]()
-        for kind, (allowance, words) in _KINDS.items():
-            n = getattr(self, kind)
-            if n and (kind not in ("duplicates", "places") or 2 * n > max(n_queries, 3)):
-                scores = f"{n_of(n, 'score')} {'is' if n == 1 else 'are'}"
-                query, other = self.first[kind]
-                counted = {"n": n, "of": n_queries, "scores": scores, "queries": n_of(n, "query")}
-                found[allowance] = words.format(**counted, query=query, other=other)
-        return found
-
 
 def parse_allowances(text: str) -> frozenset[str]:
     """Return the names in a list such as `nan,flood`.
@@ -107,10 +91,20 @@ def refuse_anomalies(
 ) -> list[str]:
     """Return descriptions of what was found and allowed.
 
+    Duplicates and places need to be if they are more than half of the queries: captions with the same text
+    have equal rows in correct matrices, five of a thousand in MSR-VTT's test.
+
     Raises:
         TableError: an anomaly is not allowed, or a score is plus infinity, which never is.
     """
-    found = anomalies.described(n_queries)
+    found = dict[str, str]()
+    for kind, (allowance, words) in _KINDS.items():
+        n = getattr(anomalies, kind)
+        if n and (kind not in ("duplicates", "places") or 2 * n > max(n_queries, 3)):
+            scores = f"{n_of(n, 'score')} {'is' if n == 1 else 'are'}"
+            query, other = anomalies.first[kind]
+            counted = {"n": n, "of": n_queries, "scores": scores, "queries": n_of(n, "query")}
+            found[allowance] = words.format(**counted, query=query, other=other)
     if "" in found:
         raise TableError(f"{where}: {found['']}")
     if refused := [words for kind, words in found.items() if kind not in allow]:
