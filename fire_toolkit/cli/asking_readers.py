@@ -34,6 +34,7 @@ from fire_toolkit.formats.tables.table_files import (
     has_columns,
     read_judgments,
     read_query_design,
+    settled_by,
 )
 from fire_toolkit.guidelines.model import Grades, Guideline, choose_grades
 from fire_toolkit.media.places import item_file_hashes
@@ -51,7 +52,6 @@ from fire_toolkit.workspace.config import BY_GUIDELINE
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import next_round_number
-from fire_toolkit.workspace.settled import settled_by
 
 
 def grades_of(judgments: Judgments, guideline: str | None, needed_in: object = None) -> Grades | None:

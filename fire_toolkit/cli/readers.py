@@ -32,6 +32,7 @@ from fire_toolkit.formats.tables.table_files import (
     read_pooled_runs,
     read_queries,
     read_query_labels,
+    settled_by,
 )
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.inference.background import Background, known_of
@@ -39,7 +40,6 @@ from fire_toolkit.tables import check_disputes
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.workspace.manifests import writer_of
-from fire_toolkit.workspace.settled import settled_by
 
 EXPERTS = "audit/labels"  # the folder in which experts answer on labels
 SAMPLE, ANSWERS = f"{EXPERTS}/sample.csv", f"{EXPERTS}/answers.csv"

@@ -2,6 +2,5 @@
 
 Read `config` first (fire.toml, with `defaults.toml`), then `manifests`: files written as one change, and
 refused where they are no longer what their manifest says. `stages` says what is done, what is stale and why.
-`rounds` numbers the rounds, `settled` knows qrels that hold for some runs alone. `database` opens SQLite
-files, and `locks` has the one lock.
+`rounds` numbers the rounds, `database` opens SQLite files, and `locks` has the one lock.
 """

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FileNote, FormatError, TableError
-from fire_toolkit.evidence.facts import Evidence, Facts, check_evidence
+from fire_toolkit.evidence.facts import Evidence, Facts, Settled, check_evidence
 from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, needed_column
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.parquet_files import whole_table
@@ -44,7 +44,6 @@ from fire_toolkit.tables.further import FAILED, OK
 from fire_toolkit.tables.ids import are_ids
 from fire_toolkit.words import table_in
 from fire_toolkit.workspace.manifests import writer_of
-from fire_toolkit.workspace.settled import settled_by
 
 NUMBERS = ("int", "float", "probability")  # kinds of columns
 SUFFIXES = CSV, PARQUET = (".csv", ".parquet")
@@ -150,6 +149,26 @@ def read_evidence(path: str | Path) -> Evidence:
         found = found[[name for name in SCORED if name in found]]
         return Evidence(check_evidence(found, where=str(file)), facts_of(file))
     return Evidence(checked_table(check_evidence, file, required=NEEDED, only=SCORED), facts_of(file))
+
+
+def settled_by(path: Path) -> Settled | None:
+    """Return what a pool or augmented qrels are settled for; None where all that was pooled was asked.
+
+    Whoever corrects labels for errors asks this first: in settled qrels the answers decided what was asked.
+
+    Args:
+        path: a file that `pool` or `augment` wrote; a file of somebody's own is settled for nothing.
+
+    Raises:
+        FormatError: its manifest is damaged.
+    """
+    if (found := writer_of(path).parameters.get("settled")) is None:
+        return None
+    try:
+        runs = {str(run_id): str(sha256) for run_id, sha256 in found["runs"].items()}
+        return Settled(str(found["measure"]), runs, int(found["open_queries"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise FormatError(f"{path}: damaged manifest (settled); delete it and run the stage again") from None
 
 
 def facts_of(path: Path) -> Facts:
