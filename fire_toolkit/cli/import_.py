@@ -124,7 +124,8 @@ def import_(
             paths = [path for path in paths if path not in sheets]
         if not paths and not (begun_here() and {*sheets} & {*named_files("import", "exports")}):
             return
-    is_plain = replace(elsewhere, dry_run=False) == Elsewhere() and begun_here() is None
+    is_told = replace(elsewhere, dry_run=False) != Elsewhere()  # that they were made elsewhere
+    is_plain = not elsewhere.columns and (is_told or begun_here() is None)
     are_files = all(path.suffix in (".csv", ".tsv") and path.is_file() for path in paths)
     if is_plain and are_files and all(has_columns(path, *_OF_TABLE) for path in paths):
         elsewhere = replace(elsewhere, columns=("label=label",))

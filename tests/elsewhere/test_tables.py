@@ -309,6 +309,8 @@ def test_columns_are_needed_and_a_workspace(
 ) -> None:
     file = said(("w", "NA", "v1", "No"))
     assert "says where the ids are" in fire("import", file, "--label", "No=irrelevant", code=1).stderr
+    Path("usual.csv").write_text("query_id,doc_id,annotator_id,label\nq4,v1,ann,No\n")
+    assert "1 row" in fire("import", "usual.csv", "--label", "No=irrelevant", "--dry-run").stdout
     assert "without --out" in fire("import", file, *OF_PEOPLE, "--out", "j.csv", code=1).stderr
     monkeypatch.chdir(tmp_path_factory.mktemp("nowhere"))
     fire("import", said(("w", "NA", "v1", "No")), *OF_PEOPLE, "--out", "j.csv", code=1)
