@@ -6,13 +6,13 @@ the server no environment but its own.
 
 import stat
 import sys
-import textwrap
 from pathlib import Path
 
 PROGRAM = """\
 #!{python}
 import json, os, socket, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 
 BEHAVIOUR = {behaviour!r}
 port = int(sys.argv[sys.argv.index("--port") + 1])
@@ -33,15 +33,13 @@ if BEHAVIOUR == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 token = os.environ["LABEL_STUDIO_USER_TOKEN"]
 answers = {{
-    "/health": {{"status": "UP"}},
     "/api/version": {{"release": "1.23.2"}},
-    "/api/jwt/settings": {{}},
     "/api/current-user/whoami": {{"email": os.environ["LABEL_STUDIO_USERNAME"]}},
 }}
 
 
 class Handler(BaseHTTPRequestHandler):
-    def answer(self):
+    def do_GET(self):
         allowed = BEHAVIOUR != "refuses" and self.headers.get("Authorization") == f"Token {{token}}"
         status = 401 if "user" in self.path and not allowed else 200
         body = json.dumps(answers[self.path] if status == 200 else {{"detail": "Invalid token."}}).encode()
@@ -50,19 +48,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def do_GET(self):
-        self.answer()
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.answer()
-
 
 class Server(ThreadingHTTPServer):
-    def server_bind(self):  # as its base, without asking for the machine's name
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_name, self.server_port = self.server_address
+    server_bind = TCPServer.server_bind  # which does not ask for the machine's name
 
 
 Server(("127.0.0.1", port), Handler).serve_forever()
@@ -72,7 +60,7 @@ Server(("127.0.0.1", port), Handler).serve_forever()
 def write_program(folder: Path, behaviour: str = "good") -> Path:
     """Write the program; `behaviour` names what is wrong with it. A slow one waits for a file PROGRAM.go."""
     path = folder / f"label-studio-{behaviour}"
-    text = textwrap.dedent(PROGRAM).format(python=sys.executable, behaviour=behaviour)
+    text = PROGRAM.format(python=sys.executable, behaviour=behaviour)
     if not path.is_file() or path.read_text() != text:  # one that is being started cannot be written
         path.write_text(text)
         path.chmod(path.stat().st_mode | stat.S_IXUSR)

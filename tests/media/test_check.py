@@ -179,9 +179,7 @@ def test_what_an_address_replies_is_good_or_named(reply: str) -> None:
     assert found == ({"http://m/a": fault}, n_unsought)
 
 
-def test_a_host_that_stays_silent_is_not_waited_for_hundreds_of_times(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_host_that_stays_silent_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     lock = threading.Lock()
 
