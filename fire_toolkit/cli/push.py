@@ -53,7 +53,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.doctor import UNSEEN, reach_items, refuse_hidden, refuse_unshowable
-from fire_toolkit.labelstudio.push import Plan, counts_of, first_three
+from fire_toolkit.labelstudio.push import Plan, first_three
 from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import check_pool, check_qrels
 from fire_toolkit.tables.columns import PAIR
@@ -329,7 +329,15 @@ def _say_pushed(
     pushed: Sequence[Plan], connection: Connection, retired: Collection[str], *, as_json: bool
 ) -> None:
     """Say what was added and updated, what each annotator opens, and what on the server should not be."""
-    counts: dict[str, Any] = counts_of(pushed)
+    counts: dict[str, Any] = {
+        "projects": sum(bool(plan.project) for plan in pushed),
+        "added": sum(plan.n_added for plan in pushed),
+        "there": sum(plan.n_there for plan in pushed),
+        "updated": sum(len(plan.changed) for plan in pushed),
+        "held": sum(plan.n_held for plan in pushed),
+        "duplicates": sum(len(plan.duplicates) for plan in pushed),
+        "foreign": sum(plan.n_foreign for plan in pushed),
+    }
     updated = f" ({counts['updated']:,} of them updated)" if counts["updated"] else ""
     words = (
         f"{n_of(counts['added'], 'task')} added, {counts['there']:,} there before{updated}, "

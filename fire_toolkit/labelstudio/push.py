@@ -95,19 +95,6 @@ class Plan(Delivered):
             yield f"{', '.join(sorted(self.restored))} had been changed by hand and were restored"
 
 
-def counts_of(plans: Sequence[Plan]) -> dict[str, int]:
-    """Return how many projects were pushed to, and what was done in them."""
-    return {
-        "projects": sum(bool(plan.project) for plan in plans),
-        "added": sum(plan.n_added for plan in plans),
-        "there": sum(plan.n_there for plan in plans),
-        "updated": sum(len(plan.changed) for plan in plans),
-        "held": sum(plan.n_held for plan in plans),
-        "duplicates": sum(len(plan.duplicates) for plan in plans),
-        "foreign": sum(plan.n_foreign for plan in plans),
-    }
-
-
 def make_queues(
     entry: Round, guideline: Guideline, *, done: Collection[tuple[str, str]], campaign_key: str = ""
 ) -> list[Plan]:
