@@ -127,7 +127,8 @@ def _refuse_while_out(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
         if len(items.merge(tables[path.name][parts])) == len(items):
             return
     raise UsageError(
-        f"{folder}: tasks of this collection are out; another one needs another --out or workspace"
+        f"{folder}: tasks of this collection are out; another one needs another --out or workspace; a "
+        f"caption is corrected in {folder / 'queries.tsv'}, once {folder / MANIFEST} is deleted"
     )
 
 

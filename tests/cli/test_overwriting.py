@@ -127,6 +127,7 @@ def test_a_collection_is_not_replaced_while_its_tasks_are_out(ready: Fire, folde
     for words in ((other,), ("text.csv", where), ("fewer.csv", where)):
         said = ready("add-collection", *words, code=1).stderr
         assert "collection: tasks of this collection are out; another one needs another --out" in said
+        assert "corrected in collection/queries.tsv, once collection/manifest.json is deleted" in said
         assert files_of(folder) == before
 
 
