@@ -22,12 +22,6 @@ def test_rates_of_doubled_pairs() -> None:
     assert [float(x) for x in found] == pytest.approx((0.954395, 0.021339, 0.102310), abs=5e-7)
 
 
-def test_rates_of_moments_alone_are_those_they_were_made_of() -> None:
-    # m1, m2, m3 of t = .92, f = .04, 13% relevant; of a design that verifies positives m2 − m3 = P(1, 0, 1)
-    moments = [1, 0.1544, 0.111424, 0.111424 - 0.10128512]
-    assert [float(x) for x in moment_rates(moments)] == pytest.approx([0.92, 0.04, 0.13])
-
-
 def test_rates_are_those_of_three_votes_of_either_design() -> None:
     t, f, share = 0.9, 0.05, 0.2
     chance = {
