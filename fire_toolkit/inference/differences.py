@@ -27,7 +27,7 @@ DIFFERENCE_COLUMNS = dict.fromkeys(_TEXT, "str")
 DIFFERENCE_COLUMNS |= dict.fromkeys(("value_a", "value_b", "difference", "low", "high"), "float64")
 DIFFERENCE_COLUMNS |= {"test": "str", "p": "float64", "p_holm": "float64", "effect": "float64"}
 DIFFERENCE_COLUMNS |= {"superiority": "float64", **dict.fromkeys(_COUNTS, "int64")}
-_OF_WHAT = {TWO_PHASE: "from the queries judged deep", HORVITZ: "from the pairs drawn, of these queries"}
+_OF_WHAT = {TWO_PHASE: "from the queries judged deep", HORVITZ: "from the pairs drawn"}
 
 
 def score_differences(
@@ -111,7 +111,8 @@ def score_differences(
     notes += [] if augmented is None else joined.note_unjudged(labellings["augmented"], parsed)
     if by is not None:
         if table["estimate"].notna().any():
-            notes.append(f"est. a - b: {_OF_WHAT[by.method]}; tests and effects use the labels as they are")
+            what = f"est. a - b: {_OF_WHAT[by.method]}, of these queries"
+            notes.append(f"{what}; tests and effects use the labels as they are")
             notes += by.cautions(estimates)
         estimated = table[table["qrels"] == "augmented"]
         notes += note_refused(estimated, estimated["run_a"] + " & " + estimated["run_b"])

@@ -47,6 +47,7 @@ TWO_PHASE = "two-phase difference"
 HORVITZ = "Horvitz–Thompson"
 NOT_SOUND = "no sound estimator of it is known"
 BIASED = "ratios of single queries are biased where few of its pairs are drawn (R@k by .07 to .22)"
+OF_THESE = "intervals are for these queries"
 MOST_UNJUDGED = 0.05  # of what a design has judged of a run
 LEAST_FOUND = 15  # positives drawn, from where on an interval covers about as it says
 
@@ -147,7 +148,7 @@ def estimator(
 
     n = int(((chance < 1) & is_labelled[place]).sum())
     of = is_of_design | (before.relevance >= 1), is_of_design & is_labelled
-    basis = f"of the depth-{deepest} union; {n:,} judged pairs drawn by chance"
+    basis = f"of the depth-{deepest} union; {n:,} judged pairs drawn by chance; {OF_THESE}"
     words = f"{n_open}: estimates take them for not relevant, and upper limits for relevant"
     told = HORVITZ, n, basis, [words] if is_open.any() else []
     return _by_pairs(joined, told, at, place, deepest, *of)
@@ -319,7 +320,7 @@ def _by_queries(
             return Estimate()
         return missing_share(*(each.n_positives[sample] for each in sides), n_queries=n_queries)
 
-    basis = f"of the depth-{deep} union; {len(sample):,} of {n_queries:,} queries judged deep"
+    basis = f"of the depth-{deep} union; {len(sample):,} of {n_queries:,} queries judged deep; {OF_THESE}"
     return Estimator(joined, TWO_PHASE, len(sample), basis, notes, why_not, value, missing)
 
 

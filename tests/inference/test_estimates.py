@@ -98,7 +98,10 @@ def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
     share = B_IS_POSITIVE[DEEP].sum() / n_deep.sum()
     bias = 0.5 * 40 * np.cov(B_IS_POSITIVE[DEEP] - share * n_deep, n_deep)[0, 1] / n_deep.sum() ** 2
     assert row["missing"] == pytest.approx(share + bias)
-    assert "est.: of the depth-2 union; 40 of 80 queries judged deep" in found.notes
+    assert (
+        "est.: of the depth-2 union; 40 of 80 queries judged deep; intervals are for these queries"
+        in found.notes
+    )
     assert any(
         note.startswith("AP: at least about 31% of positives") and "AP is " in note for note in found.trusted
     )
@@ -318,7 +321,9 @@ def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken
     assert others["estimate"].isna().all()
     assert set(others["estimate_method"]) == {""}
     assert any(note.startswith("C@2: no estimate: the first positive decides it") for note in found.notes)
-    assert any(note.startswith("est. a - b: from the queries judged deep") for note in found.notes)
+    assert any(
+        note.startswith("est. a - b: from the queries judged deep, of these queries;") for note in found.notes
+    )
 
 
 def test_a_difference_in_p_at_k_is_estimated_from_pairs_drawn_in_strata() -> None:
