@@ -138,7 +138,7 @@ def marked(augmented: Qrels, pool: Found) -> pd.DataFrame:
 
 
 def the_same_design(known: Background, pool: Found, augmented: pd.DataFrame) -> None:
-    """The strata, deep queries and machine sample of a pool."""
+    """The strata, deep queries and machine sample of a pool; also of pairs without a relevance."""
     if "machine_sample" in pool.tables:
         assert known.design is not None
         assert known.design.sample is not None
@@ -149,7 +149,7 @@ def the_same_design(known: Background, pool: Found, augmented: pd.DataFrame) -> 
         assert known.design is None
         return
     assert known.design is not None
-    same(known.design.pairs, augmented, [*PAIR, *SAMPLE])
+    same(known.design.pairs.iloc[pair_rows(augmented, known.design.pairs)], augmented, [*PAIR, *SAMPLE])
     if "query_design" in pool.tables:
         in_order = pool.query_design.sort_values("query_id")
         names = ["query_id", "depth", "is_sampled", "inclusion_probability"]
