@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fire_toolkit.campaign.coded import Coded, beside, coded, listed_rows, same
+from fire_toolkit.campaign.coded import Coded, beside, coded, listed_rows
 from fire_toolkit.campaign.ledger import ANSWERED, STATES, Version
 from fire_toolkit.campaign.numbers import MANY, Numbers, Value, spelled
 from fire_toolkit.campaign.said import versions_of, with_said
@@ -147,18 +147,10 @@ def keep_columns(db: sqlite3.Connection, columns: Columns, numbers: Numbers | No
 
 def _apart(columns: Columns) -> tuple[dict[str, Any], list[Coded]]:
     """Return what rows have of their own as columns, then what they share, for each table."""
-    answer, is_elsewhere = columns["answer"], columns["is_elsewhere"]
-    nothing = same(None, len(is_elsewhere.codes))
+    answers = list(zip(listed_rows(columns["answer"]), columns["is_elsewhere"].rows(), strict=True))
     own = {name: columns[name] for name in OWN}
-    if not any(is_elsewhere.distinct):
-        columns = {**columns, "answer": nothing}
-    elif all(is_elsewhere.distinct):
-        own["answer"] = nothing
-        columns = {**columns, "answer": answer if isinstance(answer, Coded) else coded(answer)}
-    else:
-        answers = list(zip(answer, is_elsewhere.rows(), strict=True))
-        own["answer"] = [None if is_shared else text for text, is_shared in answers]
-        columns = {**columns, "answer": coded(text if is_shared else None for text, is_shared in answers)}
+    own["answer"] = [None if is_shared else text for text, is_shared in answers]
+    columns = {**columns, "answer": coded(text if is_shared else None for text, is_shared in answers)}
     return own, [beside(*(columns[name] for name in names)) for names in NAMES.values()]
 
 

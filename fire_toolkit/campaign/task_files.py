@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.asking import HandedOut
-from fire_toolkit.campaign.keys import ids_of_keys, split_pair_id
+from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import BY_SERVER, Round
 from fire_toolkit.campaign.store import Store
@@ -23,7 +23,7 @@ from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Tasks, check_pool, check_tasks
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import Manifest, manifest_of
 from fire_toolkit.workspace.rounds import begun_rounds, carrier_of_tasks, handed_out, next_round_number
@@ -65,14 +65,13 @@ def waiting_in_files(root: Path, answers: pd.DataFrame) -> pd.DataFrame:
     answers: query_id, doc_id and round of what came back, of each round and pair a row for each answer; a
     row without a round is of any.
     """
-    waits: list[tuple[str, str]] = []
+    waits = [pairs_of_keys([])]
     for number, path in handed_out(root).items():
         if number > 1:
-            back = answers[answers["round"].isna() | (answers["round"] == number)]
-            known = set(zip(back["query_id"], back["doc_id"], strict=True))
-            pairs = zip(*ids_of_keys(sorted(task_keys(path))), strict=True)
-            waits += [pair for pair in pairs if pair not in known]
-    return pd.DataFrame(waits, columns=PAIR, dtype="str")
+            pairs, back = pairs_of_keys(sorted(task_keys(path))), answers["round"]
+            is_back = pair_rows(pairs, answers[back.isna() | (back == number)]) >= 0
+            waits.append(pairs[~is_back])
+    return pd.concat(waits, ignore_index=True)
 
 
 def handed_out_here(root: Path) -> HandedOut:
