@@ -199,7 +199,8 @@ def of_lists(
     are_orders = any(values is None and len(ranked) for _, _, (ranked, values, _) in lists)
     notes = (*notes, *((FROM_RANKS,) if are_orders and FROM_RANKS not in notes else ()))
     numbers = numbers_of(scores, where)
-    refuse_distances(pd.Series(queries), pd.Series(ranks), numbers, where)
+    are_ordered = any(is_ordered for _, _, (_, _, is_ordered) in lists)
+    refuse_distances(pd.Series(queries), pd.Series(ranks) if are_ordered else None, numbers, where)
     if not queries:
         raise FormatError(f"{where}: no query with a ranked doc, expected at least one")
     columns = {"query_id": pd.Series(queries, dtype="str"), "doc_id": pd.Series(docs, dtype="str")}

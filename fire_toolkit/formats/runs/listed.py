@@ -117,8 +117,10 @@ def refuse_distances(queries: pd.Series, ranks: pd.Series | None, scores: Any, w
     of_lists = steps.groupby(in_order["query"], sort=False).agg(["min", "max"]).dropna()
     n_rising = int(((of_lists["min"] >= 0) & (of_lists["max"] > 0)).sum())
     if ranks is None and n_rising == len(of_lists) and len(in_order) > _BY_CHANCE * n_rising > 0:
-        rows = f"{where}: scores rise from row to row in every list, as distances do; if they are distances, "
-        warnings.warn(rows + "give minus the distance as score", FileNote, stacklevel=3)
+        words = (
+            "scores rise from row to row in every list, as distances and ranks do; if they are, give minus"
+        )
+        warnings.warn(f"{where}: {words} these as scores", FileNote, stacklevel=3)
     elif ranks is not None and n_rising * 2 > len(of_lists):
         raise FormatError(
             f"{where}: scores rise with their ranks in {n_rising} of {len(of_lists)} lists, as distances do; "
