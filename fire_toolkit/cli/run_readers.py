@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -138,11 +138,9 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
     if len(files) not in (1, 2):
         raise click.UsageError(f"{len(files)} files; expected one matrix, or two runs (t2i, then i2t)")
     if len(files) == 1:
-        name, path = _split_name(files[0])
-        matrix = open_run(given.use(path), run_id=name, qrels=given.path("qrels", exists=True), **ids)
+        (matrix,) = _runs(given, files)
         if not isinstance(matrix, MatrixRun):
-            raise FormatError(f"{path}: no matrix; give two runs, one for each direction")
-        say_order(ids.values())
+            raise FormatError(f"{files[0]}: no matrix; give two runs, one for each direction")
         return [matrix]
     turned: dict[str, Any] = dict(
         zip(ids, [*ids.values()][::-1], strict=True)
@@ -209,7 +207,8 @@ def _runs(
     named = [*map(_split_name, files)] or [(None, str(file)) for file in named_files("runs", "files")]
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
-    ids, qrels = turned or id_files(given), given.path("qrels", exists=True)
+    ids, file = turned or id_files(given), given.path("qrels", exists=True)
+    qrels = cache(partial(read_qrels, file)) if file else None  # for matrices alone
     found = [cut(open_run(given.use(path), run_id=name, qrels=qrels, **ids)) for name, path in named]
     say_order(ids.values())
     docs = {  # of a run that was stored they were looked at then

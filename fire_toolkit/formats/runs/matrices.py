@@ -38,7 +38,7 @@ from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.scoring.expect import sense_of
 from fire_toolkit.tables import Qrels, Run
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, places_in
 
 _TELLING = 1000  # queries, which tell whether positives stand as by chance
 
@@ -178,7 +178,7 @@ class MatrixRun(StoredRun, Shown):
         if n_outside := cells_of((self.query_ids, self.doc_ids), {POSITIVE: positives})[1]:
             yield OUTSIDE.format(n_outside)
         axes = self.query_ids[:_TELLING], self.doc_ids
-        own = Qrels(qrels[qrels["query_id"].isin(axes[0])])
+        own = Qrels(qrels[places_in(qrels["query_id"].array, axes[0]) >= 0])
         run = self._ranked(self.values[:_TELLING], axes, own[PAIR], 1, is_checked=False)
         warning = sense_of(run, own, n_docs=len(axes[1])).warning if len(own) and len(run) else ""
         yield from [warning] if warning else ()

@@ -34,7 +34,7 @@ from fire_toolkit.matching.blocks import block_of
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
 from fire_toolkit.pooling.draws import mix_bits
 from fire_toolkit.tables import Run, check_run
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, places_in
 
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
 POSITIVE, OWN, MEMBER = 1, 2, 4  # why a pair is kept: of the qrels, a query's own item, of its group
@@ -59,14 +59,10 @@ def cells_of(axes: Axes, pairs: Mapping[int, pd.DataFrame]) -> tuple[Cells, int]
 
     pairs: why they are kept → columns query_id, doc_id.
     """
-    sides: Any = axes  # lists, or indices, whose ids are no objects
-    indices = [pd.Index(ids, dtype="str") for ids in sides]
     found, n_outside = [], 0
     for kind, table in pairs.items():
-        query, doc = (
-            own.get_indexer(pd.Index(table[name], dtype="str")).astype(np.int64)
-            for own, name in zip(indices, PAIR, strict=True)
-        )
+        places = (places_in(table[name].array, ids) for name, ids in zip(PAIR, axes, strict=True))
+        query, doc = (each.astype(np.int64) for each in places)
         is_inside = (query >= 0) & (doc >= 0)
         n_outside += int((~is_inside).sum()) if kind == POSITIVE else 0
         keys = np.unique(query[is_inside] * len(axes[1]) + doc[is_inside])

@@ -1,6 +1,7 @@
 """A run from any file this toolkit reads, recognised by its content."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ import pandas as pd
 
 from fire_toolkit.errors import FileNote
 from fire_toolkit.files import STDIN
-from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import Given, axes_of, id_file_for, with_ids
 from fire_toolkit.formats.runs.listed import OF_GROUPS, Listed
 from fire_toolkit.formats.runs.matrices import MatrixRun, readings_of
@@ -18,7 +18,7 @@ from fire_toolkit.formats.runs.ranked import QUERIES_COLUMNS, QUERIES_ROWS, run_
 from fire_toolkit.formats.runs.reader import recognise
 from fire_toolkit.formats.runs.trec import read_trec_run
 from fire_toolkit.matching.ranking import top
-from fire_toolkit.tables import Run
+from fire_toolkit.tables import Qrels, Run
 from fire_toolkit.tables.ids import are_ids
 
 
@@ -33,7 +33,7 @@ def open_run(
     run_id: str | None = None,
     query_ids: Given = None,
     doc_ids: Given = None,
-    qrels: Path | None = None,
+    qrels: Callable[[], Qrels] | None = None,
 ) -> Run | NativeRunFile | MatrixRun:
     """Return the run in a file of any format in `reader.READERS`, for `score_runs`.
 
@@ -46,7 +46,7 @@ def open_run(
         query_ids, doc_ids: for a matrix: files with one id per row, and one per column, in any format of
             `read_ids`, by default `NAME.query_ids.txt` and `NAME.doc_ids.txt` beside it (or `.npy`, `.json`);
             they also name the places in lists of places.
-        qrels: of a matrix, for the warning below.
+        qrels: reads those of a matrix, for the warning below.
 
     Raises:
         FormatError: the file cannot be read as what it is.
@@ -87,7 +87,7 @@ def open_run(
     is_unsaid = found.query_ids is None and found.orientation is None
     may_be_turned = is_unsaid and QUERIES_COLUMNS in readings
     matrix = MatrixRun(path, run_name(path, run_id), found.matrices[name], *axes, is_turned, may_be_turned)
-    for words in () if qrels is None else matrix.doubts(read_qrels(qrels)):
+    for words in () if qrels is None else matrix.doubts(qrels()):
         warnings.warn(f"{path}: {words}", FileNote, stacklevel=2)
     can_be_scored = all(map(are_ids, ([matrix.run_id], matrix.query_ids, matrix.doc_ids)))
     return matrix if can_be_scored else matrix.top(None)
