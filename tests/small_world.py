@@ -9,10 +9,12 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import JoinError
+from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.joining import AnyRun, HeldRun, rank_pairs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import CodedQrels, JudgedRanking, code_qrels
+from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Run, check_labels, check_pool_sources, check_qrels
 
 T = TypeVar("T")
@@ -93,6 +95,18 @@ class World:
         relevance = (rng.random(len(pairs)) < 0.4).astype(int)
         label = np.where(relevance, "relevant", "irrelevant")
         self.labels: Labels = check_labels(pairs.assign(label=label, relevance=relevance))
+        self.augmented: Qrels = augment_qrels(self.original, self.labels).qrels
+
+    def means_without(
+        self, members: set[str], measures: list[str], policy: str = "union"
+    ) -> dict[tuple[str, str], float]:
+        """Score the runs without the labels of pairs that only members pooled: by run and measure."""
+        finders = self.sources.groupby(["query_id", "doc_id"])["run_id"].agg(set)
+        pairs = zip(self.labels["query_id"], self.labels["doc_id"], strict=True)
+        kept = check_labels(self.labels[[not finders[pair] <= members for pair in pairs]])
+        augmented, _ = augment_qrels(self.original, kept, policy=policy)
+        scores = score_runs(self.runs, self.original, measures, augmented=augmented).scores
+        return {(s.run_id, s.measure): s.value for s in scores.itertuples() if s.qrels == "augmented"}
 
 
 def joined_or_why_not(run: AnyRun, original: Qrels, augmented: Qrels) -> list[object] | str:

@@ -1,7 +1,6 @@
 """What pairs that nobody judged leave open, who found what, and what is left without a run's own labels."""
 
 import tracemalloc
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,8 +30,7 @@ ORIGINAL = qrels_of({("q", "a"): 1, ("q", "d"): 1})
 def test_judging_the_pairs_settles_the_score(seed: int, measure: str) -> None:
     """Whatever the answers are, no bound is left open; and without one of the pairs some would be."""
     world = World(seed, n_docs=20)
-    augmented, _ = augment_qrels(world.original, world.labels)
-    first = coverage(world.runs, world.original, augmented, [measure])
+    first = coverage(world.runs, world.original, world.augmented, [measure])
     run_id = "r2"
     pairs = first.pairs[first.pairs["run_id"] == run_id]
     own = first.summary[first.summary["run_id"] == run_id].iloc[0]
@@ -73,9 +71,8 @@ def test_the_first_positives_are_the_least_cost() -> None:
 
 def test_scores_and_judged_are_those_of_score_runs() -> None:
     world = World(5)
-    augmented, _ = augment_qrels(world.original, world.labels)
-    found = coverage(world.runs, world.original, augmented, ["DCG@5"])
-    scores = score_runs(world.runs, world.original, ["DCG@5", "Judged@5"], augmented=augmented).scores
+    found = coverage(world.runs, world.original, world.augmented, ["DCG@5"])
+    scores = score_runs(world.runs, world.original, ["DCG@5", "Judged@5"], augmented=world.augmented).scores
     known = {(s.run_id, s.measure): s.value for s in scores.itertuples() if s.qrels == "augmented"}
     for row in found.summary.itertuples():
         assert known[row.run_id, "DCG@5"] == row.augmented
@@ -92,29 +89,17 @@ def test_bad_arguments_are_refused() -> None:
             coverage(world.runs, world.original, world.original, [name])
 
 
-def scores_without(world: Any, members: set[str]) -> dict[tuple[str, str], float]:
-    """By brute force: drop the labels of pairs that only members pooled, augment and score anew."""
-    finders = world.sources.groupby(["query_id", "doc_id"])["run_id"].agg(set)
-    pairs = zip(world.labels["query_id"], world.labels["doc_id"], strict=True)
-    kept = [not finders[pair] <= members for pair in pairs]
-    augmented, _ = augment_qrels(world.original, check_labels(world.labels[kept]))
-    scores = score_runs(world.runs, world.original, LEFT_OUT, augmented=augmented).scores
-    own = scores[scores["qrels"] == "augmented"]
-    return {(s.run_id, s.measure): s.value for s in own.itertuples()}
-
-
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("families", [None, {"r1": "old", "r3": "old"}])
 def test_leaving_out_is_scoring_anew_without_the_labels(seed: int, families: dict[str, str] | None) -> None:
     world = World(seed)
-    augmented, _ = augment_qrels(world.original, world.labels)
-    tables = (world.runs, world.original, augmented)
+    tables = (world.runs, world.original, world.augmented)
     found = leave_out(*tables, LEFT_OUT, sources=world.sources, families=families)
     groups = {"old": {"r1", "r3"}, "r2": {"r2"}} if families else {r: {r} for r in world.run_ids}
     assert set(found.scores["left_out"]) == set(groups)
-    with_all = scores_without(world, set())
+    with_all = world.means_without(set(), LEFT_OUT)
     for name, members in groups.items():
-        without = scores_without(world, members)
+        without = world.means_without(members, LEFT_OUT)
         for row in found.scores[found.scores["left_out"] == name].itertuples():
             assert with_all[row.run_id, row.measure] == pytest.approx(row.all, abs=1e-12)
             assert without[row.run_id, row.measure] == pytest.approx(row.without, abs=1e-12)
@@ -123,8 +108,7 @@ def test_leaving_out_is_scoring_anew_without_the_labels(seed: int, families: dic
 
 def test_orders_say_how_far_places_move() -> None:
     world = World(2)
-    augmented, _ = augment_qrels(world.original, world.labels)
-    found = leave_out(world.runs, world.original, augmented, ["AP@8", "MnR"], sources=world.sources)
+    found = leave_out(world.runs, world.original, world.augmented, ["AP@8", "MnR"], sources=world.sources)
     for row in found.orders.itertuples():
         part = found.scores.query("left_out == @row.left_out and measure == @row.measure")
         assert kendall_tau(part["all"].to_numpy(), part["without"].to_numpy()) == row.tau

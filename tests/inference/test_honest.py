@@ -9,14 +9,12 @@ from small_world import World, made, qrels_of, run_in_order
 
 from examples import seeds, some
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.orders import compare_orders
 from fire_toolkit.reporting.paper import by_length
-from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_labels, check_qrels, check_queries
 
 MEASURES = ["C@1", "C@3", "R@3", "AP@3", "nDCG@3", "MnR", "bpref", "Judged@3"]
@@ -27,23 +25,16 @@ def honest(world: Any, measures: list[str] = MEASURES, **options: Any) -> pd.Dat
     return scores_with_uncertainty(world.runs, world.original, world.labels, measures, **options).scores
 
 
-def means(world: Any, qrels: Any, measures: list[str]) -> dict[tuple[str, str], float]:
-    scores = score_runs(world.runs, world.original, measures, augmented=qrels).scores
-    kept = scores[scores["qrels"] == "augmented"]
-    return {(r, m): v for r, m, v in zip(kept["run_id"], kept["measure"], kept["value"], strict=True)}
-
-
 @pytest.mark.parametrize("policy", some(["override", "union", "drop"], 1))
 @pytest.mark.parametrize("seed", seeds(5))
 def test_scores_are_those_of_score_runs(seed: int, policy: str) -> None:
     world = World(seed)
     table = honest(world, policies=[policy])
-    augmented, _ = augment_qrels(world.original, world.labels, policy=policy)
-    expected = means(world, augmented, MEASURES)
-    condensed = means(world, augmented, [f"{name}:condensed" for name in MEASURES])
+    names = [*MEASURES, *(f"{name}:condensed" for name in MEASURES)]
+    expected = world.means_without(set(), names, policy)
     for row in table.itertuples():
         assert expected[row.run_id, row.measure] == row.augmented
-        assert condensed[row.run_id, f"{row.measure}:condensed"] == row.condensed
+        assert expected[row.run_id, f"{row.measure}:condensed"] == row.condensed
         assert row.delta == row.augmented - row.original
 
 
@@ -54,13 +45,7 @@ def test_leaving_out_the_own_is_labelling_without_them(seed: int, policy: str) -
     world = World(seed)
     table = honest(world, policies=[policy])
     for run_id in world.run_ids:
-        finders: dict[tuple[str, str], set[str]] = {}
-        for row in world.sources.itertuples():
-            finders.setdefault((row.query_id, row.doc_id), set()).add(row.run_id)
-        pairs = zip(world.labels["query_id"], world.labels["doc_id"], strict=True)
-        kept = [finders[pair] != {run_id} for pair in pairs]
-        without, _ = augment_qrels(world.original, check_labels(world.labels[kept]), policy=policy)
-        expected = means(world, without, MEASURES)
+        expected = world.means_without({run_id}, MEASURES, policy)
         for row in table[table["run_id"] == run_id].itertuples():
             assert expected[run_id, row.measure] == row.without_own, (run_id, row.measure)
             assert row.own_change == row.without_own - row.augmented
@@ -146,9 +131,8 @@ def test_bad_arguments_are_refused() -> None:
 
 def test_runs_joined_once_give_what_runs_give() -> None:
     world = World(3)
-    augmented, _ = augment_qrels(world.original, world.labels)
-    joined = join_runs(world.runs, world.original, world.labels, augmented)
-    labellings = {"original": world.original, "augmented": augmented}
+    joined = join_runs(world.runs, world.original, world.labels, world.augmented)
+    labellings = {"original": world.original, "augmented": world.augmented}
     queries = check_queries(world.original[["query_id"]].assign(text="a b"))
 
     names = ["C@1", "AP@3", "MnR", "bpref"]
@@ -156,9 +140,9 @@ def test_runs_joined_once_give_what_runs_give() -> None:
     def tables(runs: Any) -> list[pd.DataFrame]:
         return [
             scores_with_uncertainty(runs, world.original, world.labels, names).scores,
-            score_differences(runs, world.original, names, augmented=augmented).table,
+            score_differences(runs, world.original, names, augmented=world.augmented).table,
             compare_orders(runs, labellings, names).swaps,
-            by_length(runs, world.original, augmented, queries, names),
+            by_length(runs, world.original, world.augmented, queries, names),
         ]
 
     for expected, found in zip(tables(world.runs), tables(joined), strict=True):
@@ -170,6 +154,5 @@ def test_what_was_not_joined_is_refused() -> None:
     joined = join_runs(world.runs, world.original)
     fewer = check_qrels(world.original.iloc[1:].reset_index(drop=True))
     refused("joined with those of other queries", score_differences, joined, fewer, MEASURES, by=JoinError)
-    augmented, _ = augment_qrels(world.original, world.labels)
     with pytest.raises(JoinError, match="not joined with query 'q00' and doc"):
-        score_differences(joined, world.original, MEASURES, augmented=augmented)
+        score_differences(joined, world.original, MEASURES, augmented=world.augmented)

@@ -11,7 +11,6 @@ from small_world import World
 
 from examples import some
 from fire_toolkit.errors import UsageError
-from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.differences import changes_of_scores, holm, score_differences
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.orders import compare_orders, kendall_p, kendall_tau, tau_ap
@@ -20,8 +19,7 @@ from fire_toolkit.tables import check_run
 
 
 def orders(world: Any, measures: tuple[str, ...] = ("C@3", "AP@3", "MnR"), **options: Any) -> Any:
-    augmented, _ = augment_qrels(world.original, world.labels)
-    labellings = {"original": world.original, "augmented": augmented}
+    labellings = {"original": world.original, "augmented": world.augmented}
     return compare_orders(world.runs, labellings, measures, **options)
 
 
@@ -58,8 +56,7 @@ def test_tau_ap_weighs_the_top() -> None:
 def test_places_and_differences_are_those_of_the_scores() -> None:
     world = World(1)
     found = orders(world)
-    augmented, _ = augment_qrels(world.original, world.labels)
-    scores = score_runs(world.runs, world.original, ["C@3", "AP@3", "MnR"], augmented=augmented).scores
+    scores = score_runs(world.runs, world.original, ["C@3", "AP@3", "MnR"], augmented=world.augmented).scores
     known = {(s.qrels, s.measure, s.run_id): s.value for s in scores.itertuples()}
     for row in found.scores.itertuples():
         assert known[row.labelling, row.measure, row.run_id] == pytest.approx(row.value)
@@ -106,9 +103,8 @@ def test_chances_are_those_of_a_bootstrap(is_clustered: bool) -> None:
     queries = sorted(world.original["query_id"].unique())
     of = np.arange(n) // 4 if is_clustered else np.arange(n)
     clusters = pd.Series(of, index=queries) if is_clustered else None
-    augmented, _ = augment_qrels(world.original, world.labels)
     scores = score_runs(
-        world.runs, world.original, ["C@3", "AP@3"], augmented=augmented, per_query=True
+        world.runs, world.original, ["C@3", "AP@3"], augmented=world.augmented, per_query=True
     ).scores
     own, columns = scores[scores["query_id"] != "all"], ["qrels", "measure", "run_id"]
     table = own.pivot_table(index="query_id", columns=columns, values="value")
@@ -140,8 +136,7 @@ MEASURES = ["C@1", "AP@3", "MedR"]
 
 
 def differences(world: Any, measures: list[str] = MEASURES, **options: Any) -> pd.DataFrame:
-    augmented, _ = augment_qrels(world.original, world.labels)
-    options = {"augmented": augmented} | options
+    options = {"augmented": world.augmented} | options
     return score_differences(world.runs, world.original, measures, **options).table
 
 
@@ -182,11 +177,10 @@ def test_a_median_has_an_interval_but_no_test() -> None:
 
 def test_changes_from_one_labelling_to_another_have_the_interval_of_the_queries_own_changes() -> None:
     world, names = World(3, n_queries=200), ["C@1", "R@3"]
-    augmented, _ = augment_qrels(world.original, world.labels)
-    qrels = world.original, augmented
+    qrels = world.original, world.augmented
     joined = join_runs(world.runs, *qrels)
     found = changes_of_scores(joined, *qrels, names, run_ids=["r2"])
-    scores = score_runs(world.runs, world.original, names, augmented=augmented, per_query=True).scores
+    scores = score_runs(world.runs, world.original, names, augmented=world.augmented, per_query=True).scores
     own = scores[(scores["run_id"] == "r2") & (scores["query_id"] != "all")]
     values = own.pivot_table(index="query_id", columns=["qrels", "measure"], values="value")
     change = values["augmented"] - values["original"]

@@ -8,7 +8,6 @@ from small_world import World, made
 from fire_toolkit import report
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.reporting.paper import all_and_new, by_length, by_similarity, describe_data, saturation
 from fire_toolkit.resolution.judgments import first_round
@@ -72,15 +71,14 @@ def test_the_data_of_each_dataset_and_run_are_counted_too() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_all_and_new_are_the_honest_rows_without_own(seed: int) -> None:
     world = World(seed)
-    augmented, _ = augment_qrels(world.original, world.labels)
     measures = ["C@1", "R@3"]
-    table = all_and_new(world.runs, world.original, augmented, measures, sources=world.sources)
+    table = all_and_new(world.runs, world.original, world.augmented, measures, sources=world.sources)
     honest = scores_with_uncertainty(
         world.runs, world.original, world.labels, measures, sources=world.sources
     ).scores
     assert honest["augmented"].tolist() == table["all"].tolist()
     assert honest["without_own"].tolist() == table["new"].tolist()
-    positive = {(row.query_id, row.doc_id) for row in augmented.itertuples() if row.relevance >= 1} - {
+    positive = {(row.query_id, row.doc_id) for row in world.augmented.itertuples() if row.relevance >= 1} - {
         (row.query_id, row.doc_id) for row in world.original.itertuples()
     }
     finders = world.sources.groupby(["query_id", "doc_id"])["run_id"].agg(set)
@@ -96,21 +94,20 @@ def texts(world: Any, lengths: list[int]) -> Any:
 
 def test_gains_by_length_are_means_over_each_bin() -> None:
     world = World(1)
-    augmented, _ = augment_qrels(world.original, world.labels)
     queries = texts(world, [5, 9, 10, 25, 5, 19])
-    table = by_length(world.runs, world.original, augmented, queries, ["C@3"])
+    table = by_length(world.runs, world.original, world.augmented, queries, ["C@3"])
     bins = table.drop_duplicates("from_chars")[["from_chars", "to_chars", "n_queries"]]
     assert bins.to_numpy().tolist() == [[0, 10, 3], [10, 20, 2], [20, 30, 1]]
-    wider = by_length(world.runs, world.original, augmented, queries, ["C@3"], most=2)
+    wider = by_length(world.runs, world.original, world.augmented, queries, ["C@3"], most=2)
     bins = wider.drop_duplicates("from_chars")[["from_chars", "to_chars", "n_queries"]]
     assert bins.to_numpy().tolist() == [[0, 20, 5], [20, 40, 1]]
-    scores = score_runs(world.runs, world.original, ["C@3"], augmented=augmented, per_query=True).scores
+    scores = score_runs(world.runs, world.original, ["C@3"], augmented=world.augmented, per_query=True).scores
     first = scores[scores["query_id"].isin(["q00", "q01", "q04"])]
     means = first.groupby(["run_id", "qrels"])["value"].mean()
     for row in table[(table["from_chars"] == 0) & (table["run_id"] != "")].itertuples():
         assert row.delta == pytest.approx(means[row.run_id, "delta"])
         assert row.augmented == pytest.approx(means[row.run_id, "augmented"])
-    counts = augmented[augmented["relevance"] >= 1].groupby("query_id").size()
+    counts = world.augmented[world.augmented["relevance"] >= 1].groupby("query_id").size()
     positives = table[(table["from_chars"] == 0) & (table["measure"] == "positives")].iloc[0]
     assert positives["augmented"] == pytest.approx(counts[["q00", "q01", "q04"]].mean())
     assert positives["original"] == 1.0
@@ -120,9 +117,8 @@ def test_gains_by_length_are_means_over_each_bin() -> None:
 
 def test_saturation_is_the_share_of_perfect_queries() -> None:
     world = World(2)
-    augmented, _ = augment_qrels(world.original, world.labels)
-    table = saturation(world.runs, world.original, augmented, ["C@3", "AP@3"])
-    scores = score_runs(world.runs, world.original, ["C@3"], augmented=augmented, per_query=True).scores
+    table = saturation(world.runs, world.original, world.augmented, ["C@3", "AP@3"])
+    scores = score_runs(world.runs, world.original, ["C@3"], augmented=world.augmented, per_query=True).scores
     late = scores[(scores["qrels"] == "augmented") & (scores["query_id"] != "all")]
     wide = late.pivot_table(index="query_id", columns="run_id", values="value")
     shares = table[table["measure"] == "C@3"].set_index("run_id")["augmented"]
@@ -131,17 +127,16 @@ def test_saturation_is_the_share_of_perfect_queries() -> None:
     assert [shares[name] for name in world.run_ids] == wide.mean().tolist()
     assert (table["left"] == 1 - table["augmented"]).all()
     with pytest.raises(UsageError, match="saturation of MedR; expected"):
-        saturation(world.runs, world.original, augmented, ["MedR"])
+        saturation(world.runs, world.original, world.augmented, ["MedR"])
 
 
 def test_similarity_is_compared_between_solved_and_unsolved() -> None:
     world = World(3, n_queries=30)
-    augmented, _ = augment_qrels(world.original, world.labels)
-    scores = score_runs(world.runs, world.original, ["C@1"], augmented=augmented, per_query=True).scores
+    scores = score_runs(world.runs, world.original, ["C@1"], augmented=world.augmented, per_query=True).scores
     own = scores.query("run_id == 'r1' and qrels == 'augmented' and query_id != 'all'")
     is_solved = own.set_index("query_id")["value"]
     similarity = is_solved * 0.5 + 0.1 + np.tile([0.02, -0.02, 0.0], 10)  # about .6 where solved, else .1
-    table = by_similarity(world.runs, world.original, augmented, similarity)
+    table = by_similarity(world.runs, world.original, world.augmented, similarity)
     row = table[(table["run_id"] == "r1") & (table["qrels"] == "augmented")].iloc[0]
     one, other = (similarity[is_solved == label].to_numpy() for label in (1, 0))
     error = np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))  # Welch's
@@ -150,7 +145,7 @@ def test_similarity_is_compared_between_solved_and_unsolved() -> None:
     assert 2.0 * error < row["high"] - row["difference"] < 2.3 * error
     assert row["p"] < 1e-12
     with pytest.raises(JoinError, match="similarity: 1 of 30 queries have none"):
-        by_similarity(world.runs, world.original, augmented, similarity.iloc[1:])
+        by_similarity(world.runs, world.original, world.augmented, similarity.iloc[1:])
 
 
 def test_bad_arguments_are_refused() -> None:
