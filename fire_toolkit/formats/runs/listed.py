@@ -109,9 +109,11 @@ def refuse_distances(queries: pd.Series, ranks: pd.Series | None, scores: Any, w
     The first rows tell; ranks that are all the same say nothing (BEIR's runs). Without ranks scores that rise
     from row to row, in lists that cannot all do so by chance, are said alone: rows need have no order.
     """
-    order = pd.Series(range(len(queries))) if ranks is None else ranks
+    first = queries.iloc[:_TELLING]
+    order = pd.Series(range(len(first))) if ranks is None else ranks.iloc[:_TELLING]
     rank = pd.to_numeric(order, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    table = pd.DataFrame({"query": queries.to_numpy(), "rank": rank, "score": scores}).head(_TELLING).dropna()
+    shown = {"query": first.to_numpy(), "rank": rank, "score": np.asarray(scores)[:_TELLING]}
+    table = pd.DataFrame(shown).dropna()
     in_order = table.drop_duplicates(["query", "rank"]).sort_values(["query", "rank"], kind="stable")
     steps = in_order.groupby("query", sort=False)["score"].diff()
     of_lists = steps.groupby(in_order["query"], sort=False).agg(["min", "max"]).dropna()
