@@ -28,7 +28,7 @@ from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.inference.two_phase import TwoPhase, missing_share
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATED_BY_QUERIES
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 

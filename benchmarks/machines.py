@@ -24,8 +24,8 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference.drawn_pairs import DrawnPairs, micro_recall, sampled_precision
 from fire_toolkit.inference.limits import Estimate
-from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.machine import allocate, stratify_scores
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 

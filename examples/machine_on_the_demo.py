@@ -21,7 +21,7 @@ from fire_toolkit.demo.world import World, make_world
 from fire_toolkit.inference.background import Background, Design
 from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Labels, Run, check_labels
 

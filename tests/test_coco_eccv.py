@@ -22,7 +22,7 @@ from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.outcomes import Cost, Outcome, Tops, cost_of, outcomes_of
 from fire_toolkit.planning.relevance import Truths
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, Qrels, Run, check_labels
 from fire_toolkit.tables.columns import PAIR, pair_rows

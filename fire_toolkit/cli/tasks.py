@@ -45,7 +45,7 @@ from fire_toolkit.formats.tables.guideline_files import guideline_name
 from fire_toolkit.formats.tables.table_files import judged_pairs, read_pool
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.media.places import file_at
-from fire_toolkit.pooling import pairs_to_ask
+from fire_toolkit.pooling.pool import pairs_to_ask
 from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import checked

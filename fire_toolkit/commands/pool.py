@@ -11,7 +11,7 @@ import pandas as pd
 from fire_toolkit.commands.command import stage
 from fire_toolkit.commands.types import Before, Option, PooledQueries, Runs, Table
 from fire_toolkit.errors import UsageError
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.pooling.settle import SETTLED
 from fire_toolkit.pooling.words import changes_in_words, counts_in_words, takes_all

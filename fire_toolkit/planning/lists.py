@@ -17,7 +17,7 @@ from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.matching.ranking import split_runs
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.tables import Judgments, Pool, Qrels, Queries, Run, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 

@@ -5,6 +5,3 @@ file: `orders` (depth and rrf), `move_to_front`, `settle`, `strata`, `machine`; 
 gives each pair and query its number for samples, and `words` says what was found, and what has changed since
 an earlier pool.
 """
-
-from fire_toolkit.pooling.pool import pairs_to_ask as pairs_to_ask
-from fire_toolkit.pooling.pool import pool_runs as pool_runs

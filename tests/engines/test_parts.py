@@ -26,7 +26,7 @@ from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.matching.coded import code_qrels
 from fire_toolkit.matching.own_items import LeftOut, drop_own_items
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, check_qrels
 

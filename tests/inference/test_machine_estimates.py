@@ -8,7 +8,7 @@ from fire_toolkit.inference.background import Background, Design
 from fire_toolkit.inference.correction import IF_INDEPENDENT
 from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.tables import check_labels, check_qrels
 
 N = 60

@@ -11,7 +11,7 @@ from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.two_phase import TwoPhase
 from fire_toolkit.measures import parse_measures
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 

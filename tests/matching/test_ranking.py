@@ -17,7 +17,7 @@ from fire_toolkit.errors import TableError
 from fire_toolkit.formats.runs.native import NativeRunFile, run_bytes
 from fire_toolkit.matching.own_items import LeftOut, OwnItemRule, drop_own_items, own_items_of
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, split_runs, top, top_of_rows
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_queries
 

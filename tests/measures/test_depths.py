@@ -14,7 +14,7 @@ from fire_toolkit.matching.ranking import rank_run, ranked_lengths, run_depth, t
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.names import parse_measure
 from fire_toolkit.measures.registry import MEASURES
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_run
 

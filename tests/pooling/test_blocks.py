@@ -16,7 +16,7 @@ from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run
 from fire_toolkit.matching.joining import StoredRun
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.tables import Run, check_run
 
 DEPTH = 3

@@ -9,8 +9,8 @@ import pytest
 from examples import cases
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.machine import allocate, stratify_scores
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Qrels, Run, check_qrels
 

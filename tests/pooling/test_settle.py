@@ -16,7 +16,7 @@ from examples import cases
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, Run, check_labels, check_qrels
 

@@ -12,9 +12,9 @@ from small_world import run_in_order as run
 
 from examples import cases
 from fire_toolkit.errors import JoinError, TableError, UsageError
-from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.candidates import Candidates
 from fire_toolkit.pooling.draws import design_queries, draw_candidates, draw_ids
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.pooling.strata import parse_strata
 from fire_toolkit.pooling.words import changes_in_words
 from fire_toolkit.tables import check_labels, check_pool

@@ -16,8 +16,8 @@ from small_world import qrels_of as qrels
 from examples import cases, examples
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
+from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.pooling.registry import STRATEGIES
 from fire_toolkit.tables import Run
 
