@@ -1,5 +1,6 @@
 """Every item is looked at: files by content, addresses as a page meets them and by their first byte."""
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -118,10 +119,7 @@ def test_items_of_the_page_of_its_storage_and_of_no_place_are_told_apart(clips: 
 
 
 def test_missing_pyav_ends_the_check(clips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent() -> None:
-        raise FireError("PyAV is not installed")
-
-    monkeypatch.setattr("fire_toolkit.media.probe.load_pyav", absent)
+    monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(FireError, match="PyAV"):
         look(items_of("h264.mp4"), clips)
     assert row(look(items_of("a.png"), clips))["state"] == "plays"
