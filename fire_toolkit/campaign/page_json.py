@@ -6,7 +6,7 @@ read: whatever follows sees one task for each pair, with its share of the time.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fire_toolkit.campaign.keys import split_pair_id
@@ -32,6 +32,16 @@ def key_words(key: str) -> str:
         ('q1 video7', 'page:0123')
     """
     return key if is_page(key) else " ".join(split_pair_id(key))
+
+
+def first_three(words: Sequence[str]) -> str:
+    """Return the first three texts, and a sign where there are more.
+
+    Examples:
+        >>> first_three(["a", "b"]), first_three(["a", "b", "c", "d"])
+        ('a; b', 'a; b; c; …')
+    """
+    return "; ".join([*words[:3], *(["…"] if len(words) > 3 else [])])
 
 
 def split_pages(tasks: Iterable[Any]) -> Iterator[Any]:

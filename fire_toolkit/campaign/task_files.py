@@ -12,12 +12,13 @@ import pandas as pd
 
 from fire_toolkit.campaign.asking import HandedOut
 from fire_toolkit.campaign.keys import split_pair_id
+from fire_toolkit.campaign.page_json import first_three, key_words
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import BY_SERVER, Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, task_lines
 from fire_toolkit.campaign.tasks import REFERENCE_URL
-from fire_toolkit.campaign.views import pairs_of_keys
+from fire_toolkit.campaign.views import answered_pairs, pairs_of_keys
 from fire_toolkit.errors import FileNote, FireError, FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
@@ -115,11 +116,14 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
 
 
 def renewed_rounds(
-    rounds: Sequence[Round], files: Mapping[int, Path], guideline: Guideline
+    rounds: Sequence[Round], files: Mapping[int, Path], guideline: Guideline, store: Store
 ) -> tuple[list[Round], list[Path], list[str]]:
     """Return rounds of a server whose tasks were made again with other captions or addresses, with these.
 
     Also which of the files of tasks, by round, made since they were sent, say so, and notes on the others.
+
+    Raises:
+        FireError: a task that would show something else has an answer in the record.
     """
     made: dict[str, tuple[str, str]] = {}
     used, notes = list[Path](), list[str]()
@@ -139,7 +143,26 @@ def renewed_rounds(
         if new != old:
             text, media_url = (list(column) for column in zip(*new, strict=True))
             renewed.append(replace(entry, tasks=Tasks(entry.tasks.assign(text=text, media_url=media_url))))
+            changed = {p for p, was, now in zip(entry.tasks["pair_id"], old, new, strict=True) if was != now}
+            refuse_answered(
+                len(changed),
+                [
+                    f"{queue.partition('/')[2]}: {key_words(pair)}"
+                    for queue, pair in sorted(answered_pairs(store))
+                    if pair in changed and queue.startswith(f"{entry.number}/")
+                ],
+            )
     return renewed, used, notes
+
+
+def refuse_answered(n_changed: int, answered: Sequence[str]) -> None:
+    """Raise a `FireError` where some of the tasks that would show something else were answered already."""
+    if answered:
+        raise FireError(
+            f"{n_changed:,} tasks have another caption or media_url now, and {len(answered):,} of them were "
+            f"answered already ({first_three(answered)}); nothing was sent. An answer belongs to what was "
+            "shown: restore the old file of tasks, or ask these pairs in another workspace"
+        )
 
 
 def task_texts(made: Tasks, file: Path, guideline: Guideline) -> dict[str, bytes]:

@@ -16,6 +16,7 @@ import click
 from fire_toolkit.campaign.asking import still_to_give
 from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy, rounds_on_server, what_begins
 from fire_toolkit.campaign.carrier import Carried, Delivered
+from fire_toolkit.campaign.page_json import first_three
 from fire_toolkit.campaign.progress import judgment_seconds, load_of
 from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, FOLDER, Round, Rounds, with_moves
 from fire_toolkit.campaign.rounds import first_round
@@ -53,7 +54,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.doctor import UNSEEN, reach_items, refuse_hidden, refuse_unshowable
-from fire_toolkit.labelstudio.push import Plan, first_three
+from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import check_pool, check_qrels
 from fire_toolkit.tables.columns import PAIR
@@ -181,11 +182,10 @@ def _rounds_to_push(
     else:
         entries = [_drawn(file, inputs, rules, begun, carrier) for file in new]
     hashes = {n: pushed.inputs.get(name_in_manifest(path)) for n, path in files.items()}
-    renewed, used, notes = renewed_rounds(
-        [entry for entry in begun if entry.carrier == BY_SERVER],
-        {n: path for n, path in files.items() if hashes[n] != sha256_of(path)},
-        rules,
-    )
+    on_server = [entry for entry in begun if entry.carrier == BY_SERVER]
+    made = {n: path for n, path in files.items() if hashes[n] != sha256_of(path)}
+    with Store(root / STORE) as store:
+        renewed, used, notes = renewed_rounds(on_server, made, rules, store)
     say_notes(notes)
     for file in used:
         inputs.use(file)

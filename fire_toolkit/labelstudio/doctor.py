@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 from fire_toolkit.campaign.carrier import Report
-from fire_toolkit.campaign.page_json import key_words
+from fire_toolkit.campaign.page_json import first_three, key_words
 from fire_toolkit.campaign.records import Campaign, Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import PAIR_ID
@@ -19,7 +19,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Browser
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, queue_sizes, remedy
-from fire_toolkit.labelstudio.push import Plan, first_three
+from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.media.links import Links, answered, reach_media
 from fire_toolkit.media.places import BUCKETS, OF_LABEL_STUDIO, is_address
 from fire_toolkit.words import n_of

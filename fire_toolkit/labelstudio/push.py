@@ -9,8 +9,9 @@ from fire_toolkit.campaign.carrier import Delivered
 from fire_toolkit.campaign.page_json import key_words
 from fire_toolkit.campaign.queue_pages import task_pages
 from fire_toolkit.campaign.records import Campaign, Round
+from fire_toolkit.campaign.task_files import refuse_answered
 from fire_toolkit.campaign.task_json import PAIR_ID
-from fire_toolkit.errors import FireError, ServerError
+from fire_toolkit.errors import ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
 from fire_toolkit.labelstudio.places import GUARDED, check_config, own_projects, project_settings
@@ -171,13 +172,7 @@ class Push:
         answered = [
             f"{plan.queue.annotator_id}: {key_words(key)}" for plan in plans for key in self._answered(plan)
         ]
-        if answered:
-            n_changed, shown = sum(len(plan.changed) for plan in plans), first_three(answered)
-            raise FireError(
-                f"{n_changed:,} tasks on the server have another caption or media_url, and {len(answered):,} "
-                f"of them were answered already ({shown}); nothing was sent. An answer belongs to what was "
-                "shown: restore the old file of tasks, or ask these pairs in another workspace"
-            )
+        refuse_answered(sum(len(plan.changed) for plan in plans), answered)
         return plans
 
     def carry_out(
@@ -325,13 +320,3 @@ class Push:
             doubtful.update(dict.fromkeys(map(key_of, plan.missing)))
         times = Counter(map(key_of, self._api.tasks_with_keys(plan.project, list(doubtful))))
         return {key: n for key, n in times.items() if n > 1}
-
-
-def first_three(words: Sequence[str]) -> str:
-    """Return the first three texts, and a sign where there are more.
-
-    Examples:
-        >>> first_three(["a", "b"]), first_three(["a", "b", "c", "d"])
-        ('a; b', 'a; b; c; …')
-    """
-    return "; ".join([*words[:3], *(["…"] if len(words) > 3 else [])])

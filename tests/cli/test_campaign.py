@@ -240,6 +240,12 @@ def test_a_corrected_caption_reaches_the_unanswered_tasks_of_every_round(
     run("push")
     shown = {task["data"]["caption"] for task in server.tasks.values()}
     assert {caption[2:5] for caption in shown - {"a dog runs 9"}} == {"cat"}  # a control is in no file
+    server.answer(server.tasks_of(1)[0]["id"], 2)
+    run("pull")
+    server.delete_project(1)  # whose answer counts
+    queries.write_text(queries.read_text().replace("a cat runs", "a fox runs"))
+    run("tasks", "--overlap", 0)
+    assert "1 of them were answered already" in run("push", "--replace", code=1).stderr
 
 
 def test_tasks_that_are_no_round_are_refused(server: FakeServer, workspace: Path) -> None:

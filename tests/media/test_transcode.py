@@ -78,9 +78,7 @@ def test_the_shape_of_pixels_is_kept(tmp_path: Path) -> None:
 def test_a_video_taken_upright_stays_upright(tmp_path: Path) -> None:
     if not hasattr(av.video.stream.VideoStream, "set_display_rotation"):
         pytest.skip("this PyAV cannot make turned videos")
-    source = encode(
-        tmp_path / "turned.mp4", "mpeg4", frames=3, prepare=lambda s: s.set_display_rotation(90)
-    )
+    source = encode(tmp_path / "turned.mp4", "mpeg4", frames=3, prepare=lambda s: s.set_display_rotation(90))
     shown = pictures(source)[0]
     assert abs(shown.rotation) == 90
     encode_video(source, tmp_path / "v.mp4", H264)
