@@ -14,6 +14,7 @@ from fire_toolkit.evidence.qrels import augment_qrels, change_counts
 from fire_toolkit.inference.bounds import coverage
 from fire_toolkit.inference.leave_out import contributions, leave_out
 from fire_toolkit.inference.orders import kendall_tau
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_labels, check_pool_sources, check_qrels
 
@@ -51,8 +52,6 @@ def test_judging_the_pairs_settles_the_score(seed: int, measure: str) -> None:
 
 def test_the_first_positives_are_the_least_cost() -> None:
     """Two open queries with three unjudged docs above anything judged: one positive each would do."""
-    from fire_toolkit.matching.ranking import rank_run
-
     rows = [("m", query, f"d{place}", float(-place)) for query in "xyz" for place in range(4)]
     run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
     qrels = check_qrels(pd.DataFrame({"query_id": list("xyz"), "doc_id": ["d3", "d3", "d0"], "relevance": 1}))

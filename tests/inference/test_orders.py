@@ -14,8 +14,9 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.differences import changes_of_scores, holm, score_differences
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.orders import compare_orders, kendall_p, kendall_tau, tau_ap
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.scoring import score_runs
-from fire_toolkit.tables import check_run
+from fire_toolkit.tables import check_qrels, check_run
 
 
 def orders(world: Any, measures: tuple[str, ...] = ("C@3", "AP@3", "MnR"), **options: Any) -> Any:
@@ -80,9 +81,6 @@ def test_a_labelling_against_itself_never_swaps() -> None:
 
 
 def test_a_wide_difference_is_never_reversed_and_none_is_a_coin() -> None:
-    from fire_toolkit.matching.ranking import rank_run
-    from fire_toolkit.tables import check_qrels
-
     queries = [f"q{number:03}" for number in range(200)]
     qrels = check_qrels(pd.DataFrame({"query_id": queries, "doc_id": "a", "relevance": 1}))
     rows = []

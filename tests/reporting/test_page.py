@@ -11,7 +11,6 @@ import pytest
 from reports import data_of_plot
 from small_world import World, make_run
 
-from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.background import Background
 from fire_toolkit.reporting.methods import MethodFacts
 from fire_toolkit.reporting.page import ON_PAGE, Figure, figures_of, render_page
@@ -48,7 +47,7 @@ def study() -> Study:
     return Study(
         runs=runs,
         original=world.original,
-        augmented=augment_qrels(world.original, world.labels)[0],
+        augmented=world.augmented,
         labels=world.labels,
         background=Background(),
         queries=check_queries(world.original[["query_id"]].assign(text=HOSTILE)),
