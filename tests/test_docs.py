@@ -174,8 +174,7 @@ def test_pooling_the_runs_gives_the_pool_to_the_byte(sample: Path) -> None:
     runs = [f"runs/{path.name}" for path in sorted((sample / "runs").glob("*.run"))]
     run("pool", *runs, "--depth", "10", "--qrels", "qrels.txt", "--out", "again")
     for name in ("pool.csv", "pool_sources.csv"):
-        assert (SAMPLE / name).read_bytes() == (sample / "again" / name).read_bytes()
-        checked(SAMPLE / name)
+        assert checked(SAMPLE / name).read_bytes() == (sample / "again" / name).read_bytes()
 
 
 def commands(page: Path) -> list[list[str]]:

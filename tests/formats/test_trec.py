@@ -54,8 +54,7 @@ def test_the_order_of_lines_and_the_size_of_blocks_change_nothing(
     shuffled = "".join(np.random.default_rng(0).permutation(lines)).replace(" ", separator)
     pd.testing.assert_frame_equal(whole, read_run(put("b.trec", shuffled)))
     monkeypatch.setattr(trec, "_BLOCK_BYTES", 200)  # a query's lines are in several
-    in_order = put("a.trec", "".join(lines).replace(" ", separator))
-    pd.testing.assert_frame_equal(whole, read_run(in_order))
+    pd.testing.assert_frame_equal(whole, read_run(put("a.trec", "".join(lines).replace(" ", separator))))
 
 
 def test_a_second_run_id_deep_in_the_file_is_seen(lines: list[str]) -> None:

@@ -77,8 +77,7 @@ def test_a_kill_at_every_step_leaves_all_old_or_all_new_and_no_litter(tmp_path: 
         finish_interrupted(folder)
         found = contents(folder)
         assert found in (OLD, NEW), f"step {step}"
-        checked(folder / "a.csv")
-        checked(folder / "b.csv")
+        assert all(checked(folder / name) for name in ("a.csv", "b.csv"))
         seen.add((code, found["a.csv"]))
         if code == 0:
             break
