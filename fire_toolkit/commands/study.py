@@ -196,7 +196,8 @@ def coverage(
         highest_grade=highest_grade,
     )
     for run_id, own in found.judged.groupby("run_id", sort=False):
-        shares = ", ".join(f"{row.judged:.0%} at {row.k}" for row in own.itertuples())
+        percent = own["judged"] * 1000 // 1 / 10  # rounded down, so that 100% means every doc
+        shares = ", ".join(f"{each:g}% at {k}" for each, k in zip(percent, own["k"], strict=True))
         said.append(f"{run_id}: judged {shares}")
     each = found.pairs.drop_duplicates(["run_id", *PAIR]).groupby(PAIR, sort=True)
     pool = check_pool(each.agg(best_rank=("rank", "min"), n_runs=("run_id", "nunique")).reset_index())

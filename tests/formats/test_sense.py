@@ -222,3 +222,14 @@ def test_ids_that_are_not_those_of_the_collection_are_said_by_every_command(add:
     both = run("score", "own.npz", "a=other.npz").stderr
     assert f"note: other.npz: {strangers}" in both
     assert "own.npz: " not in both.replace("own.npz: square", "")
+
+
+def test_chance_is_told_by_queries_that_have_a_positive(here: Path) -> None:
+    """Of 1,260 queries the last 60 alone have one; of more than 200 the first 200 tell."""
+    far = np.vstack([np.random.default_rng(0).normal(size=(1200, N)), -SIMS])
+    put("far.npz", {"sims": far, "query_ids": [f"q{n}" for n in range(1260)], "doc_ids": VIDEOS})
+    lines = [f"q{n} 0 {VIDEOS[n % N]} 1\n" for n in range(1260)]
+    for n_told, told in ((60, lines[1200:]), (200, lines)):
+        put("qrels.txt", "".join(told))
+        result = run("score", "far.npz", "--qrels", "qrels.txt")
+        assert f"the positives of {n_told} queries stand where they would by chance" in result.stderr

@@ -40,7 +40,7 @@ from fire_toolkit.scoring.expect import sense_of
 from fire_toolkit.tables import Qrels, Run
 from fire_toolkit.tables.columns import PAIR, places_in
 
-_TELLING = 1000  # queries, which tell whether positives stand as by chance
+_TELLING = 200  # queries with a positive, which tell whether positives stand as by chance
 
 
 def readings_of(
@@ -173,15 +173,17 @@ class MatrixRun(StoredRun, Shown):
         return run if depth is None else top(run, depth)
 
     def doubts(self, qrels: Qrels) -> Iterator[str]:
-        """Yield what `add-run` says of ids and qrels; of chance by the first queries."""
+        """Yield what `add-run` says of ids and qrels; of chance by the first with a positive."""
         positives = qrels.loc[qrels["relevance"] >= 1, PAIR]
         if n_outside := cells_of((self.query_ids, self.doc_ids), {POSITIVE: positives})[1]:
             yield OUTSIDE.format(n_outside)
-        axes = self.query_ids[:_TELLING], self.doc_ids
-        own = Qrels(qrels[places_in(qrels["query_id"].array, axes[0]) >= 0])
-        run = self._ranked(self.values[:_TELLING], axes, own[PAIR], 1, is_checked=False)
-        warning = sense_of(run, own, n_docs=len(axes[1])).warning if len(own) and len(run) else ""
-        yield from [warning] if warning else ()
+        told = np.flatnonzero(places_in(self.query_ids, positives["query_id"].array) >= 0)[:_TELLING]
+        if len(told):
+            axes = [self.query_ids[row] for row in told], self.doc_ids
+            own = Qrels(qrels[places_in(qrels["query_id"].array, axes[0]) >= 0])
+            run = self._ranked(self.values[told], axes, own[PAIR], 1, is_checked=False)
+            warning = sense_of(run, own, n_docs=len(axes[1])).warning
+            yield from [warning] if warning else ()
 
     def top_blocks(self, depth: int | None) -> list[RunBlock]:
         """Return what `top` does as one block."""
