@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fire_toolkit.campaign.asking import never_asked
 from fire_toolkit.campaign.keys import pair_ids
-from fire_toolkit.campaign.task_files import handed_out_here, task_keys
+from fire_toolkit.campaign.task_files import handed_out_here, keys_among
 from fire_toolkit.formats.tables.table_files import judged_pairs, read_pool
 from fire_toolkit.tables import ELSEWHERE
 from fire_toolkit.workspace.config import Workspace
@@ -35,7 +35,7 @@ def with_unanswered_tasks(states: list[StageState], workspace: Workspace) -> lis
         return states
     for number, file in sorted(handed_out(root).items()) if judged.is_file() else ():
         pairs, _ = judged_pairs(judged, since=number)
-        if not {*task_keys(file)}.intersection(pair_ids(pairs["query_id"], pairs["doc_id"])):
+        if not keys_among(file, {*pair_ids(pairs["query_id"], pairs["doc_id"])}):
             reason = f"no answer yet to round {number} ({file.relative_to(root)})"
             late = {s.stage.name: replace(s, state="waiting", reason=reason) for s in states}
             return [late["import"] if s.stage.name == "import" else s for s in states]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, task_lines
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.campaign.views import answered_pairs, pairs_of_keys
 from fire_toolkit.errors import FileNote, FireError, FormatError, UsageError
-from fire_toolkit.files import read_text
+from fire_toolkit.files import opened, read_text
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Tasks, check_pool, check_tasks
@@ -28,6 +29,8 @@ from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import Manifest, manifest_of
 from fire_toolkit.workspace.rounds import begun_rounds, carrier_of_tasks, handed_out, next_round_number
+
+_KEY = re.compile(rb'"%b"\s*:\s*"([\w-]+)"' % PAIR_ID.encode())
 
 
 def overlap_file(path: Path) -> Path:
@@ -47,6 +50,12 @@ def task_keys(path: Path) -> set[str]:
         FormatError: not such a file.
     """
     return {entry["data"][PAIR_ID] for entry in _entries(path)}
+
+
+def keys_among(path: Path, keys: Collection[str]) -> set[str]:
+    """Return which of these pair_ids the tasks in a file have, without memory for all of them."""
+    with opened(path) as stream:
+        return {key for line in stream for each in _KEY.findall(line) if (key := each.decode()) in keys}
 
 
 def rounds_handed_out(root: Path) -> dict[str, int]:

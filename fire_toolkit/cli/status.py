@@ -18,7 +18,7 @@ from fire_toolkit.campaign.following import Standing, Step, what_follows
 from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people, progress_in_words
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Rounds
-from fire_toolkit.campaign.task_files import task_keys
+from fire_toolkit.campaign.task_files import keys_among
 from fire_toolkit.cli.campaigns import (
     ON_A_SERVER,
     begun_here,
@@ -134,8 +134,8 @@ def _told(state: StageState, workspace: Workspace) -> StageState:
     if not unsent or not (knows_server() or has_campaign(workspace.root)):
         return state
     judged = judged_pairs(path, since=unsent)[0]
-    keys = pair_ids(judged["query_id"], judged["doc_id"])
-    n_judged = len(task_keys(handed_out(workspace.root)[unsent]).intersection(keys))
+    keys = {*pair_ids(judged["query_id"], judged["doc_id"])}
+    n_judged = len(keys_among(handed_out(workspace.root)[unsent], keys))
     words = f"{state.reason}; {n_of(n_judged, 'pair')} judged since then, which push leaves out"
     return replace(state, reason=words) if n_judged else state
 
