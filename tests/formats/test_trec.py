@@ -110,6 +110,8 @@ def test_ids_with_a_hash_stay_ids_and_are_said(separator: str) -> None:
         ("q Q0 a 1 0.9 m x\nq two Q0 b 1 0.8 m\n", "f:2: 7 fields, expected 6"),
         ("q1 Q0 my doc 1 0.9 m\n", "7 fields, expected 6"),
         ("# made by a script\n", "nothing but comments"),
+        (PLAIN.replace("\n", "\r"), "f:1: a carriage return alone ends lines; make them line feeds: tr "),
+        (PLAIN + PLAIN.replace("\n", "\r") + "q Q0 a", "f:4: a carriage return alone ends lines"),
     ],
 )
 @FAST_OR_BY_LINE

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -183,7 +184,7 @@ def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
     """Return the columns of a file, read by Arrow: as it lies, else with its lines made plain."""
     start, is_packed = start_of(path)
     above, row = _above_and_row(start, kind)
-    names, found = kind.names_of(row.split()), None
+    names, found = () if "\r" in row.rstrip() else kind.names_of(row.split()), None
     if names:
         with suppress(pa.ArrowInvalid, OSError):
             source = pa.BufferReader(read_bytes(path)) if is_packed else pa.OSFile(str(path))
@@ -224,6 +225,9 @@ def _in_plain_lines(path: str | Path, kind: _Kind) -> tuple[Any, list[str], int]
     above, _ = _above_and_row(text, kind)
     for number, line in enumerate(text.split("\n")[len(above) :], start=len(above) + 1):
         if fields := line.split():
+            if "\r" in line.rstrip():
+                todo = f"make them line feeds: tr '\\r' '\\n' < {shlex.quote(str(path))} > NEW"
+                raise FormatError(f"{path}:{number}: a carriage return alone ends lines; {todo}")
             width = kind.width_of(fields)
             own = fields[: width or None]
             rows.append(kind.plain(own, rows[0] if rows else own, f"{path}:{number}"))
