@@ -224,7 +224,7 @@ def test_lists_with_scores_are_one_run_however_they_are_saved(content: Any) -> N
         ({"q": {"a": True}}, "score 'True', expected a number"),
         ({"q": ["a", "a"]}, "given twice"),
         ({"video": [["a", "dog"]]}, "no ranked lists; expected {query: {doc: score}}"),
-        ({"q": [{1: "a", (1, 2): "b"}]}, "no query_id; found 1, (1, 2)"),
+        ({"q": [{1: "a", (1, 2): "b"}]}, "found 1, (1, 2), expected doc_id and score, or query_id too"),
     ],
     ids=str,
 )
@@ -296,6 +296,10 @@ def test_runs_in_one_json_are_told_apart_where_each_record_names_its_query() -> 
         assert "".join(read_run(lists)["doc_id"]) == order
     said = "record 1: distances, expected one for each doc, in the order of the docs"
     refused(said, read_run, put("two.jsonl", json.dumps(own | {"distances": [1, 3, 2]}) + "\n"))
+    odd = put("odd.jsonl", json.dumps(own | {"frames": [9, 7, 8], "logits": [0.5, 0.75, 0.25]}) + "\n")
+    refused("record 1: logits: a number for each doc; name them scores, or distances", read_run, odd)
+    hits = put("hits.json", {name: [{"doc_id": "a", "prob": 0.5}] for name in "qr"})
+    refused("(under 'q': found doc_id, prob, expected doc_id and score", read_run, hits)
 
 
 def test_vectors_in_the_place_of_a_run_are_told_how_to_become_one() -> None:

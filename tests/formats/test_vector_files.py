@@ -23,6 +23,7 @@ from fire_toolkit.formats.runs.embeddings import pair_scores, products, vectors_
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.named_arrays import Matrix, vector_names
 from fire_toolkit.formats.runs.ranked import POSITIVE, Cells, Ranked, rank_rows
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.reader import read_vectors
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -94,6 +95,7 @@ def test_parquet_lists_are_read(kind: pa.DataType) -> None:
 def test_odd_parquet_lists_are_refused(lists: list[Any], said: str) -> None:
     parquet.write_table(pa.table({"vector": lists}), "v.parquet")
     refused(said, rows_of, Path("v.parquet"))
+    refused("columns of lists (vector); of ids and their scores say --scores", read_run, Path("v.parquet"))
 
 
 def test_nan_and_files_without_vectors_are_refused() -> None:

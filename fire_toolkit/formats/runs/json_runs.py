@@ -118,6 +118,8 @@ def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield what may be a run, with the path of keys to it: rankings by query, records or lists of places."""
     if isinstance(value, list):
         are_records = bool(value) and all(isinstance(item, dict) for item in value)
+        if are_records and path and _CANDIDATE not in value[0]:  # records of one query do not name theirs
+            are_records = pair_columns([*map(str, value[0])], "query_id") not in ([], ["key"])
         lists = value if not path and all(isinstance(item, list) for item in value) else []
         if are_records or (
             any(lists) and all(type(place) is int and place >= 0 for item in lists for place in item)
@@ -174,6 +176,9 @@ def _oddity(value: Any) -> str:
             if not isinstance(score, dict | list) and not _is_number(score):
                 place = f"query {str(query)[:40]}, doc {str(doc)[:40]}"
                 return f" ({place}: score {str(score)[:40]!r}, expected a number)"
+        if isinstance(docs, list) and docs and isinstance(docs[0], dict):
+            found = ", ".join(map(str, docs[0]))[:120] or "nothing"
+            return f" (under {str(query)[:40]!r}: found {found}, expected doc_id and score, or query_id too)"
     return ""
 
 
@@ -224,14 +229,8 @@ def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> L
             raise FormatError(f"{at}: no {column}; found {', '.join(map(str, record)) or 'nothing'}")
         query = id_text(record[column], at)
         found = _ranking(next((record[name] for name in (*_LISTS, *docs) if name in record), None))
-        for kind, usual in _BESIDE.items() if found and found[1] is None else ():
-            beside = (own for name, own in record.items() if str(name).lower() in usual)
-            numbers = next((own for own in beside if isinstance(own, list | tuple | np.ndarray)), None)
-            if numbers is not None and found:
-                hits = [{"doc_id": doc, kind: each} for doc, each in zip(found[0], numbers, strict=False)]
-                found = _ranking(hits) if len(hits) == len(found[0]) == len(numbers) else None
-                if found is None:
-                    raise FormatError(f"{at}: {kind}s, expected one for each doc, in the order of the docs")
+        if found and found[1] is None:
+            found = _with_numbers(found[0], record, at)
         if found is None:
             raise FormatError(
                 f"{at}: query {query!r} has no list ({', '.join(_LISTS[:3])}), expected one list of docs for "
@@ -242,6 +241,28 @@ def _of_records(records: list[dict[str, Any]], where: str, key: str | None) -> L
         lists.append((at, name, found))
         seen[query] += 1
     return replace(of_lists(lists, where, (FROM_RANKS, NUMBERED) if is_numbered else ()), targets=targets)
+
+
+def _with_numbers(docs: Sequence[Any], record: Mapping[str, Any], at: str) -> _Ranking:
+    """Return a record's docs with the scores or distances that lie beside them, else best first.
+
+    Raises:
+        FormatError: these are no numbers, or not as many; others lie there under a name that is not known.
+    """
+    lists = {str(name): own for name, own in record.items() if isinstance(own, list | tuple | np.ndarray)}
+    for kind, usual in _BESIDE.items():
+        if name := find_name([*lists], usual):
+            hits = [{"doc_id": doc, kind: each} for doc, each in zip(docs, lists[name], strict=False)]
+            if not len(hits) == len(docs) == len(lists[name]) or not (found := _ranking(hits)):
+                raise FormatError(f"{at}: {kind}s, expected one for each doc, in the order of the docs")
+            return found
+    for name, own in lists.items():
+        if 0 < len(own) == len(docs) and all(isinstance(each, float | np.floating) for each in own):
+            raise FormatError(
+                f"{at}: {name}: a number for each doc; name them scores, or distances (sed "
+                f'\'s/"{name}"/"scores"/\' FILE > NEW), or leave them out where docs stand best first'
+            )
+    return docs, None, True
 
 
 def _of_places(lists: Sequence[tuple[str, Sequence[int]]]) -> Listed:

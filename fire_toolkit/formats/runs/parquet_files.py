@@ -67,9 +67,16 @@ def read_parquet(path: Path, key: str | None = None) -> Listed:
     """Return a long Parquet table (columns as in `listed`) as ranked lists.
 
     Raises:
-        FormatError: the file is damaged, lacks the columns, or has an id that is not text or a whole number.
+        FormatError: the file is damaged, lacks the columns, or has an id that is not text or a whole number;
+            of lists the options that read them are named.
     """
-    frame = guarded(path, partial(whole_table(path).to_pandas, ignore_metadata=True))  # an index is columns
+    table = whole_table(path)
+    if (lists := lists_in(table)) and pair_column(table.column_names, "doc_id") in {None, *lists}:
+        raise FormatError(
+            f"{path}: columns of lists ({', '.join(lists)}); of ids and their scores say --scores similarity "
+            "or --scores distance; of vectors --similarity, with the file of the other side"
+        )
+    frame = guarded(path, partial(table.to_pandas, ignore_metadata=True))  # an index is columns
     return listed_table(frame, str(path), key)
 
 
