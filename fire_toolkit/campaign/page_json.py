@@ -11,7 +11,8 @@ from typing import Any
 
 from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.campaign.task_json import PAIR_ID
-from fire_toolkit.guidelines.label_config import CAPTIONS
+from fire_toolkit.guidelines.label_config import CAPTIONS, TEXT
+from fire_toolkit.guidelines.model import CAPTION
 
 PART = "page_part"
 PAGE = "page:"
@@ -47,9 +48,9 @@ def first_three(words: Sequence[str]) -> str:
 def split_pages(tasks: Iterable[Any]) -> Iterator[Any]:
     """Yield tasks with their answers as they are, and in place of each page a task for each of its captions.
 
-    Such a task has the caption's pair, and of each annotation and draft what was answered to it, under the
-    names that a page of one pair has (`relevance`, `flags`); its `page_part` is the page,
-    empty where it has one caption, and the place there, from 1. lead_time is an
+    Such a task has the caption's text and pair, and of each annotation and draft what was answered to it,
+    under the names that a page of one pair has (`relevance`, `flags`); its `page_part` is the page, empty
+    where it has one caption, and the place there, from 1. lead_time is an
     equal share of the page's; page_s is that of the whole page. A caption that was not answered has an
     annotation without results, a page that was skipped a skip for each of its captions. A page whose captions
     are not as this toolkit writes them stays as it is, and names no pair.
@@ -58,8 +59,8 @@ def split_pages(tasks: Iterable[Any]) -> Iterator[Any]:
         captions = _captions_of(task)
         if not captions:
             yield task
-        for row, pair in enumerate(captions):
-            data = {key: value for key, value in task["data"].items() if key != CAPTIONS}
+        for row, (pair, text) in enumerate(captions.items()):
+            data = {key: value for key, value in task["data"].items() if key != CAPTIONS} | {CAPTION: text}
             page = data[PAIR_ID] if len(captions) > 1 else ""
             answers = {
                 name: [_own(entry, row, pair, len(captions)) for entry in task[name]]
@@ -69,16 +70,16 @@ def split_pages(tasks: Iterable[Any]) -> Iterator[Any]:
             yield {**task, "data": {**data, PAIR_ID: pair}, PART: (page, row + 1), **answers}
 
 
-def _captions_of(task: object) -> list[str]:
-    """Return the pairs of a page's captions; none where the task is no page."""
+def _captions_of(task: object) -> dict[str, object]:
+    """Return the text of each pair of a page's captions; none where the task is no page."""
     data = task.get("data") if isinstance(task, dict) else None
     key = data.get(PAIR_ID) if isinstance(data, dict) else None
     captions = data.get(CAPTIONS) if isinstance(data, dict) else None
     if not is_page(key) or not isinstance(captions, list):
-        return []
-    pairs = [caption.get(PAIR_ID) if isinstance(caption, dict) else None for caption in captions]
-    named = [pair for pair in pairs if isinstance(pair, str)]
-    return named if len(set(named)) == len(captions) else []
+        return {}
+    shown = [caption for caption in captions if isinstance(caption, dict)]
+    named = {each[PAIR_ID]: each.get(TEXT) for each in shown if isinstance(each.get(PAIR_ID), str)}
+    return named if len(named) == len(captions) else {}
 
 
 def _own(entry: object, row: int, pair: str, n_captions: int) -> object:

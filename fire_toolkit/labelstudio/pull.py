@@ -1,9 +1,10 @@
 """Answers from the server to the record: what is new, what changed, and what is gone."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache, partial
 
 from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.ledger import KEPT, Origin, answer_rows, pairs_of
@@ -11,6 +12,7 @@ from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.records import Campaign, queue_named
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import ServerError
+from fire_toolkit.guidelines.model import CAPTION
 from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
 from fire_toolkit.labelstudio.places import (
     DROPPED,
@@ -64,13 +66,15 @@ def pull_answers(
     than the last time, is read anew: a task's time does not move with every answer, a deleted task has none,
     and one of each leaves the number of answers as it was. One without an answer, here and there, is not read
     again: its last change is that its tasks came, and all of them would be. Projects that are gone, have lost
-    their mark or are there twice are named in the notes.
+    their mark or are there twice are named in the notes, as are answers to a caption that the round has not
+    (in a copy of a project, which no push corrects): they are not read.
 
     Raises:
         ServerError: a labeling page was changed (nothing is read then), or the server fails; what was
             read by then is in the record, and another pull goes on.
     """
-    on_server = OnServer(api, campaign, store)
+    on_server, others = OnServer(api, campaign, store), defaultdict[Place, set[str]](set)
+    texts = cache(partial(_texts, store))
     source, projects = on_server.source, _checked(on_server.own, campaign)
     places = {place.key: place for place in read_places(store) if place.source == source}
     whole: set[Key] = set()
@@ -83,7 +87,9 @@ def pull_answers(
         newest = since
         if not since or project.get(_COUNTED) != 0 or n_answers(project) or known[at]:
             origin = Origin(source, str(at.project), at.queue, store.now(), names)
-            newest = min(_pull_project(api, at, origin, store, since=since, report=report), store.now())
+            asked = texts(int(at.queue.partition("/")[0]))
+            newest = _pull_project(api, at, origin, store, asked, others[at], since=since, report=report)
+            newest = min(newest, store.now())
         places[at.key] = replace(before.with_tasks(n_tasks), queue=at.queue, read_up_to=newest or since)
         whole.update([] if since else [at.key])
         keep_places(store, [places[at.key]])
@@ -110,7 +116,7 @@ def pull_answers(
     lost = on_server.lost()
     _keep_found(store, places, lost, whole, drops=accepts_loss)
     notes = fewer + ([] if accepts_loss or not lost else [lost_words(lost)])
-    notes += [f"{words}; {fix}" for words, fix in find_doubled(on_server.listed, campaign)]
+    notes += [*_unread(others), *map("; ".join, find_doubled(on_server.listed, campaign))]
     return Fetched(store.counts, (*notes, *store.notes))
 
 
@@ -145,6 +151,15 @@ def _fewer(before: Mapping[Key, Place], own: Iterable[tuple[Place, Project]]) ->
             yield f"{words}; `fire-toolkit push` adds those again that wait for an answer"
 
 
+def _unread(others: Mapping[Place, Collection[str]]) -> Iterator[str]:
+    """Yield in which projects answers to another caption than the record's were left."""
+    for at, found in others.items():
+        if found:
+            words = f"project {at.project} ({at.queue}): {n_of(len(found), 'answer')} not read, as the tasks "
+            words += "there show another caption than the record; delete them there"
+            yield f"{words} (the task is still asked as the record has it)"
+
+
 def _checked(own: list[tuple[Place, Project]], campaign: Campaign) -> list[tuple[Place, Project]]:
     """Return the campaign's projects, all of which show its page."""
     for _, project in own:
@@ -170,10 +185,26 @@ def _newest(api: Api, at: Place) -> str:
     return _last_change(api.task_page(at.project, ordering=order, include=include, page_size=1)[0])
 
 
+def _texts(store: Store, number: int) -> dict[str, str]:
+    """Return the caption of each pair of a round, as it is asked now."""
+    query = "select pair_id, text, max(rowid) from asked where round = ? group by pair_id"
+    return {pair: text for pair, text, _ in store.select(query, [number])}
+
+
 def _pull_project(
-    api: Api, at: Place, origin: Origin, store: Store, *, since: str, report: Callable[[int], None]
+    api: Api,
+    at: Place,
+    origin: Origin,
+    store: Store,
+    asked: Mapping[str, str],
+    others: set[str],
+    *,
+    since: str,
+    report: Callable[[int], None],
 ) -> str:
     """Read what has changed since a time (empty: all), and return up to which time all is read now.
+
+    asked: the caption of each pair; others: takes in the answers to other ones, which are left there.
 
     That is the last change of all before the reading, or after its first page, by the server's clock:
     what changes meanwhile is later, or within the time that is looked back.
@@ -196,8 +227,14 @@ def _pull_project(
         tasks = list(split_pages(page))
         pairs = pairs_of(task.get("data") for task in tasks)
         rows = answer_rows(tasks, origin, where=where, pairs=pairs)
-        store.add_answers(rows)
         seen.update(row["annotation"] for row in rows)
+        changed = {
+            (str(task["id"]), pair)
+            for task, pair in zip(tasks, pairs, strict=True)
+            if pair in asked and task["data"].get(CAPTION, asked[pair]) != asked[pair]
+        }
+        others.update(row["annotation"] for row in rows if (row["task"], row["pair_id"]) in changed)
+        store.add_answers(row for row in rows if row["annotation"] not in others)
         looked_at.update(zip((str(task["id"]) for task in tasks), pairs, strict=True))
         report(len(page))
     if looked_at or not since:

@@ -240,6 +240,14 @@ def test_a_corrected_caption_reaches_the_unanswered_tasks_of_every_round(
     run("push")
     shown = {task["data"]["caption"] for task in server.tasks.values()}
     assert {caption[2:5] for caption in shown - {"a dog runs 9"}} == {"cat"}  # a control is in no file
+    twin = server._create({**server.projects[1], "created_at": ""}).json()["id"]  # a copy with old captions
+    server._import(twin, [{"data": {**task["data"], "caption": "a dog"}} for task in server.tasks_of(1)])
+    server.answer(server.tasks_of(twin)[0]["id"], 2)
+    for full in ((), ("--full",)):
+        told = run("pull", *full).stderr
+        assert "0 new" in told
+        assert f"project {twin} (1/A02): 1 answer not read, as the tasks there show another caption" in told
+    server.delete_project(twin)
     server.answer(server.tasks_of(1)[0]["id"], 2)
     run("pull")
     server.delete_project(1)  # whose answer counts
