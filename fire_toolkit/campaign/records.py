@@ -32,6 +32,7 @@ FOLDER = "campaign"
 BY_SERVER = "labelstudio"
 BY_HAND = "folder"
 BY_PAGE = "page"
+CORRECTED = (BY_SERVER, BY_PAGE)  # carriers that show what a task is corrected to after its round has begun
 _SHOWN = ("text", "media_url", "reference_url")  # what a task shows, which may change until it is answered
 _KNOWN = ("query_id", "doc_id", "relevance")
 
@@ -222,19 +223,19 @@ def take_back_answered(store: Store) -> list[str]:
 
 
 def write_round(root: Path, entry: Round) -> None:
-    """Write a round; one that is there already stays, and must be the same but for what a server can update.
+    """Write a round; one that is there already stays, and must be the same but for what can be corrected.
 
-    Captions and addresses of a server's round may change. A round that is written again for another carrier
-    is that one's from then on.
+    Captions and addresses may change on the carriers of `CORRECTED`. A round that is written again for
+    another carrier is that one's from then on.
 
     Raises:
         UsageError: another round of that number has begun.
     """
     there = refuse_other_round(root, entry)
-    if there and entry.carrier in (there.carrier, BY_HAND) and entry.carrier != BY_SERVER:
+    if there and entry.carrier in (there.carrier, BY_HAND) and entry.carrier not in CORRECTED:
         return
     with Store(root / STORE) as store, asking(store) as db:
-        if there is None or (there.carrier, there.n_captions) != (entry.carrier, entry.n_captions):
+        if there is None or there.carrier != entry.carrier:
             db.execute("insert into rounds values (?, ?, ?)", [entry.number, entry.carrier, entry.n_captions])
         names = [name for name in TASKS.names if name in entry.tasks.columns]
         known = set() if there is None else set(_rows(there.tasks, names))
@@ -261,7 +262,8 @@ def refuse_other_round(root: Path, entry: Round) -> Round | None:
             f"{entry.n_captions}; push without --captions to continue it"
         )
     asks = [name for name in TASKS.names if name in entry.tasks.columns]
-    fixed = asks if entry.carrier != BY_SERVER else [name for name in asks if name not in _SHOWN]
+    is_shown_anew = entry.carrier == BY_SERVER or entry.carrier == there.carrier == BY_PAGE
+    fixed = [name for name in asks if not (is_shown_anew and name in _SHOWN)]
     tables: dict[str, tuple[pd.DataFrame, pd.DataFrame, Sequence[str]]] = {
         "tasks": (entry.tasks, there.tasks, fixed),
         "assignments": (entry.drawn, there.drawn, ASSIGNMENTS.names),

@@ -13,13 +13,13 @@ import pandas as pd
 
 from fire_toolkit.campaign.asking import HandedOut
 from fire_toolkit.campaign.keys import split_pair_id
-from fire_toolkit.campaign.page_json import first_three, key_words
+from fire_toolkit.campaign.page_json import first_three
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
-from fire_toolkit.campaign.records import BY_SERVER, Round
+from fire_toolkit.campaign.records import CORRECTED, Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, task_lines
 from fire_toolkit.campaign.tasks import REFERENCE_URL
-from fire_toolkit.campaign.views import answered_pairs, pairs_of_keys
+from fire_toolkit.campaign.views import pairs_of_keys
 from fire_toolkit.errors import FileNote, FireError, FormatError, UsageError
 from fire_toolkit.files import opened, read_text
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
@@ -125,14 +125,11 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
 
 
 def renewed_rounds(
-    rounds: Sequence[Round], files: Mapping[int, Path], guideline: Guideline, store: Store
+    rounds: Sequence[Round], files: Mapping[int, Path], guideline: Guideline
 ) -> tuple[list[Round], list[Path], list[str]]:
-    """Return rounds of a server whose tasks were made again with other captions or addresses, with these.
+    """Return rounds whose tasks were made again with other captions or addresses, with these.
 
     Also which of the files of tasks, by round, made since they were sent, say so, and notes on the others.
-
-    Raises:
-        FireError: a task that would show something else has an answer in the record.
     """
     made: dict[str, tuple[str, str]] = {}
     used, notes = list[Path](), list[str]()
@@ -152,15 +149,6 @@ def renewed_rounds(
         if new != old:
             text, media_url = (list(column) for column in zip(*new, strict=True))
             renewed.append(replace(entry, tasks=Tasks(entry.tasks.assign(text=text, media_url=media_url))))
-            changed = {p for p, was, now in zip(entry.tasks["pair_id"], old, new, strict=True) if was != now}
-            refuse_answered(
-                len(changed),
-                [
-                    f"{queue.partition('/')[2]}: {key_words(pair)}"
-                    for queue, pair in sorted(answered_pairs(store))
-                    if pair in changed and queue.startswith(f"{entry.number}/")
-                ],
-            )
     return renewed, used, notes
 
 
@@ -183,20 +171,20 @@ def task_texts(made: Tasks, file: Path, guideline: Guideline) -> dict[str, bytes
 def renewed_files(
     root: Path, but: Path, guideline: Guideline, make: Callable[..., Tasks]
 ) -> Iterator[tuple[Path, dict[str, bytes], Manifest]]:
-    """Yield the files of a server's rounds, but one, whose tasks show something else if they are made now.
+    """Yield the files of rounds that can be corrected, but one, whose tasks show something else if made now.
 
     make: pairs and the options of `make_tasks` → their tasks. Of each file its texts, as they are made now,
     and its manifest. A `FileNote` says why some cannot be made.
     """
     for number, file in handed_out(root).items():
-        if file.resolve() == but.resolve() or carrier_of_tasks(root, file) != BY_SERVER:
+        if file.resolve() == but.resolve() or (carrier := carrier_of_tasks(root, file)) not in CORRECTED:
             continue
         manifest, pairs = manifest_of(file, is_folder=False), pairs_of_keys(sorted(task_keys(file)))
         known = {"captions": 1, **manifest.parameters}
         options = {"overlap": known["overlap"], "n_captions": known["captions"], "seed": known["seed"]}
         try:
             made = make(check_pool(pairs.assign(round=number)), options=options)
-            texts, has_changed = kept_files(file, task_texts(made, file, guideline), carrier=BY_SERVER)
+            texts, has_changed = kept_files(file, task_texts(made, file, guideline), carrier=carrier)
         except FireError as error:
             warnings.warn(f"the tasks of round {number} stay as they are: {error}", FileNote, stacklevel=2)
             continue
@@ -207,7 +195,7 @@ def renewed_files(
 def kept_files(file: Path, texts: Mapping[str, bytes], *, carrier: str) -> tuple[dict[str, bytes], bool]:
     """Return the texts to write, with those that an earlier `tasks` wrote beside them, and if any changes.
 
-    Other captions and addresses of the same tasks are written where a server carries them: `push` then
+    Other captions and addresses of the same tasks are written for the carriers of `CORRECTED`: `push` then
     updates those that nobody has answered. Whoever deletes `file` has no use for those of doubled pairs.
 
     carrier: what carries the round that the tasks have begun; empty: they have begun none.
@@ -227,7 +215,7 @@ def kept_files(file: Path, texts: Mapping[str, bytes], *, carrier: str) -> tuple
     def pairs_in(text: bytes | None) -> list[str]:
         return [task["data"][PAIR_ID] for task in parse_json((text or b"[]").decode(), "tasks")]
 
-    is_same = carrier == BY_SERVER and all(pairs_in(earlier[n]) == pairs_in(texts.get(n)) for n in changed)
+    is_same = carrier in CORRECTED and all(pairs_in(earlier[n]) == pairs_in(texts.get(n)) for n in changed)
     if changed and not is_same:
         why = f"people may have its tasks; if nobody has, delete {file} and run this again; or"
         why = "its round has begun;" if carrier else why

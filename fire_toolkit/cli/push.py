@@ -18,7 +18,16 @@ from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy, ro
 from fire_toolkit.campaign.carrier import Carried, Delivered
 from fire_toolkit.campaign.page_json import first_three
 from fire_toolkit.campaign.progress import judgment_seconds, load_of
-from fire_toolkit.campaign.records import BY_HAND, BY_PAGE, BY_SERVER, FOLDER, Round, Rounds, with_moves
+from fire_toolkit.campaign.records import (
+    BY_HAND,
+    BY_PAGE,
+    BY_SERVER,
+    CORRECTED,
+    FOLDER,
+    Round,
+    Rounds,
+    with_moves,
+)
 from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_files import handed_out_here, overlap_file, read_task_files, renewed_rounds
@@ -128,6 +137,8 @@ def push(
     on_server = rounds_on_server(whole, begun, {entry.number for entry in entries})
     if sample != 0:
         _refuse_gone([entry for entry in changed if entry.carrier == BY_PAGE], rules)
+    if begun and BY_PAGE in others:  # no caption changes that was answered there by now
+        carrier_of(BY_PAGE, root).fetch(whole)
     begins = partial(begin, root, campaign, changed)
     plans, connection = list[Plan](), used_connection() if on_server or not others else None
     if connection:
@@ -157,7 +168,7 @@ def _rounds_to_push(
     *,
     named: str | None,
 ) -> tuple[list[Round], list[Round]]:
-    """Return the rounds that begin, and those of the server whose tasks were made again.
+    """Return the rounds that begin, and those whose tasks were made again with other captions or addresses.
 
     tasks: a file that is named; named: the carrier, if it is.
     """
@@ -182,10 +193,9 @@ def _rounds_to_push(
     else:
         entries = [_drawn(file, inputs, rules, begun, carrier) for file in new]
     hashes = {n: pushed.inputs.get(name_in_manifest(path)) for n, path in files.items()}
-    on_server = [entry for entry in begun if entry.carrier == BY_SERVER]
+    corrected = [entry for entry in begun if entry.carrier in CORRECTED]
     made = {n: path for n, path in files.items() if hashes[n] != sha256_of(path)}
-    with Store(root / STORE) as store:
-        renewed, used, notes = renewed_rounds(on_server, made, rules, store)
+    renewed, used, notes = renewed_rounds(corrected, made, rules)
     say_notes(notes)
     for file in used:
         inputs.use(file)

@@ -236,8 +236,9 @@ class _Look:
             else:
                 paths = [path for path in (self.workspace.path(section, key),) if path]
             if stage.name == "push":
-                carriers = campaign_rounds(self.root).items()  # a server alone is sent changed tasks
-                settled = {tasks_file(self.root, number) for number, by in carriers if by != "labelstudio"}
+                carriers = campaign_rounds(self.root).items()  # others are not sent changed tasks
+                is_sent = ("labelstudio", "page")
+                settled = {tasks_file(self.root, number) for number, by in carriers if by not in is_sent}
                 paths = [path for path in paths if path not in settled]
             found += [path for path in paths if path.is_file()]
             if need in stage.needs:

@@ -104,9 +104,14 @@ def test_a_page_is_served_until_it_has_answers_to_pull(root: Path) -> None:
         answer_on_page(root, row, "relevant", number)
         assert named(run("status")) == "pull"
         assert follows("pull") == ("page serve" if number < len(queue) else "agree")
-    queries = root / "collection/queries.tsv"  # a server's tasks can be corrected, and no others
-    queries.write_text(queries.read_text().replace("a dog runs 3", "a cat runs 3"))
-    assert "would change, and its round has begun" in run("tasks", "--overlap", 0, code=1).stderr
+    queries = root / "collection/queries.tsv"
+    for was, now in (("dog runs 3", "cat runs 3"), ("cat runs 3", "dog runs 3")):
+        queries.write_text(queries.read_text().replace(was, now))
+        assert follows("tasks", "--overlap", 0) == (
+            "push --carrier page --annotator A01" if now < was else "agree"
+        )
+        for words in ((), ("--carrier", "page", "--annotator", "A01")) if now < was else ():
+            assert "1 of them were answered already" in run("push", *words, code=1).stderr
 
 
 def test_a_round_of_next_round_is_sent_to_those_that_it_chose(root: Path) -> None:

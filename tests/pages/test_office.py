@@ -113,3 +113,34 @@ def test_a_report_is_kept_whole_or_not_at_all(root: Path) -> None:
         found = office._store.page_records()
         assert [record["n"] for record in found] == [*range(1, len(found) + 1)]
         assert len({record["at"] for record in found}) == len(found) > 2
+
+
+def test_a_corrected_caption_is_shown_from_then_on_unless_it_was_answered(root: Path) -> None:
+    queries = root / "collection/queries.tsv"
+    before, plain = queries.read_text(), {f"caption {n}" for n in range(1, 8)}
+
+    def correct(text: str) -> None:
+        queries.write_text(text)
+        (root / "collection/manifest.json").unlink(missing_ok=True)
+        assert "captions or addresses have changed" in run("tasks", "--overlap", "0.5").stderr
+
+    media = {f"media/v{n}.webm": root / f"media/v{n}.webm" for n in range(2)}
+    with office_of(root, RULES, **media) as (office, name):
+
+        def next_pair() -> dict[str, Any]:
+            """Answer the controls, which are in no file of tasks, until another caption is shown."""
+            while (shown := office.state(name)["page"]["captions"][0])["text"] not in plain:
+                answered(office, name, shown["task"])
+            return dict(shown)
+
+        given = next_pair()["text"]
+        answered(office, name, "a vote")  # and nothing was pulled
+        correct(before.replace(given, "another caption"))
+        refused = run("push", code=1).stderr
+        assert "1 tasks have another caption or media_url now, and 1 of them were answered already" in refused
+        shown = next_pair()
+        correct(before.replace(shown["text"], "a corrected caption"))
+        run("push")
+        with pytest.raises(Refused, match="no such task"):
+            office.act("answer", name, {"who": name, "key": "old", "task": shown["task"]})
+        assert office.state(name)["page"]["captions"][0]["text"] == "a corrected caption"
