@@ -122,7 +122,7 @@ def test_a_changed_task_that_was_answered_is_refused_by_name(server: FakeServer,
     make_tasks(lambda n: f"{HOST}/new{n}.mp4")
     tasks, shown = json.dumps(server.tasks), Rounds(Path())[0].tasks.to_csv()
     line = refused("push")
-    assert "12 tasks on the server have another caption or media_url, and 1 of them were answered" in line
+    assert "12 tasks have another caption or media_url now, and 1 of them were answered already" in line
     assert ": q1 v1)" in line
     assert json.dumps(server.tasks) == tasks
     assert Rounds(Path())[0].tasks.to_csv() == shown
