@@ -1,6 +1,7 @@
 """An audit of labels by experts: a sample by label and band of ranks, and the error rates that it tells."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -21,41 +22,57 @@ MOST_LATER = 0.05  # of the labels that an audit is taken to speak for
 class AuditedLabels(LabelRates):
     """Labels, each with its band, and how many experts answered on; all are of class `single`.
 
-    counted: 1, and 1 for a positive label; answers: (n_bands, 2, 2), of how many labels of each band and kind
-    (0, 1) there is an answer, and how many of these are relevant; n_answers: on pairs that were drawn;
-    n_later: labels that came after the draw; doubt: none, for experts are taken as right.
+    counted: 1, and 1 for a positive label; answered: (n_pairs, n_bands × 2 × 2), by the band and the label
+    (0, 1) when it was drawn, 1 for a pair with an expert's answer, and 1 where that is relevant; n_answers:
+    how many there are; n_later: labels that came after the draw; doubt: none, for experts are taken as right.
     """
 
-    answers: Floats = field(default_factory=lambda: np.empty((0, 2, 2)), repr=False)
+    answered: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     n_answers: int = 0
     n_later: int = 0
     doubt: ClassVar[str] = ""
 
+    @cached_property
+    def counts(self) -> Floats:
+        """What each pair adds to the counts of labels in each band, and to those of answers.
+
+        An answer counts with its query, so that the spread over queries holds that experts were asked about
+        some pairs only, and that a label is more often right where a query has more relevant pairs.
+        """
+        return np.hstack([super().counts, self.answered])
+
     @property
     def errors(self) -> Floats:
-        """The standard errors of the relevant shares, (2 × n_bands,); half an answer of each kind is added.
+        """Of how many answers are relevant, what half an answer of each kind adds to their variance.
 
-        Without that a share of 0 or 1 would be taken as known.
+        Without that a share of 0 or 1 would be taken as known. Of n answers with the relevant share p it adds
+        n·(p − ½)²·(1 − (n/(n + 1))²) to n·p(1 − p).
         """
-        asked, relevant = np.moveaxis(self.answers, -1, 0)
-        share = (relevant + 0.5) / (asked + 1)
-        return np.asarray(np.sqrt(share * (1 - share) / asked).reshape(-1))
+        _, asked, relevant = self._sums(self.counts.sum(axis=0))
+        share = relevant / np.maximum(asked, 1)
+        found = np.abs(share - 0.5) * np.sqrt(asked * (1 - (asked / (asked + 1)) ** 2))
+        return np.concatenate([np.zeros(found.size), np.stack([0 * found, found], axis=-1).reshape(-1)])
 
-    def rates(self, counts: Floats, moved: Floats | None = None) -> ErrorRates:
-        """Return t and f of the labels in each band from the pairs and positives counted in it.
+    def _sums(self, counts: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return labels and positives of bands, (..., n_bands, 2); answers and relevant ones, by label."""
+        n, shape = 2 * len(self.bands), (*counts.shape[:-1], len(self.bands), 2)
+        asked, relevant = np.moveaxis(counts[..., n:].reshape(*shape, 2), -1, 0)
+        return counts[..., :n].reshape(shape), asked, relevant
+
+    def rates(self, counts: Floats) -> ErrorRates:
+        """Return t and f of the labels in each band from the labels and answers counted in it.
 
         With ppv and fo the relevant shares of audited positives and negatives, pos = N₊·ppv and
         neg = N₋·fo are relevant, t = pos / (pos + neg) and f = (N₊ − pos) / (N − pos − neg).
         """
-        n, n_positive = np.moveaxis(counts.reshape(*counts.shape[:-1], len(self.bands), 2), -1, 0)
-        share = self.answers[..., 1] / self.answers[..., 0]
-        if moved is not None:
-            share = share + moved.reshape(*moved.shape[:-1], len(self.bands), 2)
-        pos, neg = n_positive * share[..., 1], (n - n_positive) * share[..., 0]
+        labels, asked, relevant = self._sums(counts)
+        n, n_positive = np.moveaxis(labels, -1, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
+            held = np.stack([n - n_positive, n_positive], axis=-1)
+            neg, pos = np.moveaxis(np.where(held == 0, 0, held * relevant / asked), -1, 0)
             relevant, others = pos + neg, n - pos - neg
-            t = np.where(relevant.real > 0, pos / relevant, 1)  # a band without such pairs reads neither
-            f = np.where(others.real > 0, (n_positive - pos) / others, 0)
+            t = np.where(relevant == 0, 1, pos / relevant)  # a band without such pairs reads neither
+            f = np.where(others == 0, 0, (n_positive - pos) / others)
             return ErrorRates(t, f, relevant / n)
 
     @property
@@ -67,11 +84,11 @@ class AuditedLabels(LabelRates):
     def told(self) -> list[str]:
         """What the audit says of the labels in each band."""
         counts, lines = self.counts.sum(axis=0), []
-        rates, n_labels = self.rates(counts), counts[::2]
-        for band in np.flatnonzero(n_labels):
-            (n_negative, accepted), (n_positive, right) = self.answers[band]
+        rates, (labels, asked, relevant) = self.rates(counts), self._sums(counts)
+        for band in np.flatnonzero(labels[:, 0]):
+            (n_negative, n_positive), (accepted, right) = asked[band], relevant[band]
             lines.append(
-                f"ranks {self.bands[band]}, {n_of(int(n_labels[band]), 'label')}: one "
+                f"ranks {self.bands[band]}, {n_of(int(labels[band, 0]), 'label')}: one "
                 f"{rates_in_words(rates.t[band], rates.f[band])}; experts reject {n_positive - right:.0f} of "
                 f"{n_positive:.0f} positives, accept {accepted:.0f} of {n_negative:.0f} negatives"
             )
@@ -163,18 +180,17 @@ def with_answers(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFr
             f"{n_later:,} of {n_labels:,} labels came after it was drawn, and it says nothing of them; draw "
             "another (move audit/labels away, then `next-round --ask audit`)"
         )
-    rows = pair_rows(sample, answers)
-    found, truth = sample[rows >= 0], answers["relevance"].to_numpy()[rows[rows >= 0]] >= 1
-    asked, relevant, held = np.zeros((3, len(labels.bands), 2))
-    place = (found["band"].to_numpy(), found["relevance"].to_numpy())
-    np.add.at(asked, place, 1)
-    np.add.at(relevant, place, truth)
+    place, rows = pair_rows(sample, labels.pairs), pair_rows(sample, answers)
+    is_asked = (rows >= 0) & (place >= 0)
+    truth = answers["relevance"].to_numpy()[rows[is_asked]] >= 1
+    cells = (place[is_asked], *sample.loc[is_asked, ["band", "relevance"]].to_numpy().T)
+    answered, held = np.zeros((n_labels, len(labels.bands), 2, 2)), np.zeros((len(labels.bands), 2))
+    answered[cells] = np.column_stack([np.ones(len(truth)), truth])
     np.add.at(held, (labels.pairs["band"].to_numpy(), labels.pairs["relevance"].to_numpy()), 1)
-    if n_lacking := int(((asked == 0) & (held > 0)).sum()):
+    if n_lacking := int(((answered[..., 0].sum(axis=0) == 0) & (held > 0)).sum()):
         raise UsageError(
             f"{n_lacking} of {int((held > 0).sum())} kinds of labels (bands of ranks, positive and "
             "negative) have no answer of an expert; expected some of each"
         )
-    counts = np.stack([np.maximum(asked, 1), relevant], axis=-1)
-    n_answers = len(answers.merge(sample[PAIR]))
-    return replace(labels, answers=counts, n_answers=n_answers, n_later=max(n_later, 0))
+    by_pair = answered.reshape(n_labels, -1)
+    return replace(labels, answered=by_pair, n_answers=len(truth), n_later=max(n_later, 0))

@@ -182,12 +182,11 @@ class _FirstOrder:
     def __init__(self, rates: LabelRates, counts: Floats) -> None:
         """Take the rates by these counts, (n_queries, n_counts)."""
         total, self.counts, self.errors = counts.sum(axis=0), counts, rates.errors
-        n, n_beside = len(total), len(self.errors)
-        steps: Any = 1j * _STEP * np.eye(n + n_beside + 1, n + n_beside, -1)
-        self.relevance: Any = rates.rates(total + steps[:, :n], steps[:, n:]).relevance
+        steps: Any = 1j * _STEP * np.eye(len(total) + 1, len(total), -1)
+        self.relevance: Any = rates.rates(total + steps).relevance
         self.group = np.arange(len(counts)) % _GROUPS
         left = rates.rates(total - cluster_sums(counts, self.group)[:, :-1])
-        self.without = None if n_beside or left.why_not else left.relevance
+        self.without = None if len(self.errors) or left.why_not else left.relevance
 
     def correct(self, lists: Floats, measure: Measure) -> Corrected:
         """Return a run's corrected score from how many docs of each kind each query's top k holds.
@@ -207,7 +206,7 @@ class _FirstOrder:
             return (relevance @ patterns.T / (measure.depth or 1))[:, pattern.reshape(-1)]
 
         found, n = values(self.relevance), len(lists)
-        of_counts, beside = np.split(found[1:].imag.mean(axis=1) / _STEP, [self.counts.shape[1]])
+        of_counts = found[1:].imag.mean(axis=1) / _STEP
         own = found[0].real
         terms = own + n * (self.counts @ of_counts)
         if self.without is not None:
@@ -219,4 +218,5 @@ class _FirstOrder:
             open_lists, p = lists[lists[:, -1] == 0].astype(np.int64), self.relevance[0].real
             raised = np.append(np.repeat(np.minimum(p[:-1:2] * p[1:-1:2], 0.0), 2), 0.0)
             added = -float(corrected_hits(open_lists, raised).mean()) if len(open_lists) else 0.0
-        return Corrected(terms, beside * self.errors, added=added)
+        beside = of_counts[: len(self.errors)] * self.errors  # all of them, or none
+        return Corrected(terms, beside, added=added)

@@ -105,14 +105,11 @@ class LabelRates:
 
     @property
     def errors(self) -> Floats:
-        """Standard errors of what the rates rest on beside the counts; of votes there is nothing else."""
+        """Standard errors of the counts' sums beyond what queries show; of votes there are none."""
         return np.empty(0)
 
-    def rates(self, counts: Floats, moved: Floats | None = None) -> ErrorRates:
-        """Return the rates of each band, (..., n_bands), from (..., n_bands × n_columns) counts.
-
-        moved: what is added to each of those things that `errors` are of.
-        """
+    def rates(self, counts: Floats) -> ErrorRates:
+        """Return the rates of each band, (..., n_bands), from (..., n_counts) sums of `counts`."""
         return moment_rates(counts.reshape(*counts.shape[:-1], len(self.bands), -1))
 
 
