@@ -128,8 +128,10 @@ def values_over(defaults: Mapping[str, Any], written: Mapping[str, Any], where: 
         found[key] = float(value) if type(defaults[key]) is float and type(value) is int else value
         is_texts = type(value) is not list or {*map(type, value)} <= {str}
         is_lost = value == "" and defaults[key] != "" and key not in {own for _, own in MAY_LACK}
+        is_path = type(value) is str and "/" in str(defaults[key])
+        is_lost |= is_path and max(map(len, value.split("/"))) > 255  # which no file system takes
         if type(found[key]) is not type(defaults[key]) or not is_texts or is_lost:
-            raise FormatError(f"{where} {key} = {value!r}, expected a value like {defaults[key]!r}")
+            raise FormatError(f"{where} {key} = {value!r:.200}, expected a value like {defaults[key]!r}")
     return found
 
 
