@@ -18,7 +18,7 @@ MIME = "application/vnd.vegalite.v6+json"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8A00")
 VERDICTS = ("p < .05 after Holm", "p < .05 alone", "not told apart")
 _ONE_WHERE_EQUAL = ("overlap", "average_overlap", "RBO_ext")  # what is cut short has less for equal lists
-_MANY = 10  # runs, above which a grid shows whole points
+_MANY = 10  # runs, above which a grid shows whole points, and names that read alike are shortened
 _LINE = 17  # characters of a name in one line, where there is little room; the last has up to 5 more
 _LONG = 40  # characters of a name that are seen where there is room, without its number
 _BROKEN = r"split(replace({}, /(.{{8,16}}[-_ .]|.{{17}})(?=.{{6}})/g, '$1\n'), '\n')"
@@ -79,20 +79,24 @@ def draw(name: str, table: pd.DataFrame) -> Plot:
     if isinstance(rows := spec["height"], dict):
         y = spec["encoding"]["y"]
         names = list(dict.fromkeys(table[rows.get("of", y.get("field"))].astype(str)))
-        two = sorted((-(-len(name) // _LINE) for name in names), reverse=True)[:2]  # that may be neighbours
+        short = [name if len(name) <= _LONG else f"{name[:20]}…{name[-19:]}" for name in names]
+        is_short = len(names) > _MANY and _are_alike(names) and not _are_alike(short)
+        shown = short if is_short else names  # of few names each has the lines that it needs
+        two = sorted((-(-len(name) // _LINE) for name in shown), reverse=True)[:2]  # that may be neighbours
         for each, step in ((spec, rows["step"]), (narrow, max(rows["step"], 7 * sum(two) + 2))):
             each["height"] = max(rows.get("least", 0), step * (len(names) + rows.get("more", 0)))
         if "labelLimit" in (axis := y["axis"] or {}):
             if "of" in rows:
                 axis |= {
                     "values": [*range(1, len(names) + 1)],
-                    "labelExpr": f"{json.dumps(names)}[datum.value - 1]",
+                    "labelExpr": f"{json.dumps(shown)}[datum.value - 1]",
                 }
+            elif is_short:
+                axis["labelExpr"] = f"{json.dumps(dict(zip(names, short, strict=True)))}[datum.label]"
             lines = _BROKEN.format(axis.get("labelExpr", "datum.label"))
             offset = {"expr": f"-7 * (length({lines}) - 1)"}
             narrow["encoding"] = {"y": {"axis": {"labelExpr": lines, "labelOffset": offset}}}
-            cut = [name.lstrip(" 0123456789")[:_LONG] for name in names if len(name) > _LONG]
-            if len({*cut}) < len(cut):  # they would read alike
+            if _are_alike(shown):
                 spec["height"] = narrow["height"]
                 axis |= narrow["encoding"]["y"]["axis"]
     if "measure" not in table or not len(table):
@@ -106,6 +110,12 @@ def draw(name: str, table: pd.DataFrame) -> Plot:
         spec["transform"] = [{"filter": "datum.measure === shown_measure"}, *spec.get("transform", [])]
         title = {"expr": "shown_measure"}
     return Plot(spec | {"title": {"text": title, "anchor": "start", "frame": "bounds", "fontSize": 12}})
+
+
+def _are_alike(names: Sequence[str]) -> bool:
+    """Whether two names read alike where a label is cut: in what is seen of them, without their numbers."""
+    seen = [name.lstrip(" 0123456789")[:_LONG] for name in names if "…" in name or len(name) > _LONG]
+    return len({*seen}) < len(seen)
 
 
 def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:

@@ -16,7 +16,7 @@ CUT = """
 const isOut = (inner, outer) => inner.left < outer.left - 1 || inner.right > outer.right + 1
   || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
 return [...document.querySelectorAll("svg.marks")].flatMap((svg) => [...svg.querySelectorAll("text")]
-  .filter((text) => text.textContent.includes("…")
+  .filter((text) => text.textContent.endsWith("…")
     || text.textContent && isOut(text.getBoundingClientRect(), svg.getBoundingClientRect()))
   .map((text) => text.textContent));
 """
@@ -55,12 +55,12 @@ def test_the_demo_s_report_draws_and_asks_for_nothing(demo: Path, tmp_path: Path
 def test_a_report_of_20_models_is_not_long_and_cuts_no_name(
     demo: Path, tmp_path: Path, artefacts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The runs are the demo's, and 15 of chance beside them, one of them with a name of 40 characters."""
+    """The runs are the demo's, and 15 of chance beside them, whose names begin with the same 40 letters."""
     root = Path(shutil.copytree(demo, tmp_path / "demo"))
     with np.load(root / "runs/fused.npz") as stored:
         known = dict(stored)
     rng = np.random.default_rng(0)
-    for name in [LONG, *(f"model-{n}" for n in range(14))]:
+    for name in [LONG, *(f"{LONG}-model-{n}" for n in range(14))]:
         sims = known["sims"] + rng.normal(0, 2, known["sims"].shape).astype(np.float32)
         np.savez(root / f"runs/{name}.npz", **{**known, "sims": sims})
     monkeypatch.chdir(root)
