@@ -42,9 +42,9 @@ def add_collection(
     """Read a benchmark's files, whatever their form, and write its queries, items and original qrels.
 
     FILE... is recognised by its content: MSR-VTT, MSVD, COCO, Flickr30k, LAVIS and BLIP, DiDeMo,
-    ActivityNet, LSMDC, VATEX, YouCook2, Clotho, AudioCaps, MultiVENT, CIRR, CIRCO, FashionIQ, BEIR and MIRACL
-    folders, qrels, plain tables. A list of ids
-    among the files says which items the split has; `-` is standard input.
+    ActivityNet, LSMDC, VATEX, YouCook2, Clotho, AudioCaps, MultiVENT, CUHK-PEDES, CIRR, CIRCO,
+    FashionIQ, BEIR and MIRACL folders, qrels, plain tables. A list of ids among the files says which items
+    the split has; `-` is standard input.
 
     Args:
         files: The benchmark's files.

@@ -149,7 +149,12 @@ def _read(spec: Spec, source: Source, split: str | None) -> Part:
         others = ((row, each) for row in asked for each in _listed(row.value(spec["left_out"])))
         n_left_out = sum(each not in _docs_of(spec, row) for row, each in others)
         notes += [f"{n_left_out:,} {spec['left_out_note']}"] if n_left_out else []
-    found = [each for row in asked for each in _rows_of(spec, row)] if spec["text"] else []
+    alike: dict[str, list[str]] = {}
+    for row in listed if "same" in spec else ():
+        alike.setdefault(row.id(spec["same"]), []).append(row.id(doc_id))
+    words = "the positives of a caption are all items with its {0}, of which there are {1:,}"
+    notes += [words.format(spec["same"], len(alike))] if alike else []
+    found = [each for row in asked for each in _rows_of(spec, row, alike)] if spec["text"] else []
     once = pd.DataFrame(items, dtype=object).drop_duplicates("doc_id") if items else None
     if not found:
         return Part(path, items=once, notes=tuple(notes))
@@ -175,8 +180,8 @@ def _texts(spec: Spec, rows: Iterable[Entry], more: Sequence[str]) -> pd.DataFra
     return pd.DataFrame(found, columns=["id", "title", "text", *more], dtype=object)
 
 
-def _rows_of(spec: Spec, row: Entry) -> Iterator[dict[str, Any]]:
-    """Yield a row for each caption of an entry, as `captions_part` takes them."""
+def _rows_of(spec: Spec, row: Entry, alike: Mapping[str, list[str]]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each caption of an entry, as `captions_part` takes them; alike: docs by `same`."""
     docs = _docs_of(spec, row)
     found: dict[str, Any] = {name: row.id(place) for name, place in spec.get("queries", {}).items()}
     found |= {name: row.plain(place) for name, place in spec.get("more", {}).items()}
@@ -195,7 +200,7 @@ def _rows_of(spec: Spec, row: Entry) -> Iterator[dict[str, Any]]:
     if join := spec.get("join"):
         texts = [join.join(each.strip() for each in texts)]
     for text in texts:
-        yield {**found, "text": text, "doc_id": docs}
+        yield {**found, "text": text, "doc_id": alike[row.id(spec["same"])] if alike else docs}
 
 
 def _docs_of(spec: Spec, row: Entry) -> list[str]:
