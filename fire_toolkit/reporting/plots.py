@@ -81,22 +81,22 @@ def draw(name: str, table: pd.DataFrame) -> Plot:
         names = list(dict.fromkeys(table[rows.get("of", y.get("field"))].astype(str)))
         short = [name if len(name) <= _LONG else f"{name[:20]}…{name[-19:]}" for name in names]
         is_short = len(names) > _MANY and _are_alike(names) and not _are_alike(short)
-        shown = short if is_short else names  # of few names each has the lines that it needs
-        two = sorted((-(-len(name) // _LINE) for name in shown), reverse=True)[:2]  # that may be neighbours
+        labels = short if is_short else names  # of few names each has the lines that it needs
+        two = sorted((-(-len(name) // _LINE) for name in labels), reverse=True)[:2]  # that may be neighbours
         for each, step in ((spec, rows["step"]), (narrow, max(rows["step"], 7 * sum(two) + 2))):
             each["height"] = max(rows.get("least", 0), step * (len(names) + rows.get("more", 0)))
         if "labelLimit" in (axis := y["axis"] or {}):
             if "of" in rows:
                 axis |= {
                     "values": [*range(1, len(names) + 1)],
-                    "labelExpr": f"{json.dumps(shown)}[datum.value - 1]",
+                    "labelExpr": f"{json.dumps(labels)}[datum.value - 1]",
                 }
             elif is_short:
                 axis["labelExpr"] = f"{json.dumps(dict(zip(names, short, strict=True)))}[datum.label]"
             lines = _BROKEN.format(axis.get("labelExpr", "datum.label"))
             offset = {"expr": f"-7 * (length({lines}) - 1)"}
             narrow["encoding"] = {"y": {"axis": {"labelExpr": lines, "labelOffset": offset}}}
-            if _are_alike(shown):
+            if _are_alike(labels):
                 spec["height"] = narrow["height"]
                 axis |= narrow["encoding"]["y"]["axis"]
     if "measure" not in table or not len(table):
