@@ -59,15 +59,21 @@ select * from queues where not exists (select 1 from counted where counted.pairs
   and counted.owner = queues.people and stands);
 create temp view open_votes as select * from open_tasks where kind not in ('training', 'control');
 
--- Those that somebody answered who had had them before they moved; batch: that of the next moves of the round.
+-- Those that somebody answered who had had them before they moved, once or on and on; batch: that of the next
+-- moves of the round.
 create temp view answered_before as
+with recursive earlier (round, people, pairs, kind, holder) as (
+  select round, people, pairs, moves.kind, taken_from from moves join open_votes using (round, people, pairs)
+  where taken_from <> 0 union
+  select own.round, own.people, own.pairs, own.kind, taken_from
+  from earlier own join moves on moves.pairs = own.pairs and moves.people = holder and moves.round = own.round
+  where taken_from <> 0)
 select distinct own.round, (select max(batch) + 1 from moves where moves.round = own.round) as batch,
   annotator_id, pair_id, own.kind
-from moves own join open_votes using (round, people, pairs)
-join named_people using (people) join named_pairs using (pairs)
-where taken_from <> 0 and exists (select 1 from counted where counted.pairs = own.pairs
+from earlier own join named_people using (people) join named_pairs using (pairs)
+where exists (select 1 from counted where counted.pairs = own.pairs
   and counted.kind <> 'elsewhere' and counted.round = own.round
-  and counted.owner = taken_from and stands and not is_skipped)
+  and counted.owner = holder and stands and not is_skipped)
 order by 1, 3, 4;
 
 -- Who has such a task in which round.

@@ -89,15 +89,17 @@ def test_an_answer_that_crosses_the_move_counts_as_it_was_asked_and_is_asked_of_
 ) -> None:
     begin(carrier)
     answer(server, carrier, "A02", 1)
-    run("annotators", "reassign", "A02", "--to", "A04")
+    server.users.append(5)
+    for source, target in (("A02", "A04"), ("A04", "A05")):
+        run("annotators", "reassign", source, "--to", target)
     late = answer(server, carrier, "A02", 2)[-1]  # before the push, or of her old file
-    assert late not in votes("A04")
+    assert late not in votes("A04") + votes("A05")
     judged = rows(Path("judgments/judgments.csv"))
     assert {row["kind"] for row in judged} <= {"task", "overlap"}
     assert len(judged) == (2 if carrier == "hand" else 3)
     if carrier == "server":
         run("push")
-        assert sorted(server.keys_of(server.project_of("A04"))) == votes("A04")
+        assert sorted(server.keys_of(server.project_of("A05"))) == votes("A05")
 
 
 @carriers
