@@ -57,6 +57,7 @@ from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.files import sha256_of
+from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import judged_pairs
 from fire_toolkit.guidelines.model import Guideline
@@ -228,6 +229,8 @@ def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round],
     before = handed_to(campaign) if campaign and campaign.latest_carrier == carrier else []
     loads = loads_of(inputs.values["annotators"] or before) or active_annotators(campaign)
     refuse_retired(loads, number)
+    if carrier == BY_PAGE:
+        refuse_file_names(loads, campaign.people if campaign else ())  # `page write` makes a folder for each
     n_captions: Any = 1  # of an item on a page, as `tasks` drew them; a plug-in's carrier has one
     if carrier in (BY_PAGE, BY_SERVER) and not rules.is_of_queries:
         n_captions = manifest_of(tasks, is_folder=False).parameters.get("captions")

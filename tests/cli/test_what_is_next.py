@@ -98,6 +98,8 @@ def test_who_is_retired_leaves_a_round_that_is_not_open() -> None:
 
 def test_a_page_is_served_until_it_has_answers_to_pull(root: Path) -> None:
     run("tasks", "--overlap", 0)
+    refused = run("push", "--carrier", "page", "--annotator", "A01,a01", code=1).stderr
+    assert "annotators A01 and a01 differ in case alone, as no files may" in refused
     assert follows("push", "--carrier", "page", "--annotator", "A01") == "page serve"
     queue = given(root)
     for number, row in enumerate(queue, start=1):
