@@ -159,10 +159,12 @@ def stages_of(workspace: Workspace, *, on_server: bool = False) -> list[Stage]:
 
 def given_options(manifest: Manifest) -> dict[str, Any]:
     """Return the parameters that a stage's command was given as options, whatever fire.toml says."""
-    options = {str(word).partition("=")[0] for word in manifest.command.get("words", ())}
-    return {
-        key: value for key, value in manifest.parameters.items() if f"--{key.replace('_', '-')}" in options
-    }
+    options, given = _options(manifest), manifest.parameters.items()
+    return {key: value for key, value in given if f"--{key.replace('_', '-')}" in options}
+
+
+def _options(manifest: Manifest) -> set[str]:
+    return {str(word).partition("=")[0] for word in manifest.command.get("words", ())}
 
 
 def _in_words(reasons: list[str]) -> str:
@@ -207,6 +209,7 @@ class _Look:
             return StageState(stage, "stale" if to_ask else "done", reason)
         changed = self.changed(stage, manifest, at, inputs)
         of_settings, kept = self.changed_parameters(manifest, stage)
+        kept += [f"{name} was not read, as another was named" for name in self.unread(stage, manifest)]
         reasons = [*(f"{name} {what}" for name, what in changed.items()), *of_settings]
         if manifest.counts.get("stopped_waiting") and self.is_newer(manifest, _LABELS):  # of the pool alone
             reasons.append("there are new labels to go on from")
@@ -272,7 +275,7 @@ class _Look:
         folder = at.parent.relative_to(self.root)
         files = {(folder / name).as_posix(): (sha256, EDITED) for name, sha256 in manifest.outputs.items()}
         now = [path.as_posix().removeprefix(f"{self.root.as_posix()}/") for path in inputs]
-        files |= {name: ("", NEW) for name in now if name not in manifest.inputs}
+        files |= dict.fromkeys({*now} - {*manifest.inputs, *self.unread(stage, manifest)}, ("", NEW))
         was = {name: sha256 for name, sha256 in manifest.inputs.items() if name not in stage.recalls}
         if stage.name == "push":  # what was drawn from other files stays
             was = {name: was[name] for name in was if name in now}
@@ -285,6 +288,17 @@ class _Look:
             if not is_there or self.hash_of(self.root / name) != sha256:
                 found[name] = what if is_there else GONE
         return found
+
+    def unread(self, stage: Stage, manifest: Manifest) -> list[str]:
+        """Return the files that a stage needs and did not read, as its command named others."""
+        found, options = list[str](), _options(manifest)
+        for need in stage.needs if stage.name in COMPUTED else ():
+            section, _, key = need.partition(".")
+            path = self.root / need if "/" in need else None
+            path = self.workspace.path(section, key) if f"--{key}" in options else path
+            if path and path.is_file():
+                found.append(path.as_posix().removeprefix(f"{self.root.as_posix()}/"))
+        return [name for name in found if name not in manifest.inputs]
 
     def changed_parameters(self, manifest: Manifest, stage: Stage) -> tuple[list[str], list[str]]:
         """Return the settings that have changed since, and those that the command was given otherwise."""

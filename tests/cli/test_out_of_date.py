@@ -181,6 +181,19 @@ def test_status_names_a_file_of_the_collection_that_is_gone_and_what_brings_it_b
     assert "gone" not in run("status").stderr
 
 
+def test_a_result_of_a_file_that_was_named_is_not_older_than_the_workspace_s() -> None:
+    for name, own in (("labels", "labels/labels.csv"), ("qrels", "collection/qrels.txt")):
+        Path(f"copy-{name}").write_bytes(Path(own).read_bytes())
+        run("augment", "--original-grade", "1", f"--{name}", f"copy-{name}")
+        run("refresh")
+        assert run("refresh").stderr.startswith("nothing to redo")
+        (told,) = [line for line in run("status").stdout.splitlines() if "augment" in line]
+        assert "done" in told
+        assert f"{own} was not read, as another was named" in told
+        Path(f"copy-{name}").unlink()
+        assert f"copy-{name} is gone" in run("status").stdout
+
+
 def test_status_reads_a_collection_that_lies_elsewhere() -> None:
     qrels = Path("collection/qrels.txt").rename("../qrels.txt").resolve()
     set_in(Path(), qrels=str(qrels))
