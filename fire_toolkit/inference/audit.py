@@ -11,7 +11,7 @@ from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.label_errors import BANDS, ErrorRates, LabelRates, rates_in_words
 from fire_toolkit.tables import Labels, Pool, Qrels
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.columns import PAIR, are_positives, pair_rows
 from fire_toolkit.tables.design import SINGLE, VERIFY
 from fire_toolkit.words import n_of
 
@@ -106,8 +106,7 @@ def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels
     Raises:
         JoinError: a label whose pair is not in the pool, or has no best rank there.
     """
-    known = original[original["relevance"] >= 1]
-    others = labels[pair_rows(labels, known) < 0].reset_index(drop=True)
+    others = labels[~are_positives(labels, original)].reset_index(drop=True)
     ranks = np.append(pool["best_rank"].astype("float64").to_numpy(), np.nan)[pair_rows(others, pool)]
     if len(lost := others[np.isnan(ranks)]):
         todo = "expected the pool that was judged"

@@ -41,7 +41,7 @@ from fire_toolkit.inference.trust import (
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
 from fire_toolkit.tables import Labels, PoolSources, Qrels
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import are_positives
 
 _COUNTS = ("n_queries", "confirmed", "rejected", "disputed", "never_judged", "new")
 _OF_DESIGN = ESTIMATE_COLUMNS | {"estimate_n": "int64"} | MISSING_COLUMNS
@@ -171,8 +171,7 @@ def _rows(
     before, pools = joined.label(lifted), None if sources is None else joined.pooled(sources)
     labellings, rows, of_design = [before], list[dict[str, Any]](), dict[str, None]()
     gains, of_first = list[tuple[Measure, Estimate]](), list[dict[str, Any]]()
-    positives = original[original["relevance"] >= 1]
-    n_disputed = 0 if known.disputes is None else int((pair_rows(known.disputes, positives) >= 0).sum())
+    n_disputed = 0 if known.disputes is None else int(are_positives(known.disputes, original).sum())
     n_rows, basis = len(set(policies)) * len(joined.places) * len(measures), ""
     for policy in dict.fromkeys(policies):
         augmented, changes = augment_qrels(lifted, labels, policy=policy, original_grade=grade)

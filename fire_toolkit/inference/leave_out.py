@@ -19,7 +19,7 @@ from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, PoolSources, Qrels
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.columns import PAIR, are_positives, pair_rows
 
 SCORES = ["left_out", "measure", "run_id", "is_left_out", "all", "without", "change", "place_all"]
 SCORES += ["place_without"]
@@ -176,10 +176,10 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Foun
     """
     sources = PoolSources(sources[sources["query_id"].isin(original["query_id"])])
     pairs = sources[PAIR].drop_duplicates(ignore_index=True)
-    label, originals = pair_rows(pairs, labels), original[original["relevance"] >= 1]
+    label = pair_rows(pairs, labels)
     is_positive = np.append(labels["relevance"].to_numpy() >= 1, False)[label]
     of_original, of_other = np.where(is_positive, 0, 1), np.where(is_positive, 2, 3)
-    kind = np.where(pair_rows(pairs, originals) >= 0, of_original, of_other)
+    kind = np.where(are_positives(pairs, original), of_original, of_other)
     kind = np.where(label < 0, KINDS.index("not_judged"), kind)
     if len(pairs) and len(labels) and (kind == KINDS.index("not_judged")).all():
         raise JoinError(f"labels: none is on a pair of the pool ({pairs.iloc[0]['query_id']} "

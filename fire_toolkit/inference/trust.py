@@ -14,7 +14,7 @@ from fire_toolkit.inference.judged_pairs import Runs, join_runs
 from fire_toolkit.inference.two_phase import LEAST_QUERIES
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.tables import Labels, Qrels, Scores
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import are_positives
 from fire_toolkit.words import n_of
 
 LEAST_MISSING = 0.05  # a share of positives never judged that is worth a sentence
@@ -212,7 +212,7 @@ def note_unverified(labels: Labels, design: Design, original: Qrels) -> tuple[st
         return ()
     sampled = design.queries.loc[design.queries["is_sampled"].astype(bool), "query_id"]
     found = labels[labels["query_id"].isin(sampled) & (labels["relevance"] >= 1)]
-    positives = found[pair_rows(found, original[original["relevance"] >= 1]) < 0]
+    positives = found[~are_positives(found, original)]
     n_once = int((positives["n_judgments"] == 1).sum())
     if not n_once:
         return ()

@@ -24,7 +24,7 @@ from fire_toolkit.inference.label_errors import (
 from fire_toolkit.inference.limits import clopper_pearson
 from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.tables import Labels, PoolSources, Qrels
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.columns import PAIR, are_positives, pair_rows
 from fire_toolkit.tables.design import (
     CLASSES,
     DESIGN,
@@ -267,8 +267,7 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame) -> Votes:
             and more have rates of their own where the votes show that they differ.
         original: the benchmark's qrels; their positives are taken as right, and tell nothing of the rates.
     """
-    positives = original.loc[original["relevance"] >= 1, PAIR]
-    pairs = design[pair_rows(design, positives) < 0].reset_index(drop=True)
+    pairs = design[~are_positives(design, original)].reset_index(drop=True)
     classes, votes = (pairs[name].fillna("").astype("str") for name in DESIGN)
     is_demoted = (classes == DOUBLED) & (votes.str.len() == 1)
     pairs = pairs.assign(design_class=classes.mask(is_demoted, SINGLE), design_votes=votes, band=0)
@@ -352,9 +351,9 @@ def _why_not(pairs: pd.DataFrame) -> str:
         asks += f"`next-round` asks for {'it' if n_open == 1 else 'them'}"
         least_t, most_f = both / (both + n_differ / 2), n_differ / 2 / (n - both - n_differ / 2)
         return (
-            f"{n_open:,} of {n_differ:,} disagreements among {n:,} doubled pairs without a third vote, so "
-            f"that one vote may find {least_t:.0%} to 100% of the positives, and call 0 to {most_f:.1%} of "
-            f"the others positive; {asks}"
+            f"{n_open:,} of {n_differ:,} disagreements among {n:,} doubled pairs, originals left out, have "
+            f"no third vote, so that one vote may find {least_t:.0%} to 100% of the positives, and call 0 to "
+            f"{most_f:.1%} of the others positive; {asks}"
         )
     return "" if (pairs["design_votes"].str.len() > 1).any() else NO_SECOND
 

@@ -9,7 +9,7 @@ from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.judged_pairs import pooled_by
 from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.columns import PAIR, are_positives, pair_rows
 
 # What a label can be other than the benchmark says, and the gallery's filter of such pairs.
 FLIPS = {"new positive": "new positives", "rejected original": "rejected originals", "dispute": "disputes"}
@@ -22,7 +22,7 @@ def flipped_pairs(original: Qrels, labels: pd.DataFrame, disputes: pd.DataFrame 
     flip: `new positive` (labelled relevant, and no original positive), `rejected original` (an original
     positive that is labelled not relevant), `dispute` (judged, without a label).
     """
-    was_positive = pair_rows(labels, original[original["relevance"] >= 1]) >= 0
+    was_positive = are_positives(labels, original)
     is_positive = (labels["relevance"] >= 1).to_numpy()
     none = labels[:0] if disputes is None else disputes
     parts = (labels[is_positive & ~was_positive], labels[~is_positive & was_positive], none)

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.tables import SHARED, UNASSIGNED, Judgments, PoolSources, Qrels
-from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
+from fire_toolkit.tables.columns import PAIR, are_positives, code_pairs, pair_rows
 from fire_toolkit.tables.design import (
     CLASSES,
     DEPTHS,
@@ -91,11 +90,6 @@ def design_pairs(
         place = in_order.groupby("query_id").cumcount().sort_index().to_numpy() + 1
         found = found.assign(place=place, cells=cells_of(found, sources, original))
     return found.sort_values(["query_id", "place", "doc_id"], ignore_index=True)
-
-
-def are_positives(pairs: pd.DataFrame, original: Qrels) -> Bools:
-    """Return which pairs are positives of the qrels."""
-    return np.asarray(pair_rows(pairs, original[original["relevance"] >= 1]) >= 0)
 
 
 def cells_of(pairs: pd.DataFrame, sources: PoolSources, original: Qrels | None) -> list[str]:

@@ -9,13 +9,13 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution.design import are_positives, votes_in_order
+from fire_toolkit.resolution.design import votes_in_order
 from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.resolve import ESCALATED
 from fire_toolkit.resolution.votes import Grades, Votes, code_votes
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.columns import PAIR, are_positives, pair_rows
 from fire_toolkit.words import n_of
 
 STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")

@@ -115,6 +115,11 @@ def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
     return np.asarray(compute.index_in(asked, value_set=known).fill_null(-1), dtype=np.int64)
 
 
+def are_positives(pairs: pd.DataFrame, qrels: pd.DataFrame) -> Bools:
+    """Return which pairs are positives of the qrels."""
+    return np.asarray(pair_rows(pairs, qrels[qrels["relevance"] >= 1]) >= 0)
+
+
 def code_pairs(table: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
     """Return the code of each row's pair, and the pairs of the codes, by query_id, then doc_id.
 

@@ -156,7 +156,7 @@ def test_a_policy_begins_with_the_campaign_or_later_and_stays(begun: Path) -> No
     assert {len(row["design_votes"]) for row in table if row["design_class"] == "doubled"} == {2}
     run("augment")
     honest = run("score", "--honest", "-m", "C@1").stderr
-    assert "without a third vote, so that one vote may find " in honest
+    assert "originals left out, have no third vote, so that one vote may find " in honest
     asked = as_json("next-round", "--policy", "verify-positives")
     by_stratum = {row["stratum"]: row["n_asked"] for row in asked["plan"]}
     positives = [row for row in table if row["design_class"] == "single" and row["design_votes"] == "1"]

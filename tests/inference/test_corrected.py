@@ -196,8 +196,8 @@ def test_nothing_is_corrected_beside_scores_in_which_a_machine_s_labels_count() 
         ),
         (
             doubled().assign(design_votes=lambda t: t["design_votes"].str.slice(0, 2)),
-            "80 of 80 disagreements among 1,000 doubled pairs without a third vote, so that one vote may "
-            "find 71% to 100% of the positives, and call 0 to 4.7% of the others positive",
+            "80 of 80 disagreements among 1,000 doubled pairs, originals left out, have no third vote, so "
+            "that one vote may find 71% to 100% of the positives, and call 0 to 4.7% of the others positive",
         ),
         (  # in dispute
             doubled().assign(design_votes=lambda t: t["design_votes"].str.slice(0, 2), relevance=np.nan),
@@ -439,7 +439,7 @@ def test_labels_without_the_disputes_beside_them_correct_nothing() -> None:
     assert "give `disputes` as `resolve` returns them" in words
     by_both, words = scored(disputes=check_disputes(open_pairs))
     assert not by_both
-    assert "1 of 81 disagreements among 1,001 doubled pairs without a third vote" in words
+    assert "1 of 81 disagreements among 1,001 doubled pairs, originals left out, have no third vote" in words
     assert "corrected_if_independent" in scored(disputes=check_disputes(open_pairs[:0]))[0]
 
 
