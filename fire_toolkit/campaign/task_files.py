@@ -212,11 +212,8 @@ def kept_files(file: Path, texts: Mapping[str, bytes], *, carrier: str) -> tuple
         name for name, text in earlier.items() if texts.get(name, None if name in both else text) != text
     ]
 
-    def pairs_in(text: bytes | None) -> list[str]:
-        return [task["data"][PAIR_ID] for task in parse_json((text or b"[]").decode(), "tasks")]
-
-    is_same = carrier in CORRECTED and all(pairs_in(earlier[n]) == pairs_in(texts.get(n)) for n in changed)
-    if changed and not is_same:
+    is_same = all(_KEY.findall(earlier[name]) == _KEY.findall(texts.get(name, b"")) for name in changed)
+    if changed and not (is_same and carrier in CORRECTED):
         why = f"people may have its tasks; if nobody has, delete {file} and run this again; or"
         why = "its round has begun;" if carrier else why
         where = file.with_name(changed[0])

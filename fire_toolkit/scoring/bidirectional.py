@@ -104,7 +104,7 @@ def score_both_ways(
         axes, known = [(part.texts, part.items) for part in parts], [_pairs_of(part) for part in parts]
         both = runs[0].both_ways(axes, known, depth=max(DIRECTION_CUTOFFS))
     else:
-        both = [runs] if len(parts) == 1 else [_runs_of(part, *runs) for part in parts]
+        both = [runs] if len(parts) == 1 else [_runs_of(part, runs) for part in parts]
     called = WAYS if queries is None or (queries["text"] != "").any() else WAYS[::-1]
     tables, notes = [], []
     for number, ((forth, again), part) in enumerate(zip(both, parts, strict=True), 1):
@@ -215,13 +215,10 @@ def _are_within(table: pd.DataFrame, queries: Collection[str], docs: Collection[
     return np.asarray(is_within, dtype=bool)
 
 
-def _runs_of(part: Part, text_to_item: Run, item_to_text: Run) -> tuple[Run, Run]:
+def _runs_of(part: Part, runs: Sequence[Run]) -> list[Run]:
     """Return both runs with the queries and docs of a part alone, ranks closed up."""
-    forth, again = (part.texts, part.items), (part.items, part.texts)
-    return (
-        restrict_run(text_to_item, _are_within(text_to_item, *forth)),
-        restrict_run(item_to_text, _are_within(item_to_text, *again)),
-    )
+    sides = (part.texts, part.items), (part.items, part.texts)
+    return [restrict_run(run, _are_within(run, *own)) for run, own in zip(runs, sides, strict=True)]
 
 
 def _refuse_unheld_texts(texts: Iterable[str], qrels: Qrels) -> None:

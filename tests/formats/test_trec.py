@@ -103,17 +103,7 @@ def test_ids_with_a_hash_stay_ids_and_are_said(separator: str) -> None:
     assert {*zip(found["query_id"], found["doc_id"], strict=True)} == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (PLAIN.replace("q2", "# the rest\nq2", 1), "f:3: 3 fields, expected 6"),  # a comment below a row
-        ("q Q0 a 1 0.9 m x\nq two Q0 b 1 0.8 m\n", "f:2: 7 fields, expected 6"),
-        ("q1 Q0 my doc 1 0.9 m\n", "7 fields, expected 6"),
-        ("# made by a script\n", "nothing but comments"),
-        (PLAIN.replace("\n", "\r"), "f:1: a carriage return alone ends lines; make them line feeds: tr "),
-        (PLAIN + PLAIN.replace("\n", "\r") + "q Q0 a", "f:4: a carriage return alone ends lines"),
-    ],
-)
+@cases("text", "said")
 @FAST_OR_BY_LINE
 @pytest.mark.filterwarnings("ignore::fire_toolkit.errors.FileNote")
 def test_what_is_wrong_in_a_run_is_told_by_line(text: str, said: str, separator: str) -> None:

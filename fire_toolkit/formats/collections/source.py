@@ -148,9 +148,7 @@ class Source:
     @cached_property
     def pickled(self) -> object:
         """Return the plain value of a pickle; None for other files."""
-        if not self.raw.startswith(PICKLES):
-            return None
-        return load_plain(self.raw, str(self.path))
+        return load_plain(self.raw, str(self.path)) if self.raw.startswith(PICKLES) else None
 
 
 _ABSENT = object()
@@ -252,9 +250,8 @@ class Entry:
 
     def values(self, place: str) -> list[Any]:
         """Return a list; an empty one where `a?` is absent."""
-        return as_list(
-            [] if (found := self.value(place)) == "" and place.endswith("?") else found, self.where
-        )
+        found = self.value(place)
+        return [] if found == "" and place.endswith("?") else as_list(found, self.where)
 
     def entries(self, name: str) -> list[Entry]:
         """Return the objects of a list; the third is called `…: name[2]` in errors."""
