@@ -31,7 +31,7 @@ from fire_toolkit.campaign.task_json import ROUND, round_of
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import BOM, text_of
-from fire_toolkit.guidelines.model import Guideline, choose_grades
+from fire_toolkit.guidelines.model import CAPTION, Guideline, choose_grades
 from fire_toolkit.tables import ALONE
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.ids import are_ids
@@ -39,6 +39,7 @@ from fire_toolkit.tables.ids import are_ids
 
 class _Data(msgspec.Struct, gc=False):
     pair_id: str
+    caption: str = ""
     query_id: UnsetType = UNSET
 
 
@@ -86,10 +87,11 @@ def columns_of_export(content: bytes, origin: Origin, guideline: Guideline, *, w
 def columns_of_rows(rows: Sequence[dict[str, str]]) -> Columns:
     """Return rows of the ledger as columns of the record, with what each says.
 
-    A further column, round, has what the task of each names; 0 where a row has none.
+    Further columns, round and caption, have what the task of each names and shows; 0 or empty: nothing.
     """
     versions = with_said(list(map(version_of, rows)))
-    return {**columns_of(versions), ROUND: coded(int(row[ROUND] or 0) for row in rows)}
+    of_tasks = {ROUND: coded(int(row[ROUND] or 0) for row in rows)}
+    return {**columns_of(versions), **of_tasks, CAPTION: coded(row.get(CAPTION, "") for row in rows)}
 
 
 def _columns(tasks: Sequence[_Task], origin: Origin, guideline: Guideline) -> Columns:
@@ -126,4 +128,5 @@ def _columns(tasks: Sequence[_Task], origin: Origin, guideline: Guideline) -> Co
         "pair_id": pairs,
         "answer": answers,
         ROUND: coded(round_of(task.meta) if task.meta else 1 for task in tasks).of_rows(place),
+        CAPTION: coded(task.data.caption for task in tasks).of_rows(place),
     }

@@ -13,6 +13,7 @@ from fire_toolkit.campaign.keys import pair_ids, split_pair_id
 from fire_toolkit.campaign.page_json import PART, part_key
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, round_of
 from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.guidelines.model import CAPTION
 from fire_toolkit.resolution.judgments import just_after, utc_time
 from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.ids import is_id
@@ -113,8 +114,9 @@ def answer_rows(
         pairs: theirs, as `pairs_of` has them; None: they are read here.
 
     Returns:
-        Rows with a further entry, round: what the task names, 1 where it names none. A task that names no
-        pair gives rows without pair_id; their answer keeps the task's data.
+        Rows with further entries: round, which the task names, 1 where it names none; caption, which it
+        shows, else empty. A task that names no pair gives rows without pair_id; their answer keeps the
+        task's data.
 
     Raises:
         FormatError: an annotation that is not an object, or has no number.
@@ -159,6 +161,7 @@ def _row(annotation: Any, task: Json, pair: str, origin: Origin, where: str) -> 
         "annotator_id": "" if author is None else origin.names.get(str(author), str(author)),
         "answer": answer_text(kept),
         ROUND: str(round_of(task.get(META))),
+        CAPTION: str(task["data"].get(CAPTION, "")) if pair else "",
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -190,6 +190,16 @@ def tasks_of_pairs(store: Store, pairs: pd.DataFrame) -> Tasks:
     )
     asked = asked.drop_duplicates(["round", "pair_id"], keep="last").drop_duplicates("pair_id")
     return _tasks(asked, str(store.path))
+
+
+def other_caption(store: Store) -> Callable[[str, str, str], bool]:
+    """Return what says of a queue, a pair and a caption whether the round shows another one now.
+
+    Without a caption (empty), and of a pair that the round does not ask, it does not.
+    """
+    query = "select cast(round as text), pair_id, text, max(rowid) from asked group by round, pair_id"
+    now = {(number, pair): text for number, pair, text, _ in store.select(query)}
+    return lambda queue, pair, text: text not in ("", now.get((queue.partition("/")[0], pair), text))
 
 
 def with_moves(root: Path, drawn: Round) -> Round:

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
@@ -13,21 +14,23 @@ import pandas as pd
 
 from fire_toolkit.campaign.answers import parse_export
 from fire_toolkit.campaign.carrier import Carried, Delivered, Fetched, Report, no_report
+from fire_toolkit.campaign.coded import listed_rows
 from fire_toolkit.campaign.exported import columns_of_export, columns_of_rows
 from fire_toolkit.campaign.kept import Columns, columns_of, rows_of
 from fire_toolkit.campaign.ledger import Origin, says_the_same
-from fire_toolkit.campaign.records import QueueName, Round, write_retired
+from fire_toolkit.campaign.records import QueueName, Round, other_caption, write_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.views import left_pairs
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import FileNote, UsageError
 from fire_toolkit.files import BOM, read_bytes, text_of
 from fire_toolkit.folder.owners import people_given, with_owners
 from fire_toolkit.folder.sheets import LABEL, read_sheet, sheet_of
 from fire_toolkit.formats.tables.delimited import names_in
-from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.guidelines.model import CAPTION, Guideline
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables import Tasks
+from fire_toolkit.words import n_of
 from fire_toolkit.workspace.manifests import write_files
 from fire_toolkit.workspace.rounds import tasks_file
 
@@ -130,7 +133,8 @@ class Folder:
         with Store(carried.store) as kept:
             is_first = self._exports and not kept.has_answers()  # later a served page writes between files
             with kept.together() if is_first else nullcontext():
-                read = partial(self._answers, kept, carried.guideline, people_given(kept))
+                given = people_given(kept), other_caption(kept)
+                read = partial(self._answers, kept, carried.guideline, *given)
                 others = [path for path in self._exports if path not in sheets]
                 if len(sheets) > 1:
                     sheets = _in_order([(path, read(path)) for path in sheets])
@@ -156,13 +160,33 @@ class Folder:
                     own.append(str(path.relative_to(self._root)))
         return {queue: ", ".join(paths) for queue, paths in files.items()}
 
-    def _answers(self, kept: Store, guideline: Guideline, people: Sequence[str], path: Path) -> Columns:
-        """Return the answers in a file that say something new, each with its annotator and queue."""
+    def _answers(
+        self,
+        kept: Store,
+        guideline: Guideline,
+        people: Sequence[str],
+        is_other: Callable[[str, str, str], bool],
+        path: Path,
+    ) -> Columns:
+        """Return the answers in a file that say something new, each with its annotator and queue.
+
+        Warns:
+            FileNote: some are to another caption than their round shows now (`other_caption`), and left out.
+        """
         content, seen_at = read_bytes(path), kept.now()
         if content.removeprefix(BOM).lstrip()[:1] in (b"[", b"{"):
             origin = Origin(f"file:{path.name}", "", "", seen_at, {})
             found = columns_of_export(content, origin, guideline, where=str(path))
-            return with_owners(found, kept, path, people=people, known=self._names)
+            found = with_owners(found, kept, path, people=people, known=self._names)
+            shown = zip(*(listed_rows(found[name]) for name in ("queue", "pair_id", CAPTION)), strict=True)
+            is_own = [not is_other(*each) for each in shown]
+            if n_others := is_own.count(False):
+                words = (
+                    f"{path}: {n_of(n_others, 'answer')} left out, as the tasks showed another caption than"
+                )
+                warnings.warn(f"{words} the record has", FileNote, stacklevel=2)
+                found = columns_of(list(compress(rows_of(found), is_own)))
+            return found
         text = text_of(content.removeprefix(BOM), path)
         if LABEL not in names_in(text):
             parse_export(text, where=str(path))  # says what is wrong

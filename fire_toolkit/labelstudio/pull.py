@@ -4,12 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cache, partial
 
 from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.ledger import KEPT, Origin, answer_rows, pairs_of
 from fire_toolkit.campaign.page_json import split_pages
-from fire_toolkit.campaign.records import Campaign, queue_named
+from fire_toolkit.campaign.records import Campaign, other_caption, queue_named
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import ServerError
 from fire_toolkit.guidelines.model import CAPTION
@@ -74,22 +73,25 @@ def pull_answers(
             read by then is in the record, and another pull goes on.
     """
     on_server, others = OnServer(api, campaign, store), defaultdict[Place, set[str]](set)
-    texts = cache(partial(_texts, store))
-    source, projects = on_server.source, _checked(on_server.own, campaign)
+    is_other = other_caption(store)
+    source, projects = on_server.source, on_server.own
+    for _, project in projects:
+        check_config(campaign, project)
     places = {place.key: place for place in read_places(store) if place.source == source}
-    whole: set[Key] = set()
-    fewer = [*_fewer(places, projects)]
+    whole, notes = set[Key](), list[str]()
 
     def read(at: Place, project: Project, *, is_whole: bool) -> None:
         before, n_tasks = places.get(at.key, at), project.get("task_number")
+        if n_tasks is not None and (n_less := (before.n_tasks or 0) - n_tasks) > 0:
+            words = f"project {at.project} ({at.queue}) has {n_of(n_less, 'task')} fewer than before"
+            notes.append(f"{words}; `fire-toolkit push` adds those again that wait for an answer")
         is_same = None in (n_tasks, before.n_tasks) or before.n_tasks == n_tasks
         since = before.read_up_to if is_same and not is_whole else ""
         newest = since
         if not since or project.get(_COUNTED) != 0 or n_answers(project) or known[at]:
             origin = Origin(source, str(at.project), at.queue, store.now(), names)
-            asked = texts(int(at.queue.partition("/")[0]))
-            newest = _pull_project(api, at, origin, store, asked, others[at], since=since, report=report)
-            newest = min(newest, store.now())
+            found = _pull_project(api, at, origin, store, is_other, others[at], since=since, report=report)
+            newest = min(found, store.now())
         places[at.key] = replace(before.with_tasks(n_tasks), queue=at.queue, read_up_to=newest or since)
         whole.update([] if since else [at.key])
         keep_places(store, [places[at.key]])
@@ -104,9 +106,10 @@ def pull_answers(
         if project.get(_COUNTED) is not None
         and n_answers(project) != (expected := known[at] + places[at.key].n_more)
     }
-    for at, project in _checked(places_of(api.projects(), campaign, source), campaign) if suspects else ():
+    for at, project in places_of(api.projects(), campaign, source) if suspects else ():
         if at.key not in suspects:
             continue
+        check_config(campaign, project)
         # People go on answering while we read: a number between the server's before and after is right.
         counted, expected = suspects[at.key]
         if not min(counted, n_answers(project)) <= expected <= max(counted, n_answers(project)):
@@ -115,7 +118,7 @@ def pull_answers(
             places[at.key] = replace(places[at.key], n_more=max(n_more, 0))
     lost = on_server.lost()
     _keep_found(store, places, lost, whole, drops=accepts_loss)
-    notes = fewer + ([] if accepts_loss or not lost else [lost_words(lost)])
+    notes += [] if accepts_loss or not lost else [lost_words(lost)]
     notes += [*_unread(others), *map("; ".join, find_doubled(on_server.listed, campaign))]
     return Fetched(store.counts, (*notes, *store.notes))
 
@@ -140,17 +143,6 @@ def _keep_found(
     keep_places(store, (places | found).values())
 
 
-def _fewer(before: Mapping[Key, Place], own: Iterable[tuple[Place, Project]]) -> Iterator[str]:
-    """Yield which projects have lost tasks since they were last read."""
-    for at, project in own:
-        n_now, n_before = project.get("task_number"), before.get(at.key, at).n_tasks or 0
-        if n_now is not None and n_now < n_before:
-            words = (
-                f"project {at.project} ({at.queue}) has {n_of(n_before - n_now, 'task')} fewer than before"
-            )
-            yield f"{words}; `fire-toolkit push` adds those again that wait for an answer"
-
-
 def _unread(others: Mapping[Place, Collection[str]]) -> Iterator[str]:
     """Yield in which projects answers to another caption than the record's were left."""
     for at, found in others.items():
@@ -158,13 +150,6 @@ def _unread(others: Mapping[Place, Collection[str]]) -> Iterator[str]:
             words = f"project {at.project} ({at.queue}): {n_of(len(found), 'answer')} not read, as the tasks "
             words += "there show another caption than the record; delete them there"
             yield f"{words} (the task is still asked as the record has it)"
-
-
-def _checked(own: list[tuple[Place, Project]], campaign: Campaign) -> list[tuple[Place, Project]]:
-    """Return the campaign's projects, all of which show its page."""
-    for _, project in own:
-        check_config(campaign, project)
-    return own
 
 
 def _known(store: Store, own: Iterable[Place]) -> dict[Place, int]:
@@ -185,18 +170,12 @@ def _newest(api: Api, at: Place) -> str:
     return _last_change(api.task_page(at.project, ordering=order, include=include, page_size=1)[0])
 
 
-def _texts(store: Store, number: int) -> dict[str, str]:
-    """Return the caption of each pair of a round, as it is asked now."""
-    query = "select pair_id, text, max(rowid) from asked where round = ? group by pair_id"
-    return {pair: text for pair, text, _ in store.select(query, [number])}
-
-
 def _pull_project(
     api: Api,
     at: Place,
     origin: Origin,
     store: Store,
-    asked: Mapping[str, str],
+    is_other: Callable[[str, str, str], bool],
     others: set[str],
     *,
     since: str,
@@ -204,7 +183,7 @@ def _pull_project(
 ) -> str:
     """Read what has changed since a time (empty: all), and return up to which time all is read now.
 
-    asked: the caption of each pair; others: takes in the answers to other ones, which are left there.
+    is_other: see `other_caption`; others: takes in the answers of which it is so, which are left there.
 
     That is the last change of all before the reading, or after its first page, by the server's clock:
     what changes meanwhile is later, or within the time that is looked back.
@@ -228,12 +207,7 @@ def _pull_project(
         pairs = pairs_of(task.get("data") for task in tasks)
         rows = answer_rows(tasks, origin, where=where, pairs=pairs)
         seen.update(row["annotation"] for row in rows)
-        changed = {
-            (str(task["id"]), pair)
-            for task, pair in zip(tasks, pairs, strict=True)
-            if pair in asked and task["data"].get(CAPTION, asked[pair]) != asked[pair]
-        }
-        others.update(row["annotation"] for row in rows if (row["task"], row["pair_id"]) in changed)
+        others.update(row["annotation"] for row in rows if is_other(at.queue, row["pair_id"], row[CAPTION]))
         store.add_answers(row for row in rows if row["annotation"] not in others)
         looked_at.update(zip((str(task["id"]) for task in tasks), pairs, strict=True))
         report(len(page))

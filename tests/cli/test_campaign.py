@@ -247,6 +247,14 @@ def test_a_corrected_caption_reaches_the_unanswered_tasks_of_every_round(
         told = run("pull", *full).stderr
         assert "0 new" in told
         assert f"project {twin} (1/A02): 1 answer not read, as the tasks there show another caption" in told
+    export = [
+        task | {"annotations": server._shown(task, {"fields": "all"})["annotations"]}
+        for task in server.tasks_of(twin)
+    ]
+    Path("exports/tasks.A02.json").write_text(json.dumps(export))
+    told = run("import", "exports/tasks.A02.json").stderr
+    assert "0 new" in told
+    assert "tasks.A02.json: 1 answer left out, as the tasks showed another caption" in told
     server.delete_project(twin)
     server.answer(server.tasks_of(1)[0]["id"], 2)
     run("pull")
