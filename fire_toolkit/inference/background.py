@@ -51,12 +51,14 @@ class Design(NamedTuple):
     judged for another reason, which no estimate uses), inclusion_probability, and of strata is_drawn.
     queries: which of them were judged deep; None where pairs were drawn. sample: of a machine judge, see
     `check_machine_sample`; then no other is read. shared: runs that may share its backbone, with the reason.
+    policy: on rejected originals.
     """
 
     pairs: pd.DataFrame
     queries: QueryDesign | None
     sample: pd.DataFrame | None = None
     shared: Mapping[str, str] = MappingProxyType({})
+    policy: str = "union"
 
 
 def pairs_of_sample(design: Design | None) -> list[pd.DataFrame]:
@@ -266,7 +268,7 @@ def _design_of(pairs: pd.DataFrame, facts: Facts) -> Design | None:
         }
         queries = QueryDesign(each[["query_id"]].assign(**columns).reset_index(drop=True))
     names = [*PAIR, *SAMPLE, *(name for name in ("is_drawn",) if name in pairs)]
-    return Design(pairs[names], queries)
+    return Design(pairs[names], queries, policy=facts.policy)
 
 
 def shared_backbones(judge: str, own: str, of_runs: Mapping[str, str]) -> dict[str, str]:

@@ -136,6 +136,12 @@ def estimator(
     ends = [int(each[1]) for each in strata if len(each) == 3 and each[0].isdigit()]  # of from:to:rate
     deepest = max(ends, default=0)
     is_asked = is_labelled | is_open | (probability == 1)
+    refused, n_by_chance = "", int(((before.relevance >= 1) & (probability < 1)).sum())
+    if n_by_chance and design.policy != "union":
+        refused = (
+            f"{n_of(n_by_chance, 'original positive')} could be judged by chance alone, and by policy "
+            f"{design.policy} those that were not may be no positives; pool them all, or take policy union"
+        )
     place = np.flatnonzero(is_asked | is_of_design)
     chance, query = probability[place], joined.query[place]
 
@@ -151,7 +157,7 @@ def estimator(
     basis = f"of the depth-{deepest} union; {n:,} judged pairs drawn by chance; {OF_THESE}"
     words = f"{n_open}: estimates take them for not relevant, and upper limits for relevant"
     told = HORVITZ, n, basis, [words] if is_open.any() else []
-    return _by_pairs(joined, told, at, place, deepest, *of)
+    return _by_pairs(joined, told, at, place, deepest, *of, refused=refused)
 
 
 def _by_judge(
@@ -257,7 +263,7 @@ def _by_pairs(
         return sampled_precision(at(measure.level), *(top(each, k) for each in run_ids), k=k, drawn=drawn)
 
     def missing(measure: Measure) -> Estimate:
-        is_known = measure.definition.over_positives and drawn is None
+        is_known = measure.definition.over_positives and drawn is None and not refused
         return undrawn_share(at(measure.level)) if is_known else Estimate()
 
     def totals(measure: Measure) -> dict[str, Estimate]:

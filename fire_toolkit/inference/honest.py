@@ -179,7 +179,7 @@ def _rows(
         of_policy |= {"disputed": n_disputed, "never_judged": of_policy["original"] - n_disputed}
         labellings.append(after := joined.label(augmented))
         if design is not None:
-            by = estimator(joined, before, after, design, clusters=codes)
+            by = estimator(joined, before, after, design._replace(policy=policy), clusters=codes)
             found, told = estimates_of_runs(by, measures)
             of_first = of_first or [*found.values()]
             of_design, basis = of_design | dict.fromkeys(told), basis or by.basis

@@ -235,6 +235,11 @@ def test_an_original_that_a_label_rejected_was_judged_whatever_the_policy(policy
     drawn = from_strata(3, ["P@4", "P@1"], known="a", policy=policy).scores["estimate"]
     n_positive = A_IS_POSITIVE.sum() + 2 * 3 * B_IS_POSITIVE[DEEP].sum()
     assert drawn.tolist() == pytest.approx([n_positive / (4 * N), np.nan], nan_ok=True)
+    # of originals that were drawn by chance nothing says which of the others a label would reject
+    by_chance = from_strata(3, ["P@4"], known="b0", policy=policy).scores.iloc[0]
+    assert by_chance["estimate_method"].startswith("refused: 80 original positives could be judged by chance")
+    assert np.isnan(by_chance["estimate_low"])
+    assert not np.isnan(from_strata(3, ["P@4"], known="b0").scores.iloc[0]["estimate_low"])
 
 
 def by_chance(label: np.ndarray, chance: np.ndarray, n_queries: int = 9) -> DrawnPairs:
