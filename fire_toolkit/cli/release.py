@@ -27,7 +27,6 @@ from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import (
     STAGE,
-    parquet_files,
     release_files,
     said_at,
     scores_in,
@@ -43,7 +42,7 @@ from fire_toolkit.formats.tables.guideline_files import (
     read_guideline,
 )
 from fire_toolkit.formats.tables.table_files import checked_table, read_pool_sources
-from fire_toolkit.formats.tables.table_text import LONG, table_text
+from fire_toolkit.formats.tables.table_text import LONG, parquet_bytes, table_text
 from fire_toolkit.labelstudio.accounts import private_words
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, key_at
 from fire_toolkit.media.places import is_public_address
@@ -278,7 +277,10 @@ class _Release:
         )
         if facts.encoded == BLANKS:
             tables = {name: with_own_ids(table) for name, table in tables.items()}
-        found = parquet_files(tables)
+        full = {
+            name: table for name, table in tables.items() if len(table)
+        }  # `datasets` loads no empty split
+        found = {f"data/{name}.parquet": parquet_bytes(table) for name, table in full.items()}
         if before is not None:
             now = [published.tables[name] for name in ("labels", "disputes", "leaderboard", "runs")]
             old = Version(**tables_of_release(before))

@@ -17,7 +17,6 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.evidence.facts import words_of_machine
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
-from fire_toolkit.formats.tables.table_text import parquet_bytes
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at, writer_of
@@ -170,11 +169,6 @@ def release_files(folder: Path) -> dict[str, bytes]:
 
 # Which have files of their own, or are too long for people.
 _NO_CSV = {"corpus", "queries", "qrels", "original", "ranks"}
-
-
-def parquet_files(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
-    """Return data/NAME.parquet of each table that has rows: `datasets` loads no empty split."""
-    return {f"data/{name}.parquet": parquet_bytes(table) for name, table in tables.items() if len(table)}
 
 
 def text_files(tables: Mapping[str, pd.DataFrame], original: Qrels, corrected: Qrels) -> dict[str, bytes]:

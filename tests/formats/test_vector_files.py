@@ -95,6 +95,7 @@ def test_parquet_lists_are_read(kind: pa.DataType) -> None:
 def test_odd_parquet_lists_are_refused(lists: list[Any], said: str) -> None:
     parquet.write_table(pa.table({"vector": lists}), "v.parquet")
     refused(said, rows_of, Path("v.parquet"))
+    parquet.write_table(pa.table({"vector": lists, "doc_id": ["a", "b"]}), "v.parquet")
     refused("columns of lists (vector); of ids and their scores say --scores", read_run, Path("v.parquet"))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.columns import find_name, pair_column
+from fire_toolkit.formats.columns import RANK, SCORE, find_name, pair_column, pair_columns
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed, listed_table
 from fire_toolkit.formats.runs.named_arrays import Arrays, Matrix
@@ -71,7 +71,8 @@ def read_parquet(path: Path, key: str | None = None) -> Listed:
             of lists the options that read them are named.
     """
     table = whole_table(path)
-    if (lists := lists_in(table)) and pair_column(table.column_names, "doc_id") in {None, *lists}:
+    names = [name for name in table.column_names if name not in (lists := lists_in(table))]
+    if lists and not (pair_columns(names, "doc_id") and find_name(names, (*SCORE, *RANK))):
         raise FormatError(
             f"{path}: columns of lists ({', '.join(lists)}); of ids and their scores say --scores similarity "
             "or --scores distance; of vectors --similarity, with the file of the other side"
