@@ -145,8 +145,8 @@ def understand(
     if unmapped:
         values = "; ".join(f"{value!r} ({n:,})" for value, n in unmapped.most_common(3 * _SHOWN))
         refusals.append(
-            f"{unmapped.total():,} answers have a value that no --label names: {values}; say "
-            "which label each is, as in --label VALUE=LABEL, or VALUE=- for no vote"
+            f"{unmapped.total():,} answers have a value that no --label names: {values}; say which "
+            f"label each is ({', '.join(labels.names)}), as in --label VALUE=LABEL, or VALUE=- for no vote"
         )
     if n_strange:
         found = [(f"{len(own):,} unknown {role} ids", own[:_SHOWN]) for role, own in odd.items() if own]

@@ -113,7 +113,8 @@ def test_every_answer_is_a_vote_or_has_its_reason() -> None:
 def test_an_unmapped_value_is_refused_by_name_and_counted() -> None:
     file = save(task("NA", "v1", *(annotation(n, n, choice("Perhaps")) for n in (1, 2))))
     error = fire("import", file, *PAIR, *LABELS, code=1).stderr
-    assert "2 answers have a value that no --label names: 'Perhaps' (2)" in error
+    assert "2 answers have a value that no --label names: 'Perhaps' (2); say which label each is (" in error
+    assert "(irrelevant, relevant, ambiguous), as in --label VALUE=LABEL" in error
     found = fire("import", file, *PAIR, "--label", "match:Perhaps=yes", code=1).stderr
     assert "the guideline has no label 'yes'" in found
     assert not Path("campaign.sqlite").exists()
