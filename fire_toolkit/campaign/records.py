@@ -195,10 +195,12 @@ def tasks_of_pairs(store: Store, pairs: pd.DataFrame) -> Tasks:
 def other_caption(store: Store) -> Callable[[str, str, str], bool]:
     """Return what says of a queue, a pair and a caption whether the round shows another one now.
 
-    Without a caption (empty), and of a pair that the round does not ask, it does not.
+    Without a caption (empty), and of a pair that the round does not ask, it does not. Only rounds that were
+    written more than once have captions that were corrected; those of all others are not read.
     """
-    query = "select cast(round as text), pair_id, text, max(rowid) from asked group by round, pair_id"
-    now = {(number, pair): text for number, pair, text, _ in store.select(query)}
+    query = "select cast(round as text), pair_id, text, max(rowid) from asked where round in "
+    again = "(select number from rounds group by number having count(*) > 1) group by round, pair_id"
+    now = {(number, pair): text for number, pair, text, _ in store.select(query + again)}
     return lambda queue, pair, text: text not in ("", now.get((queue.partition("/")[0], pair), text))
 
 
@@ -245,11 +247,12 @@ def write_round(root: Path, entry: Round) -> None:
     if there and entry.carrier in (there.carrier, BY_HAND) and entry.carrier not in CORRECTED:
         return
     with Store(root / STORE) as store, asking(store) as db:
-        if there is None or there.carrier != entry.carrier:
-            db.execute("insert into rounds values (?, ?, ?)", [entry.number, entry.carrier, entry.n_captions])
         names = [name for name in TASKS.names if name in entry.tasks.columns]
         known = set() if there is None else set(_rows(there.tasks, names))
-        _insert(db, "asked", names, [row for row in _rows(entry.tasks, names) if row not in known])
+        shown = [row for row in _rows(entry.tasks, names) if row not in known]
+        if shown or there is None or there.carrier != entry.carrier:  # so a round that was corrected has two
+            db.execute("insert into rounds values (?, ?, ?)", [entry.number, entry.carrier, entry.n_captions])
+        _insert(db, "asked", names, shown)
         if there is None:
             is_nobodys = ~entry.tasks["pair_id"].isin(entry.drawn["pair_id"])
             left = entry.tasks.loc[is_nobodys, ["pair_id"]].assign(annotator_id="", position=0, kind=TASK)
