@@ -77,9 +77,9 @@ def of_qrels(
 def of_ids(queries: Queries, items: Items | None) -> Finding:
     """Return ids of one table that differ only in case, composed letters or leading zeros."""
     ids = {"queries": queries["query_id"]} | ({} if items is None else {"items": items["doc_id"]})
-    found = [confusable_ids(values.tolist()).assign(table=name) for name, values in ids.items()]
-    table = pd.concat(found, ignore_index=True)[["table", "id", "like"]]
-    return _found("confusable_ids", table, sum(map(len, ids.values())))
+    named = [pd.DataFrame({"table": name, "id": sorted(own)}, dtype="str") for name, own in ids.items()]
+    found = [like_earlier(table, table["id"].map(id_key).array, by="id", name="like") for table in named]
+    return _found("confusable_ids", pd.concat(found, ignore_index=True), sum(map(len, ids.values())))
 
 
 def of_files(hashes: pd.DataFrame) -> Finding:
@@ -89,12 +89,8 @@ def of_files(hashes: pd.DataFrame) -> Finding:
     has its size.
     """
     ordered = hashes[hashes["sha256"] != ""].sort_values("doc_id")
-    rows, firsts = like_earlier(ordered["sha256"])
-    docs = ordered["doc_id"].to_numpy()
-    table = pd.DataFrame({"doc_id": docs[rows], "same_as": docs[firsts]})
-    return _found(
-        "duplicate_items", table.sort_values(["same_as", "doc_id"]).reset_index(drop=True), len(hashes)
-    )
+    table = like_earlier(ordered[["doc_id"]], ordered["sha256"].array, by="doc_id", name="same_as")
+    return _found("duplicate_items", table, len(hashes))
 
 
 def of_runs(runs: Run | Sequence[Run], queries: Queries, items: Items | None, qrels: Qrels | None) -> Finding:
@@ -167,11 +163,3 @@ def words_of_strangers(docs: pd.Series, items: pd.Series, where: object) -> str:
     alike = f", {n:,} but for case, zeros or composed letters" if n else ""
     words = f"{n_of(len(strange), 'doc')} of {len(docs):,} not in {where}, so not relevant"
     return f"{words} ({', '.join(strange[:3])}{alike}): check the run's ids"
-
-
-def confusable_ids(ids: Sequence[str]) -> pd.DataFrame:
-    """Return ids like an earlier one by `id_key`: columns id, like; by like and id."""
-    distinct = pd.Series(sorted(set(ids)), dtype="str")
-    rows, firsts = like_earlier(distinct.map(id_key))
-    table = pd.DataFrame({"id": distinct.to_numpy()[rows], "like": distinct.to_numpy()[firsts]})
-    return table.sort_values(["like", "id"]).reset_index(drop=True)

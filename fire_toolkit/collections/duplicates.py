@@ -7,13 +7,14 @@ matcher's name. Captions of the same text may share their judgments.
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.collections.similarity import index_texts, similar_pairs
+from fire_toolkit.collections.similarity import similar_pairs
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.tables import (
@@ -36,7 +37,7 @@ _NO_PAIRS = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def text_groups(queries: Queries, *, ignore_case: bool = True) -> pd.Series:
-    """Return a number for each query, the same for queries that ask the same, in the order of the table.
+    """Return by query_id a number, the same for queries that ask the same, in the order of the table.
 
     Queries that are seen too ask the same only where what is seen is the same: columns media_url and
     reference, where they are there. A query without text is like no other.
@@ -49,19 +50,17 @@ def text_groups(queries: Queries, *, ignore_case: bool = True) -> pd.Series:
         >>> text_groups(check_queries(pd.DataFrame(rows))).tolist()
         [0, 0, 1]
     """
-    texts = _normal(queries["text"]) if ignore_case else queries["text"]
-    groups = pd.Series(pd.factorize(texts)[0], index=queries.index)
-    if (seen := seen_beside_text(queries)) is not None:
-        groups = pd.Series(pd.factorize(groups * (int(seen.max()) + 1) + seen)[0], index=queries.index)
-    silent = ~has_text(queries)
-    return groups.mask(silent, -1 - pd.Series(np.arange(len(queries)), index=queries.index))
+    keys = queries.assign(seen=seen_beside_text(queries), own=np.arange(len(queries)))
+    keys["text"] = keys["text"].map(normal_text) if ignore_case else keys["text"]
+    keys["own"] = keys["own"].where(~has_text(queries), -1)
+    return keys.groupby(["text", "seen", "own"], sort=False).ngroup().set_axis(queries["query_id"])
 
 
-def seen_beside_text(queries: Queries) -> npt.NDArray[np.int64] | None:
-    """Return a number for each query, the same where media_url and reference are; None without both."""
+def seen_beside_text(queries: Queries) -> npt.NDArray[np.int64]:
+    """Return a number for each query, the same where media_url and reference are; 0 without both."""
     names = [name for name in ("media_url", "reference") if name in queries.columns]
-    if not names or not len(queries):
-        return None
+    if not names:
+        return np.zeros(len(queries), dtype=np.int64)
     return np.asarray(queries.groupby(names, dropna=False, sort=False).ngroup(), dtype=np.int64)
 
 
@@ -70,17 +69,17 @@ def has_text(queries: Queries) -> pd.Series:
     return pd.Series(queries["text"].str.strip() != "", index=queries.index)
 
 
-def like_earlier(keys: pd.Series) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the rows whose key an earlier row has, and for each of them the first row that has it.
+def like_earlier(table: pd.DataFrame, keys: Sequence[Any], *, by: str, name: str) -> pd.DataFrame:
+    """Return the rows whose key an earlier row has; the column `name` has the first one's id (`by`).
 
     Examples:
-        >>> like_earlier(pd.Series(["a", "b", "a"]))
-        (array([2]), array([0]))
+        >>> like_earlier(pd.DataFrame({"id": ["c", "b", "a"]}), ["x", "y", "x"], by="id", name="like")
+          id like
+        0  a    c
     """
-    codes = pd.factorize(keys)[0]
-    firsts = np.unique(codes, return_index=True)[1][codes] if len(codes) else codes
-    rows = np.flatnonzero(firsts != np.arange(len(codes)))
-    return rows, firsts[rows]
+    key = pd.Series(keys, index=table.index)
+    named = table.assign(**{name: table.groupby(key, sort=False)[by].transform("first")})
+    return named[key.duplicated()].sort_values([name, by]).reset_index(drop=True)
 
 
 def duplicate_captions(queries: Queries) -> pd.DataFrame:
@@ -97,17 +96,22 @@ def duplicate_captions(queries: Queries) -> pd.DataFrame:
           query_id same_as  same
         0        c       a  case
     """
-    rows, firsts = like_earlier(text_groups(queries))
-    repeated, like = queries.iloc[rows], queries.iloc[firsts]
-    found = pd.DataFrame(
-        {
-            "query_id": repeated["query_id"].to_numpy(),
-            "same_as": like["query_id"].to_numpy(),
-            "same": np.where(repeated["text"].to_numpy() == like["text"].to_numpy(), "text", "case"),
-            "text": repeated["text"].to_numpy(),
-        }
-    )
-    return found.sort_values(["same_as", "query_id"]).reset_index(drop=True)
+    found = like_earlier(queries, text_groups(queries).array, by="query_id", name="same_as")
+    is_same = found["text"] == found["same_as"].map(queries.set_index("query_id")["text"])
+    return found.assign(same=np.where(is_same, "text", "case"))[["query_id", "same_as", "same", "text"]]
+
+
+def _passed_on(rows: pd.DataFrame, groups: pd.Series, key: list[str], known: pd.DataFrame) -> pd.DataFrame:
+    """Return rows as the other queries of a group get them, but those that `known` has of the query itself.
+
+    Of equal rows (`key`) of a group it is the first query's, which from_query_id names.
+    """
+    named = groups[groups.duplicated(keep=False)].rename("group").reset_index()
+    given = rows.merge(named, on="query_id").sort_values("query_id", kind="stable")
+    given = given.drop_duplicates(["group", *key]).rename(columns={"query_id": "from_query_id"})
+    own = known[["query_id", *key]].drop_duplicates()
+    got = named.merge(given, on="group").merge(own, how="left", indicator="is_own")
+    return got[got["is_own"] == "left_only"]
 
 
 def shared_positives(queries: Queries, qrels: Qrels) -> pd.DataFrame:
@@ -120,15 +124,8 @@ def shared_positives(queries: Queries, qrels: Qrels) -> pd.DataFrame:
         Columns query_id, doc_id, relevance, from_query_id (the first that has the pair), by query_id and
         doc_id. A pair that the query's own qrels hold, with any grade, is not among them.
     """
-    named = pd.DataFrame({"query_id": queries["query_id"], "group": text_groups(queries)})
-    named = named[named["group"].duplicated(keep=False)]
-    positives = qrels.loc[qrels["relevance"] >= 1, ["query_id", "doc_id", "relevance"]]
-    of_group = positives.merge(named, on="query_id").sort_values("query_id")
-    of_group = of_group.drop_duplicates(["group", "doc_id"]).rename(columns={"query_id": "from_query_id"})
-    wanted = named.merge(of_group, on="group")
-    missing = wanted[pair_rows(wanted, qrels) < 0]
-    columns = ["query_id", "doc_id", "relevance", "from_query_id"]
-    return missing[columns].sort_values(columns[:2]).reset_index(drop=True)
+    found = _passed_on(qrels[qrels["relevance"] >= 1], text_groups(queries), ["doc_id"], qrels)
+    return found[[*PAIR, "relevance", "from_query_id"]].sort_values(PAIR).reset_index(drop=True)
 
 
 def near_duplicates(queries: Queries, *, min_similarity: float = 0.9) -> pd.DataFrame:
@@ -140,9 +137,9 @@ def near_duplicates(queries: Queries, *, min_similarity: float = 0.9) -> pd.Data
     """
     from rapidfuzz.distance import Levenshtein
 
-    named = queries.assign(normal=_normal(queries["text"])).drop_duplicates("normal")
+    named = queries.assign(normal=queries["text"].map(normal_text)).drop_duplicates("normal")
     named = named[named["normal"] != ""].sort_values("normal", kind="stable")
-    found = similar_pairs(index_texts(named["normal"].tolist()), min_similarity=min_similarity)
+    found = similar_pairs(named["normal"].tolist(), min_similarity=min_similarity)
     left, right, cosines = (np.concatenate(parts) for parts in zip(_NO_PAIRS, *found, strict=True))
     one, other = (named.iloc[rows].reset_index(drop=True) for rows in (left, right))
     is_turned = one["query_id"] > other["query_id"]
@@ -190,9 +187,7 @@ def match_by_similarity(queries: Queries, qrels: Qrels, *, min_similarity: float
     positives = qrels.loc[qrels["relevance"] >= 1, PAIR].rename(columns={"query_id": "via_query_id"})
     found = [pd.DataFrame(columns=_COLUMNS, dtype="str").astype({"score": float})]
     n_alike = 0
-    for one, other, cosines in similar_pairs(
-        index_texts(queries["text"].tolist()), min_similarity=min_similarity
-    ):
+    for one, other, cosines in similar_pairs(queries["text"].tolist(), min_similarity=min_similarity):
         n_alike += 2 * len(one)
         if n_alike > MAX_PAIRS:
             raise UsageError(
@@ -200,8 +195,7 @@ def match_by_similarity(queries: Queries, qrels: Qrels, *, min_similarity: float
             )
         left, right, scores = np.r_[one, other], np.r_[other, one], np.tile(cosines, 2)
         alike = pd.DataFrame({"query_id": ids[left], "via_query_id": ids[right], "score": scores})
-        beside_same = alike if seen is None else alike[seen[left] == seen[right]]
-        pairs = beside_same.merge(positives, on="via_query_id")
+        pairs = alike[seen[left] == seen[right]].merge(positives, on="via_query_id")
         found.append(_best(without_own_pairs(pairs, own_items)))
     pairs = _best(pd.concat(found, ignore_index=True))
     return pairs[pair_rows(pairs, qrels) < 0].assign(matcher=_MATCHER)[_COLUMNS].reset_index(drop=True)
@@ -252,17 +246,10 @@ def share_judgments(judgments: Judgments, queries: Queries) -> Shared:
             f"{len(unknown)} judged queries are not among the queries ({', '.join(unknown[:3])}); expected "
             "judgments of the same collection"
         )
-    own_key = ["query_id", "annotator_id", "doc_id"]
-    groups = text_groups(queries, ignore_case=False)
-    named = pd.DataFrame({"query_id": queries["query_id"], "group": groups})
-    named = named[named["group"].duplicated(keep=False)]
-    rows = judgments.merge(named, on="query_id").sort_values(own_key, kind="stable")
-    key = ["group", "annotator_id", "doc_id"]
-    n_labels = rows.groupby(key)["label"].nunique().rename("n_labels").reset_index()
-    sources = rows.drop_duplicates(key).rename(columns={"query_id": "from_query_id"})
-    wanted = named.merge(sources.merge(n_labels, on=key), on="group")
-    wanted = wanted.merge(judgments[own_key].assign(own=True), on=own_key, how="left")
-    wanted = wanted[wanted["own"].isna()]
+    key, groups = ["annotator_id", "doc_id"], text_groups(queries, ignore_case=False)
+    of_group = [judgments["query_id"].map(groups), *(judgments[name] for name in key)]
+    n_labels = judgments.groupby(of_group)["label"].transform("nunique")
+    wanted = _passed_on(judgments.assign(n_labels=n_labels), groups, key, judgments)
     agreed = wanted[wanted["n_labels"] == 1]
     added = agreed.assign(origin=SHARED + agreed["from_query_id"].astype("str"))[judgments.columns]
     whole = pd.concat([judgments, added], ignore_index=True) if len(added) else judgments
@@ -280,10 +267,8 @@ def one_of_each(disputes: Disputes, judgments: Judgments, queries: Queries | Non
         queries: of the same collection; None: which have one text is not known.
     """
     own = disputes[pair_rows(disputes, judgments) >= 0]
-    asked = own[PAIR]
-    if queries is not None:
-        groups = pd.Series(text_groups(queries, ignore_case=False).to_numpy(), index=queries["query_id"])
-        asked = asked.assign(query_id=asked["query_id"].map(groups))
+    groups = None if queries is None else text_groups(queries, ignore_case=False)
+    asked = own[PAIR] if groups is None else own[PAIR].assign(query_id=own["query_id"].map(groups))
     return Disputes(own[~asked.duplicated()].reset_index(drop=True))
 
 
@@ -305,10 +290,6 @@ def mark_shared(labels: Labels, judgments: Judgments) -> Labels:
     given = given.drop_duplicates([*PAIR, "shared_from"]).sort_values("shared_from")
     named = given.groupby(PAIR)["shared_from"].agg(" ".join).reset_index()
     return check_labels(labels.merge(named, on=PAIR, how="left").fillna({"shared_from": ""}))
-
-
-def _normal(texts: pd.Series) -> pd.Series:
-    return pd.Series([normal_text(text) for text in texts], index=texts.index, dtype="str")
 
 
 _UNFIT = re.compile("[\x00\ud800-\udfff]")

@@ -5,10 +5,8 @@ replace sums over n-grams, a million captions take tens of bytes a word, and mem
 """
 
 from array import array
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +17,7 @@ _MAX_WEIGHED = 100_000
 _DIGITS = 12  # of cosines, so that they do not depend on the blocks
 _N_LEFT = 128  # texts compared with all others at a time
 _N_RIGHT = 1 << 12
-_CACHED = 512  # lists summed at a time
+_CACHED = 1 << 9  # rows summed at a time, which stay in the processor's cache
 _AT_ONCE = 1 << 11  # texts whose n-grams are counted at a time
 
 
@@ -37,8 +35,7 @@ def word_ngrams(word: str) -> list[str]:
     return [padded[at : at + n] for n in range(1, longest + 1) for at in range(len(padded) - n + 1)]
 
 
-@dataclass(frozen=True)
-class _Lists:
+class _Lists(NamedTuple):
     """Lists of numbers, one after the other; list n is `values[starts[n]:starts[n + 1]]`."""
 
     starts: Ints
@@ -49,100 +46,73 @@ class _Lists:
         sizes = self.starts[rows + 1] - self.starts[rows]
         return np.repeat(np.arange(len(rows)), sizes), self.values[rows_of_lists(self.starts[rows], sizes)]
 
-    def sums(self, values: Floats, own: Floats | None = None) -> Floats:
-        """Return for each list the sum of the rows of `values` that it names (times `own`, one an entry).
-
-        All lists' first entries are added, then all second ones, longest lists first, in pieces that stay in
-        the processor's cache.
-        """
-        lengths = np.diff(self.starts)
-        longest_first = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
-        found = np.zeros((len(lengths), values.shape[1]))
-        for begin in range(0, len(longest_first), _CACHED):
-            rows = longest_first[begin : begin + _CACHED]
-            n_left = np.searchsorted(-lengths[rows], -np.arange(lengths[rows[0]]))  # lists with an n-th entry
-            total = np.zeros((len(rows), values.shape[1]))
-            for place, n in enumerate(n_left.tolist()):
-                at = self.starts[rows[:n]] + place
-                added = values[self.values[at]]
-                total[:n] += added if own is None else added * own[at, None]
-            found[rows] = total
+    def sums(self, values: Floats, begin: int = 0, end: int | None = None) -> Floats:
+        """Return for each list from `begin` to `end` the sum of the rows of `values` that it names."""
+        starts = self.starts[begin:end]
+        found = np.zeros((len(starts) - 1, values.shape[1]))
+        rows = np.flatnonzero(np.diff(starts))  # of lists that name any
+        pieces = np.searchsorted(starts[rows], np.arange(starts[0], starts[-1], _CACHED))
+        for own in np.split(rows, pieces[1:]):
+            if len(own):
+                first, last = starts[own[0]], starts[own[-1] + 1]
+                found[own] = np.add.reduceat(values[self.values[first:last]], starts[own] - first)
         return found
 
 
-@dataclass(frozen=True)
-class TextIndex:
-    """Texts as lists of words, words as lists of n-grams, the weight of each n-gram, and each text's norm."""
-
-    texts: _Lists
-    words: _Lists
-    idf: Floats
-    norms: Floats
-
-    def __len__(self) -> int:
-        return len(self.texts.starts) - 1
+def _coded(lists: Iterable[Sequence[str]]) -> tuple[_Lists, list[str]]:
+    """Return lists of strings as codes, and the distinct strings, in order: codes are their places in it."""
+    codes: dict[str, int] = {}
+    flat, starts = array("q"), array("q", [0])
+    for strings in lists:
+        flat.extend(codes.setdefault(each, len(codes)) for each in strings)
+        starts.append(len(flat))
+    places = np.argsort(np.argsort(np.array(list(codes), dtype=object)))
+    return _Lists(np.array(starts), places[np.array(flat)]), sorted(codes)
 
 
-def index_texts(texts: Iterable[str]) -> TextIndex:
-    """Return the index of `texts`, lower-cased and split at white space.
+class _Index:
+    """Texts as lists of words, these as lists of n-grams, the weight of each n-gram, and each text's norm.
 
+    Texts are lower-cased and split at white space.
     idf = ln((1 + texts) / (1 + texts with the n-gram)) + 1; a text's vector is count × idf, and its
     norm the Euclidean one: scikit-learn's TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 5)).
     Of more than 100,000 texts every second, third, ... is counted, so that no more are. Words and n-grams
     are sorted, so that neither depends on the order of the texts.
     """
-    codes: defaultdict[str, int] = defaultdict()
-    codes.default_factory = codes.__len__
-    flat, starts = array("q"), array("q", [0])
-    for text in texts:
-        flat.extend(map(codes.__getitem__, text.lower().split()))
-        starts.append(len(flat))
-    places = np.argsort(np.argsort(np.array(list(codes), dtype=object))) if codes else np.empty(0, np.int64)
-    of_texts = _Lists(np.array(starts), places[np.array(flat, dtype=np.int64)])
-    grams = [word_ngrams(word) for word in sorted(codes)]
-    ngrams = {ngram: code for code, ngram in enumerate(sorted(set(chain.from_iterable(grams))))}
-    of_words = _Lists(
-        np.cumsum([0, *map(len, grams)]),
-        np.array([ngrams[each] for each in chain.from_iterable(grams)], dtype=np.int64),
-    )
-    n_texts = len(starts) - 1
-    weighed = np.arange(0, n_texts, -(-n_texts // _MAX_WEIGHED) or 1)
-    n_with = np.zeros(len(ngrams), dtype=np.int64)
-    for begin in range(0, len(weighed), _AT_ONCE):
-        _, ngram, _ = _counts(of_texts, of_words, weighed[begin : begin + _AT_ONCE])
-        n_with += np.bincount(ngram, minlength=len(ngrams))
-    idf = np.log((1 + len(weighed)) / (1 + n_with)) + 1
-    norms = np.ones(n_texts)
-    for begin in range(0, n_texts, _AT_ONCE):
-        rows = np.arange(begin, min(begin + _AT_ONCE, n_texts))
-        row, ngram, count = _counts(of_texts, of_words, rows)
-        squares = np.bincount(row, weights=(count * idf[ngram]) ** 2, minlength=len(rows))
-        norms[rows] = np.where(squares > 0, np.sqrt(squares), 1)
-    return TextIndex(of_texts, of_words, idf, norms)
 
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts, words = _coded(text.lower().split() for text in texts)
+        self._words, ngrams = _coded(map(word_ngrams, words))
+        n_texts, n_with = len(self._texts.starts) - 1, np.zeros(len(ngrams), dtype=np.int64)
+        weighed = np.arange(0, n_texts, -(-n_texts // _MAX_WEIGHED) or 1)
+        for _, ngram, _ in self._counts(weighed, len(ngrams)):
+            np.add.at(n_with, ngram, 1)
+        self.idf = np.log((1 + len(weighed)) / (1 + n_with)) + 1
+        squares = np.zeros(n_texts)
+        for row, ngram, count in self._counts(np.arange(n_texts), len(ngrams)):
+            np.add.at(squares, row, (count * self.idf[ngram]) ** 2)
+        self.norms = np.where(squares > 0, np.sqrt(squares), 1)
 
-def _counts(texts: _Lists, words: _Lists, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the n-grams of the texts `rows`: place in `rows`, n-gram, count; sorted by both."""
-    text, word = texts.of(rows)
-    token, ngram = words.of(word)
-    n_ngrams = int(words.values.max(initial=0)) + 1
-    keys, counts = np.unique(text[token] * n_ngrams + ngram, return_counts=True)
-    return keys // n_ngrams, keys % n_ngrams, counts
+    def _counts(self, rows: Ints, n_ngrams: int) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Yield the n-grams of the texts `rows`, some texts at a time: place in `rows`, n-gram, count."""
+        for begin in range(0, len(rows), _AT_ONCE):
+            text, word = self._texts.of(rows[begin : begin + _AT_ONCE])
+            token, ngram = self._words.of(word)
+            keys, counts = np.unique((begin + text[token]) * n_ngrams + ngram, return_counts=True)
+            yield keys // n_ngrams, keys % n_ngrams, counts
 
+    def cosines(self, left: Ints, first: int) -> Iterator[tuple[int, Floats]]:
+        """Yield, block by block of the texts from `first` on, where it begins, and its cosines with `left`.
 
-def _cosines(index: TextIndex, left: Ints, first: int) -> Iterator[tuple[int, Floats]]:
-    """Yield, block by block of the texts from `first` on, where it begins, and its cosines with `left`.
-
-    Cosines are texts × left, 0 where a text has no words; see `_rounded`.
-    """
-    row, ngram, count = _counts(index.texts, index.words, left)
-    vectors = np.zeros((len(index.idf), len(left)))
-    vectors[ngram, row] = count * index.idf[ngram] / index.norms[left][row]
-    by_word = index.words.sums(vectors, index.idf[index.words.values])
-    for begin in range(first, len(index), _N_RIGHT):
-        starts = index.texts.starts[begin : begin + _N_RIGHT + 1]
-        sums = _Lists(starts - starts[0], index.texts.values[starts[0] : starts[-1]]).sums(by_word)
-        yield begin, sums / index.norms[begin : begin + len(sums), None]
+        Cosines are texts × left, 0 where a text has no words; see `_rounded`.
+        """
+        vectors = np.zeros((len(self.idf), len(left)))
+        for row, ngram, count in self._counts(left, len(self.idf)):
+            vectors[ngram, row] = count * self.idf[ngram] ** 2 / self.norms[left][row]
+        by_word = self._words.sums(vectors)
+        for begin in range(first, len(self.norms), _N_RIGHT):
+            sums = self._texts.sums(by_word, begin, begin + _N_RIGHT + 1)
+            yield begin, sums / self.norms[begin : begin + len(sums), None]
 
 
 def _rounded(cosines: Floats) -> Floats:
@@ -150,11 +120,12 @@ def _rounded(cosines: Floats) -> Floats:
     return np.minimum(np.round(cosines, _DIGITS), 1.0)
 
 
-def similar_pairs(index: TextIndex, *, min_similarity: float) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield (i, j, cosines) of all pairs of rows i < j of at least `min_similarity`, by blocks of i."""
-    for start in range(0, len(index), _N_LEFT):
-        rows = np.arange(start, min(start + _N_LEFT, len(index)))
-        for begin, cosines in _cosines(index, rows, start):
+def similar_pairs(texts: Iterable[str], *, min_similarity: float) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Yield (i, j, cosines) of all pairs of texts i < j of at least `min_similarity`, by blocks of i."""
+    index = _Index(texts)
+    for start in range(0, len(index.norms), _N_LEFT):
+        rows = np.arange(start, min(start + _N_LEFT, len(index.norms)))
+        for begin, cosines in index.cosines(rows, start):
             cosines = _rounded(cosines)
             right, left = np.nonzero(cosines >= min_similarity)
             is_later = right + begin > rows[left]
@@ -171,11 +142,11 @@ def nearest_mean(texts: Sequence[str], others: Sequence[str], *, n_nearest: int)
     means = np.full(len(texts), np.nan)
     if not len(others):
         return means
-    index = index_texts([*texts, *others])
+    index = _Index([*texts, *others])
     for start in range(0, len(texts), _N_LEFT):
         rows = np.arange(start, min(start + _N_LEFT, len(texts)))
         best: Floats = np.empty((0, len(rows)))
-        for _, cosines in _cosines(index, rows, len(texts)):
+        for _, cosines in index.cosines(rows, len(texts)):
             together = np.concatenate([best, cosines])
             kept = min(n_nearest, len(together))
             best = np.partition(together, len(together) - kept, axis=0)[len(together) - kept :]
