@@ -42,7 +42,7 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import judged_pairs
-from fire_toolkit.labelstudio.places import full_pull_due, lost_words, read_places, to_push_again
+from fire_toolkit.labelstudio.places import full_pull_due, missed_words, read_places, to_push_again
 from fire_toolkit.pages.office import PLACE, read_links
 from fire_toolkit.resolution.design import open_by_design
 from fire_toolkit.workspace.config import SETTINGS, Workspace
@@ -101,8 +101,9 @@ def _say_progress() -> None:
 
         for line in glance(used_connection, campaign.root, campaign.campaign):
             say(line)
-    if gone := [place for place in read_places(campaign.store) if place.is_missed]:
-        say(f"warning: at the last pull {lost_words(gone)}")
+    for place in read_places(campaign.store):
+        if place.is_missed:
+            say(f"warning: at the last pull {'; '.join(missed_words(campaign.campaign, place))}")
     if not queues["n_left"].any() and (due := full_pull_due(campaign.store)):
         say(due)
 

@@ -267,8 +267,6 @@ class Accounts:
         Raises:
             UsageError: no annotator is called so, or it is the owner of the token.
         """
-        from fire_toolkit.labelstudio.api import CallFailed
-
         names = list(names)
         register = {row.pseudonym: row for row in self.refresh()}
         for name in names:
@@ -284,11 +282,9 @@ class Accounts:
         with self._api() as api:
             memberships = f"api/organizations/{self._me(api)[1]}/memberships"
             for row in (register[name] for name in names if register[name].state == ACTIVE):
-                try:
-                    api.write("DELETE", f"{memberships}/{row.user_id}/")
-                except CallFailed as error:
-                    if error.status != 404:  # 404: ended before
-                        raise
+                answer = api.asked("DELETE", f"{memberships}/{row.user_id}/")
+                if not answer.is_success and answer.status_code != 404:  # 404: ended before
+                    api.content_of(answer)
         by_name = {row.pseudonym: row for row in self.refresh()}
         return [by_name[name] for name in names]
 

@@ -1,10 +1,9 @@
-"""The calls of a campaign to a server, through the SDK's session, and what goes wrong there, in words.
+"""The calls of a campaign to a server, and what goes wrong there, in words.
 
-Reads are asked again after a failure. A write is sent once: the SDK would send it again although the server
-may have carried it out, so it is for the caller to look before sending it again (`CallFailed.may_pass`).
-Answers are taken as JSON, beside the SDK's models, which take seconds for a thousand tasks and may drop what
-they do not know. Its errors name neither method nor address, and show a page of headers; none of these, nor
-those of the HTTP library below it, gets past this file.
+Reads are asked again after a failure. A write is sent once: the server may have carried it out although it
+failed, so it is for the caller to look before sending it again (`CallFailed.may_pass`). The SDK exchanges
+tokens; its models take seconds for a thousand tasks and may drop what they do not know, so answers are taken
+as JSON. No error of the SDK, or of the HTTP library below it, gets past this file.
 """
 
 import json
@@ -13,8 +12,9 @@ import ssl
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cache
+from contextlib import suppress
+from functools import cache, cached_property
+from itertools import count
 from threading import Timer
 from typing import Any
 
@@ -28,13 +28,16 @@ TIMEOUT_S, _LATE_S = 60.0, 5.0
 _BUSY = (408, 409, 425, 429)
 _MAX_DETAIL = 300
 _JWT = re.compile(r"\beyJ[\w-]+\.[\w-]+(\.[\w-]*)?")
-_NOT_LABEL_STUDIO = "the answer is not JSON, so this is not Label Studio's API; check the URL"
-_FAILED = "the server failed; see its log (.fire/private/server.log), then run the command again"
 _BROKE = "the connection broke{}; run the command again"
 _UNHEARD = "no connection{}; is it running? `fire-toolkit labelstudio start` starts a local one; else check "
 _UNHEARD += "the URL"
 _TIMED_OUT = "timed out, but the server may still carry out the request; see its log, then run it again"
+# By status, else by its hundreds.
 _ADVICE = {
+    2: "the answer is not JSON, so this is not Label Studio's API; check the URL",
+    3: "redirects to {}; give the server's own address as the URL",
+    4: "the server refused the request",
+    5: "the server failed; see its log (.fire/private/server.log), then run the command again",
     401: "the server does not accept the token; copy it again from Account & Settings in Label Studio, or, "
     "if it is a legacy token, allow those under Organization, API Tokens Settings",
     403: "this account is not allowed to do that; use the token of one that is",
@@ -74,7 +77,7 @@ class Browser(httpx.Client):
     """
 
     def __init__(self, connection: Connection, *, timeout_s: float = TIMEOUT_S, **settings: Any) -> None:
-        self._token, self._was_heard = connection.token, False
+        self.connection, self._was_heard = connection, False
         super().__init__(
             base_url=connection.url,
             transport=connection.transport,
@@ -86,66 +89,56 @@ class Browser(httpx.Client):
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Send a request and return the answer, whatever its status; a `FileNote` says that it takes long."""
-        call = call_of(request)
+        call = _call_of(request)
         late = Timer(_LATE_S, warnings.warn, [FileNote(f"{call}: no answer for {_LATE_S:.0f} s; waiting")])
         late.daemon = True
         late.start()
         try:
             answer = super().send(request, **options)
         except httpx.HTTPError as error:
-            reason = f" ({_short(str(error))})" if str(error) else ""
             is_unheard = isinstance(error, httpx.ConnectTimeout | httpx.ConnectError)
             is_late = isinstance(error, httpx.TimeoutException)
             words = _UNHEARD if is_unheard else _TIMED_OUT if is_late else _BROKE
+            reason = f" ({_short(str(error))})" if str(error) else ""
             # A server that never answered is not there: nothing will come of asking it again.
             may_pass = isinstance(error, httpx.TransportError) and (self._was_heard or not is_unheard)
-            raise self.failure(call, words.format(reason), may_pass=may_pass) from error
+            raise self._failed(call, words.format(reason), may_pass=may_pass) from error
         finally:
             late.cancel()
         self._was_heard = True
         return answer
 
     def content_of(self, answer: httpx.Response) -> Any:
-        """Return the JSON of an answer; None where something was deleted.
+        """Return the JSON of an answer.
 
         Raises:
             CallFailed: the server refused, or it is no JSON.
         """
         body: Any = answer.text[:2000]
-        try:
+        with suppress(ValueError):
             body = answer.json()
-        except ValueError:
-            if answer.is_success and answer.request.method == "DELETE" and not answer.content:
-                return None
-        else:
             if answer.is_success:
                 return body
-        raise self.refusal(call_of(answer.request), answer.status_code, body, answer.headers)
+        location = answer.headers.get("location", "nowhere")
+        raise self.refusal(_call_of(answer.request), answer.status_code, body, location)
 
-    def refusal(self, call: str, status: int, body: Any, headers: Mapping[str, str]) -> CallFailed:
+    def refusal(self, call: str, status: int, body: Any, location: str = "") -> CallFailed:
         """Return what an answer that is not what was asked for means and what to do, as an error."""
-        if 300 <= status < 400:
-            words = f"{status}: redirects to {headers.get('location') or 'nowhere'}; give the server's own "
-            words += "address as the URL"
-        elif 200 <= status < 300:
-            return self.failure(call, _NOT_LABEL_STUDIO)
-        else:
-            if isinstance(body, dict):
-                body = body.get("validation_errors") or body.get("detail") or body
-            said = _short(str(body or ""))
-            words = _ADVICE.get(status, _FAILED if status >= 500 else "the server refused the request")
-            words = f"{status or 'no answer'}: {words}"
-            words += f" (it says: {said})" if said and "<" not in said[:200] else ""  # no web page
-        return self.failure(call, words, status=status, may_pass=status >= 500 or status in _BUSY)
+        if isinstance(body, dict):
+            body = body.get("validation_errors") or body.get("detail") or body
+        said = _short(str(body or ""))
+        words = f"{status}: {_ADVICE.get(status, _ADVICE[status // 100]).format(location)}"
+        words += f" (it says: {said})" if said and "<" not in said[:200] else ""  # no web page
+        return self._failed(call, words, status=status, may_pass=status >= 500 or status in _BUSY)
 
-    def failure(self, call: str, words: str, **what: Any) -> CallFailed:
+    def _failed(self, call: str, words: str, **what: Any) -> CallFailed:
         """Return an error that says what went wrong with a call, without anything secret."""
         text = f"{call}: {words}"
-        text = text.replace(self._token, "***") if self._token else text
+        text = text.replace(self.connection.token, "***") if self.connection.token else text
         return CallFailed(_JWT.sub("***", text), **what)
 
 
-def call_of(request: httpx.Request) -> str:
+def _call_of(request: httpx.Request) -> str:
     """Return what a request is called in a message: method and address, without what may be secret."""
     return f"{request.method} {request.url.copy_with(query=None, fragment=None, userinfo=b'')}"
 
@@ -179,54 +172,49 @@ class Api(Browser):
         attempts: how often a read is sent.
 
     Raises:
-        CallFailed: in all calls: the server refuses or fails; here: a personal token that has expired.
+        CallFailed: in all calls: the server refuses or fails, or a personal token has expired.
     """
 
     page_size = 1000
 
     def __init__(self, connection: Connection, *, timeout_s: float = TIMEOUT_S, attempts: int = 6) -> None:
+        limits = httpx.Limits(max_keepalive_connections=0 if connection.url.startswith("http:") else 20)
+        super().__init__(connection, timeout_s=timeout_s, limits=limits)
+        self._attempts = attempts
+
+    @cached_property
+    def _sdk(self) -> Any:
         # The SDK's own `LabelStudio` adds converters of labeling pages, which take .8 s to load.
         from label_studio_sdk.base_client import LabelStudioBase
 
-        self.connection, self._attempts = connection, attempts
-        n_kept = 0 if connection.url.startswith("http:") else 20
-        super().__init__(
-            connection, timeout_s=timeout_s, limits=httpx.Limits(max_keepalive_connections=n_kept)
-        )
-        with self._exchange(connection.url):
-            sdk = LabelStudioBase(base_url=connection.url + "/", api_key=connection.token, httpx_client=self)
-        self._sdk = sdk._client_wrapper
+        url, token = f"{self.connection.url}/", self.connection.token
+        return LabelStudioBase(base_url=url, api_key=token, httpx_client=self)._client_wrapper
 
-    @contextmanager
-    def _exchange(self, call: str) -> Iterator[None]:
-        """Name what fails inside the SDK: to exchange a personal token for one that requests take."""
+    @property
+    def authorization(self) -> str:
+        """The Authorization header that the token makes; a personal one is exchanged for it now and then."""
         from label_studio_sdk.core.api_error import ApiError
 
+        call = f"POST {self.connection.url}/api/token/refresh/"
         try:
-            yield
+            return str(self._sdk.get_headers()["Authorization"])
         except ApiError as error:
-            raise self.refusal(call, error.status_code or 0, error.body, {}) from error
+            raise self.refusal(call, error.status_code or 401, error.body) from error
         except ValueError as error:  # no JSON, or none with a token
-            raise self.refusal(call, 200, "", {}) from error
+            raise self.refusal(call, 200, "") from error
 
     def pause(self, seconds: float) -> None:
         """Wait."""
         time.sleep(min(seconds, _LONGEST_PAUSE_S))
 
-    @property
-    def authorization(self) -> str:
-        """The Authorization header that the connection's token makes."""
-        with self._exchange(f"POST {self.connection.url}/api/token/refresh/"):
-            return str(self._sdk.get_headers().get("Authorization", ""))
-
-    def write(self, method: str, path: str, **content: Any) -> Json:
-        """Send a request once, with the token, and return the JSON that the server answers."""
-        return self.content_of(self.asked(method, path, **content))
-
     def asked(self, method: str, path: str, **content: Any) -> httpx.Response:
         """Return what the server answers to one request with the token, whatever its status."""
         headers = {"Authorization": self.authorization} | content.pop("headers", {})
         return self.request(method, path, headers=headers, **content)
+
+    def write(self, method: str, path: str, **content: Any) -> Json:
+        """Send a request once, with the token, and return the JSON that the server answers."""
+        return self.content_of(self.asked(method, path, **content))
 
     def read(self, path: str, **params: Any) -> Json:
         """Return the JSON at `path`."""
@@ -244,18 +232,16 @@ class Api(Browser):
             except CallFailed as error:
                 if not error.may_pass:
                     raise
-                self.pause(0.5 * 2**attempt)
+            self.pause(0.5 * 2**attempt)
         return call()
 
-    def _entries(self, what: str, answer: Json, key: str = "") -> list[dict[str, Any]]:
-        """Return the objects that an answer lists, of an object under `key`, each with its number."""
-        found = answer if not key else answer.get(key) if isinstance(answer, dict) else None
-        if not isinstance(found, list) or not all(
-            isinstance(entry, dict) and type(entry.get("id")) is int for entry in found
-        ):
+    def _entries(self, what: str, found: Json) -> list[dict[str, Any]]:
+        """Return the objects that an answer lists, each with its number."""
+        entries: list[Any] = found if isinstance(found, list) else [None]
+        if any(not isinstance(entry, dict) or type(entry.get("id")) is not int for entry in entries):
             where = f"{self.connection.url}/api/{what}/"
             raise ServerError(f"{where}: the answer has no list of {what}; see `fire-toolkit doctor`")
-        return found
+        return entries
 
     def users(self) -> list[dict[str, Any]]:
         """Return the accounts that are to be seen."""
@@ -274,14 +260,14 @@ class Api(Browser):
         task_number, total_annotations_number (without skips) and skipped_annotations_number are counts.
         """
         found: dict[int, Project] = {}
-        for page in range(1, 10_000):
+        for page in count(1):
             try:
                 answer = self.read("api/projects/", page=page, page_size=100, ordering="id", include=_LISTED)
             except CallFailed as error:
                 if page == 1 or error.status != 404:  # 404: past the end, since projects went meanwhile
                     raise
                 break
-            results = self._entries("projects", answer, "results")
+            results = self._entries("projects", _part(answer, "results"))
             found |= {project["id"]: project for project in results}
             if not results or not answer.get("next"):
                 break
@@ -297,8 +283,7 @@ class Api(Browser):
         *,
         filters: Sequence[Filter] = (),
         ordering: str = "tasks:id",
-        include: Sequence[str],
-        with_answers: bool = False,
+        include: Sequence[str] = ("id", "data"),
         page_size: int | None = None,
     ) -> tuple[list[Task], int]:
         """Return the first tasks that pass all filters, in order, and how many pass in all."""
@@ -311,30 +296,22 @@ class Api(Browser):
             "page_size": page_size or self.page_size,
             "include": ",".join((*include, "project")),
             "query": json.dumps(query, separators=(",", ":")),
-            **({"fields": "all"} if with_answers else {}),
+            **({"fields": "all"} if "annotations" in include else {}),
         }
-        where = f"{self.connection.url}/api/tasks/"
 
-        def ask() -> Json:
+        def ask() -> tuple[list[Task], int]:
             answer = self.write("GET", "api/tasks/", params=params)
-            tasks = self._entries("tasks", answer, "tasks")
+            tasks = self._entries("tasks", _part(answer, "tasks"))
             if any(task.get("project", project) != project for task in tasks):
-                words = (
-                    f"{where}: asked for project {project}, got tasks of another; a proxy mixes up answers"
-                )
-                raise CallFailed(words, may_pass=True)
-            return answer
+                words = f"asked for project {project}, got tasks of another; a proxy mixes up answers"
+                raise CallFailed(f"{self.connection.url}/api/tasks/: {words}", may_pass=True)
+            return tasks, int(answer.get("total") or len(tasks))
 
-        answer = self._again(ask)
-        return answer["tasks"], int(answer.get("total") or len(answer["tasks"]))
+        found: tuple[list[Task], int] = self._again(ask)
+        return found
 
     def sweep(
-        self,
-        project: int,
-        *,
-        include: Sequence[str] = ("id", "data"),
-        filters: Sequence[Filter] = (),
-        with_answers: bool = False,
+        self, project: int, *, include: Sequence[str] = ("id", "data"), filters: Sequence[Filter] = ()
     ) -> Iterator[list[Task]]:
         """Yield all tasks that pass, in stretches, by number; one that changes meanwhile may come twice.
 
@@ -345,31 +322,24 @@ class Api(Browser):
             ServerError: the pages do not add up after several sweeps, or the server fails for good.
         """
         for _ in range(_SWEEPS):
-            found: set[int] = set()
-            expected: int | None = None
-            stale = last = 0
-            while stale <= _STALE_PAGES:
+            found, totals, n_stale = set[int](), list[int](), 0
+            while n_stale <= _STALE_PAGES:
+                last = max(found, default=0)
                 beyond = [*filters, ("id", "greater", "Number", last)]
-                page, total = self.task_page(
-                    project, filters=beyond, include=include, with_answers=with_answers
-                )
-                expected = total if expected is None else expected
+                page, total = self.task_page(project, filters=beyond, include=include)
                 fresh = {task["id"]: task for task in page if task["id"] > last}
-                if not page:
-                    break
-                if not fresh:
-                    stale += 1
-                    continue
                 found |= fresh.keys()
-                last = max(fresh)
-                yield [fresh[number] for number in sorted(fresh)]
-                if total <= len(fresh):
+                totals.append(total)
+                n_stale += not fresh
+                if fresh:
+                    yield [fresh[number] for number in sorted(fresh)]
+                if not page or total <= len(fresh):
                     break
-            if len(found) >= (expected or 0):
+            if len(found) >= totals[0]:
                 return
             self.pause(1)
         raise ServerError(
-            f"{self.connection.url}: project {project} reports {expected} such tasks, but its pages have "
+            f"{self.connection.url}: project {project} reports {totals[0]} such tasks, but its pages have "
             f"{len(found)}; is somebody deleting tasks? Run the command again"
         )
 
@@ -393,3 +363,7 @@ class Api(Browser):
                 continue
             place += portion
         return list(found.values())
+
+
+def _part(answer: Json, key: str) -> Json:
+    return answer.get(key) if isinstance(answer, dict) else None

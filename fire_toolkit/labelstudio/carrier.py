@@ -12,7 +12,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.labelstudio.accounts import Accounts, pseudonyms
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection
-from fire_toolkit.labelstudio.places import OnServer, own_projects
+from fire_toolkit.labelstudio.places import OnServer, missed_words, own_projects
 from fire_toolkit.labelstudio.pull import pull_answers
 from fire_toolkit.labelstudio.push import Plan, Push, make_queues
 
@@ -61,14 +61,15 @@ class LabelStudio:
             plans = push.plan(queues, listed=seen.listed)
             started = time.monotonic()
             waiting = {str(plan.queue) for plan in plans if plan.missing and not self._replaces}
-            if missed := [place.words for place in seen.lost() if place.queue in waiting]:
+            if missed := [
+                missed_words(campaign, place)[0] for place in seen.lost() if place.queue in waiting
+            ]:
                 raise FireError(
                     f"{'; '.join(missed)}; nothing was sent. Restore it (`fire-toolkit doctor` says how), or "
                     "push with --replace, which makes another for what has no answer here"
                 )
             self._ready(plans)
             seen.note(*seen.listed)
-            push.close_withdrawn(queues)
             if time.monotonic() - started > _STILL_TRUE_S:
                 plans = push.plan(queues)
             pushed = list(push.carry_out(plans, report=report))

@@ -6,7 +6,6 @@ elsewhere. Others hold keys, and names of people.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import stat
@@ -14,15 +13,14 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import urlsplit
+
+import msgspec
 
 from fire_toolkit.errors import FileNote, FireError, FormatError, UsageError
 from fire_toolkit.media.places import LOOPBACK_HOSTS, checked_url, has_odd_marks
 from fire_toolkit.workspace.manifests import write_files
-
-if TYPE_CHECKING:
-    import httpx
 
 URL_VARIABLE = "FIRE_LABEL_STUDIO_URL"
 TOKEN_VARIABLE = "FIRE_LABEL_STUDIO_TOKEN"
@@ -34,7 +32,7 @@ class Connection:
     """A server's address without a trailing slash, and a token (legacy or personal) of an account there.
 
     public_url: where annotators open it, if that is another address; password: the administrator's, of a
-    server that was started here; transport: stands in for the network.
+    server that was started here; transport: an `httpx.BaseTransport` that stands in for the network.
 
     Examples:
         >>> Connection("http://127.0.0.1:8080", "secret")
@@ -45,7 +43,7 @@ class Connection:
     token: str = field(repr=False)
     public_url: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
-    transport: httpx.BaseTransport | None = field(default=None, repr=False, compare=False)
+    transport: Any = field(default=None, repr=False, compare=False)
 
     @property
     def page_url(self) -> str:
@@ -82,12 +80,11 @@ def read_connection(root: Path | None, *, environ: Mapping[str, str] | None = No
         FormatError: a file of secrets that others can read, or that holds something else.
     """
     environ = os.environ if environ is None else environ
-    url = environ.get(URL_VARIABLE) or ""
-    url = url and checked_url(url)
-    token = environ.get(TOKEN_VARIABLE, "").strip()
-    path = root / SERVER_FOLDER / CONNECTION_FILE if root else None
+    url, token = (environ.get(name, "").strip() for name in (URL_VARIABLE, TOKEN_VARIABLE))
+    url, token = url and checked_url(url), token and checked_token(token)
     if url and token:
-        return Connection(url, checked_token(token))
+        return Connection(url, token)
+    path = root / SERVER_FOLDER / CONNECTION_FILE if root else None
     if path is None or not path.exists():
         raise UsageError(
             f"no token for {url}; set {TOKEN_VARIABLE} to its token"
@@ -101,7 +98,7 @@ def read_connection(root: Path | None, *, environ: Mapping[str, str] | None = No
             f"{path} holds a token for {stored.url}, not for {url}; "
             f"set {TOKEN_VARIABLE} to that server's token"
         )
-    return replace(stored, token=checked_token(token)) if token else stored
+    return replace(stored, token=token or stored.token)
 
 
 def read_connection_file(path: Path) -> Connection:
@@ -111,18 +108,14 @@ def read_connection_file(path: Path) -> Connection:
         FormatError: others can read the file, or it holds no `url` and `token`.
     """
     try:
-        content = json.loads(read_secret(path))
-        url, token = content["url"], content["token"]
-        public_url, password = (str(content.get(key, "")) for key in ("public_url", "password"))
-        if not (isinstance(url, str) and isinstance(token, str)):
-            raise ValueError(url)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        found = msgspec.json.decode(read_secret(path), type=Connection)
+    except (msgspec.DecodeError, RecursionError):
         raise FormatError(
             f'{path}: expected {{"url": "…", "token": "…"}}; start the server again, or delete the file'
         ) from None
-    return Connection(
-        checked_url(url), checked_token(token), public_url and checked_url(public_url), password
-    )
+    checked_token(found.token)
+    public_url = found.public_url and checked_url(found.public_url)
+    return replace(found, url=checked_url(found.url), public_url=public_url, transport=None)
 
 
 def checked_token(token: str) -> str:

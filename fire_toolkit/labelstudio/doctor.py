@@ -18,7 +18,7 @@ from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Browser
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, queue_sizes, remedy
+from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, missed_words, queue_sizes
 from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.media.links import Links, answered, reach_media
 from fire_toolkit.media.places import BUCKETS, OF_LABEL_STUDIO, is_address
@@ -202,9 +202,9 @@ def _examine_campaign(root: Path, campaign: Campaign, rules: Guideline, api: Api
     """Yield whether each project is there, once, with the campaign's page, and shows its first item."""
     with Store(root / STORE) as store:
         seen = OnServer(api, campaign, store)
-        bad = [(place.words, remedy(campaign, place)) for place in seen.lost()]
+        bad = [missed_words(campaign, place) for place in seen.lost()]
     bad += find_doubled(seen.listed, campaign, queue_sizes(root))
-    projects = [project for _, project in seen.own]
+    projects = list(seen.own.values())
     for project in projects:
         try:
             check_config(campaign, project)

@@ -108,6 +108,8 @@ def check_config(campaign: Campaign, project: Project) -> None:
         )
 
 
+Key = tuple[int, str]  # a project's number and birth
+
 NEVER = "~"  # above all times
 GONE, UNMARKED, DROPPED = "was deleted", "has lost its mark (its description was changed)", "dropped"
 LACKING = "lacks tasks"  # that it had; until the next push
@@ -135,7 +137,7 @@ class Place:
     n_lost: int = 0
 
     @property
-    def key(self) -> tuple[int, str]:
+    def key(self) -> Key:
         """The project among those of a server, also where numbers are used again."""
         return self.project, self.born
 
@@ -144,18 +146,6 @@ class Place:
         """Whether it was gone, or had lost its mark, at the last look."""
         return self.lost not in ("", LACKING, DROPPED)
 
-    def with_tasks(self, n_tasks: int | None) -> Place:
-        """Return the place with so many tasks (None: unknown); if these are fewer, it lacks some."""
-        n_tasks = self.n_tasks if n_tasks is None else n_tasks
-        n_less = (self.n_tasks or 0) - (n_tasks or 0)
-        lacks = n_less > 0 or (n_less == 0 and self.lost == LACKING)
-        return replace(self, n_tasks=n_tasks, lost=LACKING if lacks else "")
-
-    @property
-    def words(self) -> str:
-        """What is wrong with it."""
-        return f"project {self.project} ({self.queue}) {self.lost}, with {n_of(self.n_lost, 'answer')}"
-
 
 def born_at(project: Project) -> str:
     """Return when a project was made, UTC, as answers' times are written; empty if nobody says."""
@@ -163,13 +153,8 @@ def born_at(project: Project) -> str:
     return utc_time(born) or born
 
 
-def places_of(listed: Iterable[Project], campaign: Campaign, source: str) -> list[tuple[Place, Project]]:
-    """Return those of a server's projects that are of the campaign, each with where it lies."""
-    return [
-        (Place(source, int(project["id"]), born_at(project), str(queue)), project)
-        for project in listed
-        if (queue := marked_queue(campaign, project))
-    ]
+def _key(project: Project) -> Key:
+    return int(project["id"]), born_at(project)
 
 
 def read_places(store: Store) -> list[Place]:
@@ -201,33 +186,44 @@ def to_push_again(store: Store, people: Mapping[int, Collection[str]]) -> str:
 
 
 class OnServer:
-    """What a server lists of a campaign at a moment, beside the places that the record `store` has of it.
+    """What a server lists of a campaign at a moment, beside what the record `store` has of its projects.
 
     Attributes:
-        source: the server; listed: all of its projects; own: where those of the campaign lie.
+        source: the server; listed: all of its projects; own: those of the campaign, and places: where all lie
+        that it ever had there, each by number and birth.
     """
 
     def __init__(self, api: Api, campaign: Campaign, store: Store) -> None:
         self._campaign, self._store = campaign, store
         self.listed = api.projects()
-        seen = {place.key: place.source for place in read_places(store)}
-        sources = {seen.get(place.key) for place, _ in places_of(self.listed, campaign, "") if place.born}
+        self.own = {_key(each): each for each in self.listed if marked_queue(campaign, each)}
+        known = read_places(store)
+        seen = {place.key: place.source for place in known}
+        sources = {seen.get(key) for key in self.own if key[1]}
         # The one on which all of the campaign's projects were seen before; else it is asked.
         self.source = (sources.pop() if len(sources) == 1 else None) or api.identity()
-        self.own = places_of(self.listed, campaign, self.source)
+        self.places = {place.key: place for place in known if place.source == self.source}
+        self._add(self.own.values())
+
+    def _add(self, projects: Iterable[Project]) -> None:
+        for project in projects:
+            if queue := marked_queue(self._campaign, project):
+                key = _key(project)
+                place = self.places.get(key) or Place(self.source, *key, "")
+                self.places[key] = replace(place, queue=str(queue))
 
     def note(self, *projects: Project) -> None:
-        """Write projects of the campaign down as places, as far as they are not known."""
-        known = {(place.source, place.key) for place in read_places(self._store)}
-        found = [place for place, _ in places_of(projects, self._campaign, self.source)]
-        keep_places(self._store, [place for place in found if (place.source, place.key) not in known])
+        """Write all places down, with those of these projects."""
+        self._add(projects)
+        keep_places(self._store, self.places.values())
 
     def note_pushed(self, n_left: Mapping[int, int]) -> None:
         """Write down that projects lack nothing since a push, which left so many tasks in each of them."""
-        for place in read_places(self._store):
-            if place.source == self.source and place.project in n_left and place.lost in ("", LACKING):
+        for key, place in self.places.items():
+            if place.project in n_left and place.lost in ("", LACKING):
                 n_tasks = place.n_tasks if place.read_up_to else n_left[place.project]
-                keep_places(self._store, [replace(place, n_tasks=n_tasks, lost="")])
+                self.places[key] = replace(place, n_tasks=n_tasks, lost="")
+        self.note()
 
     def lost(self) -> dict[Place, str]:
         """Return the places that are missed, by number, each with until when answers there are its own.
@@ -235,39 +231,29 @@ class OnServer:
         A place is missed if it is gone or has lost its mark; but a deleted one without answers is not where
         its queue has another project. Another project may have its number now, from its own birth on.
         """
-        born = {int(project["id"]): born_at(project) for project in self.listed}
-        own = {place.key: place.queue for place, _ in self.own}
+        born = dict(map(_key, self.listed))
+        queues = {self.places[key].queue for key in self.own}
         until: dict[Place, str] = {}
-        for place in read_places(self._store):
-            if place.source != self.source or place.key in own or place.lost == DROPPED:
+        for key, place in sorted(self.places.items()):
+            if key in self.own or place.lost == DROPPED:
                 continue
             is_there = born.get(place.project) == place.born
             end = NEVER if is_there else born.get(place.project, NEVER)
             number = str(place.project)
             n_lost = self._store.n_there(self.source, {number: (place.born, end)})[number]
-            if n_lost or is_there or place.queue not in own.values():
+            if n_lost or is_there or place.queue not in queues:
                 until[replace(place, lost=UNMARKED if is_there else GONE, n_lost=n_lost)] = end
         return until
 
 
-def lost_words(lost: Collection[Place]) -> str:
-    """Return what is wrong with places that are missed, and what to do; empty if there are none."""
-    words = "; ".join(place.words for place in lost)
-    if any(place.n_lost for place in lost):
-        words += "; these answers still count: `fire-toolkit pull --full --accept-loss` drops them"
-    if any(place.lost == UNMARKED for place in lost):
-        words += "; restore the description of what lost its mark (`fire-toolkit doctor` prints it)"
-    return words
-
-
-def remedy(campaign: Campaign, place: Place) -> str:
-    """Return what to do about a place that is missed."""
-    queue = queue_named(place.queue)
-    if place.lost == UNMARKED and queue:
-        return f"set its description under Settings to: {project_mark(campaign, queue)}"
+def missed_words(campaign: Campaign, place: Place) -> tuple[str, str]:
+    """Return what is wrong with a place that is missed, and what to do about it."""
+    words = f"project {place.project} ({place.queue}) {place.lost}, with {n_of(place.n_lost, 'answer')}"
+    if place.lost == UNMARKED and (queue := queue_named(place.queue)):
+        return words, f"set its description under Settings to: {project_mark(campaign, queue)}"
     if place.n_lost:
-        return "its answers still count; to leave them out: fire-toolkit pull --full --accept-loss"
-    return "fire-toolkit push --replace (makes it again)"
+        return words, "these answers still count: `fire-toolkit pull --full --accept-loss` drops them"
+    return words, "`fire-toolkit push --replace` makes it again"
 
 
 def queue_sizes(root: Path) -> dict[QueueName, int]:

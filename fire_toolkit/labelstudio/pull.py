@@ -1,11 +1,11 @@
 """Answers from the server to the record: what is new, what changed, and what is gone."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from fire_toolkit.campaign.carrier import Fetched
+from fire_toolkit.campaign.carrier import Fetched, Report, no_report
 from fire_toolkit.campaign.ledger import KEPT, Origin, answer_rows, pairs_of
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.records import Campaign, other_caption, queue_named
@@ -17,16 +17,14 @@ from fire_toolkit.labelstudio.places import (
     DROPPED,
     LACKING,
     NEVER,
+    Key,
     OnServer,
-    Place,
     born_at,
     check_config,
     find_doubled,
     keep_places,
-    lost_words,
+    missed_words,
     n_answers,
-    places_of,
-    read_places,
 )
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.words import n_of
@@ -35,8 +33,6 @@ from fire_toolkit.words import n_of
 LOOK_BACK_S = 120
 _INCLUDE = ("data", "annotations", *KEPT)
 _COUNTED = "total_annotations_number"
-
-Key = tuple[int, str]  # of a place
 
 
 def pull_answers(
@@ -47,7 +43,7 @@ def pull_answers(
     names: Mapping[str, str],
     is_full: bool = False,
     accepts_loss: bool = False,
-    report: Callable[[int], None] = lambda n: None,
+    report: Report = no_report,
 ) -> Fetched:
     """Add to the record what has changed on the server since the last time, and return how much that was.
 
@@ -72,158 +68,160 @@ def pull_answers(
         ServerError: a labeling page was changed (nothing is read then), or the server fails; what was
             read by then is in the record, and another pull goes on.
     """
-    on_server, others = OnServer(api, campaign, store), defaultdict[Place, set[str]](set)
-    is_other = other_caption(store)
-    source, projects = on_server.source, on_server.own
-    for _, project in projects:
+    pull = _Pull(api, campaign, store, names, report)
+    own = pull.on_server.own
+    for project in own.values():
         check_config(campaign, project)
-    places = {place.key: place for place in read_places(store) if place.source == source}
-    whole, notes = set[Key](), list[str]()
-
-    def read(at: Place, project: Project, *, is_whole: bool) -> None:
-        before, n_tasks = places.get(at.key, at), project.get("task_number")
-        if n_tasks is not None and (n_less := (before.n_tasks or 0) - n_tasks) > 0:
-            words = f"project {at.project} ({at.queue}) has {n_of(n_less, 'task')} fewer than before"
-            notes.append(f"{words}; `fire-toolkit push` adds those again that wait for an answer")
-        is_same = None in (n_tasks, before.n_tasks) or before.n_tasks == n_tasks
-        since = before.read_up_to if is_same and not is_whole else ""
-        newest = since
-        if not since or project.get(_COUNTED) != 0 or n_answers(project) or known[at]:
-            origin = Origin(source, str(at.project), at.queue, store.now(), names)
-            found = _pull_project(api, at, origin, store, is_other, others[at], since=since, report=report)
-            newest = min(found, store.now())
-        places[at.key] = replace(before.with_tasks(n_tasks), queue=at.queue, read_up_to=newest or since)
-        whole.update([] if since else [at.key])
-        keep_places(store, [places[at.key]])
-
-    known = _known(store, (at for at, _ in projects))
-    for at, project in projects:
-        read(at, project, is_whole=is_full)
-    known = _known(store, (at for at, _ in projects))
-    suspects = {
-        at.key: (n_answers(project), expected)
-        for at, project in projects
-        if project.get(_COUNTED) is not None
-        and n_answers(project) != (expected := known[at] + places[at.key].n_more)
-    }
-    for at, project in places_of(api.projects(), campaign, source) if suspects else ():
-        if at.key not in suspects:
-            continue
-        check_config(campaign, project)
-        # People go on answering while we read: a number between the server's before and after is right.
-        counted, expected = suspects[at.key]
-        if not min(counted, n_answers(project)) <= expected <= max(counted, n_answers(project)):
-            read(at, project, is_whole=True)
-            n_more = n_answers(project) - _known(store, [at])[at]
-            places[at.key] = replace(places[at.key], n_more=max(n_more, 0))
-    lost = on_server.lost()
-    _keep_found(store, places, lost, whole, drops=accepts_loss)
-    notes += [] if accepts_loss or not lost else [lost_words(lost)]
-    notes += [*_unread(others), *map("; ".join, find_doubled(on_server.listed, campaign))]
+    pull.count()
+    for key, project in own.items():
+        pull.read(key, project, is_whole=is_full)
+    pull.count()
+    for key, project in own.items():
+        pull.look_again(key, project)
+    lost = pull.keep_found(drops=accepts_loss)
+    doubled = find_doubled(pull.on_server.listed, campaign)
+    notes = [*pull.notes, *map("; ".join, [*lost, *doubled])]
     return Fetched(store.counts, (*notes, *store.notes))
 
 
-def _keep_found(
-    store: Store, places: dict[Key, Place], lost: Mapping[Place, str], whole: Collection[Key], *, drops: bool
-) -> None:
-    """Write down what was found of all places; those that were read `whole` were so now.
+class _Pull:
+    """What one pull has found so far: places, notes, and how many answers of each project the record has."""
 
-    drops: answers of those lost are recorded as deleted, each up to its time. Their queues lack tasks then.
-    """
-    now = store.now()
-    for place, until in lost.items() if drops else ():
-        rows = store.missing(place.source, str(place.project), seen=(), since=place.born, until=until)
-        store.add_deleted([row for row in rows if queue_named(row["queue"])], now)
-    lacking = {place.queue for place in lost if drops and place.n_lost}
-    for key, place in places.items():
-        state = "" if place.is_missed else place.lost
-        state = state or (LACKING if place.queue in lacking else "")
-        places[key] = replace(place, whole_at=now if key in whole else place.whole_at, lost=state, n_lost=0)
-    found = {place.key: replace(place, lost=DROPPED) if drops else place for place in lost}
-    keep_places(store, (places | found).values())
+    def __init__(
+        self, api: Api, campaign: Campaign, store: Store, names: Mapping[str, str], report: Report
+    ) -> None:
+        self._api, self._campaign, self._store, self._report = api, campaign, store, report
+        self._names, self._is_other = names, other_caption(store)
+        self.on_server = OnServer(api, campaign, store)
+        self._places = self.on_server.places
+        self._known: dict[Key, int] = {}
+        self._whole = set[Key]()
+        self._others = defaultdict[Key, set[str]](set)
+        self.notes: list[str] = []
+
+    def count(self) -> None:
+        """Count the answers of each project in the record, without those of an earlier one of its number."""
+        spans = {str(number): (born, NEVER) for number, born in self.on_server.own}
+        counts = self._store.n_there(self.on_server.source, spans)
+        self._known = {key: counts[str(key[0])] for key in self.on_server.own}
+
+    def read(self, key: Key, project: Project, *, is_whole: bool) -> None:
+        """Read what has changed in a project, or all, and write down up to when that is."""
+        before, n_tasks = self._places[key], project.get("task_number")
+        n_tasks = before.n_tasks if n_tasks is None else n_tasks
+        n_less = (before.n_tasks or 0) - (n_tasks or 0)
+        if n_less > 0:
+            words = f"project {key[0]} ({before.queue}) has {n_of(n_less, 'task')} fewer than before"
+            self.notes.append(f"{words}; `fire-toolkit push` adds those again that wait for an answer")
+        since = before.read_up_to if before.n_tasks in (None, n_tasks) and not is_whole else ""
+        newest = since
+        if not since or project.get(_COUNTED) != 0 or n_answers(project) or self._known[key]:
+            newest = min(self._take(key, since), self._store.now())
+        if not since:
+            self._whole.add(key)
+        lacks = n_less > 0 or (n_less == 0 and before.lost == LACKING)
+        self._places[key] = replace(
+            before, read_up_to=newest or since, n_tasks=n_tasks, lost=LACKING if lacks else ""
+        )
+        self.on_server.note()
+
+    def look_again(self, key: Key, before: Project) -> None:
+        """Read a project from its beginning if the server counts other answers in it than the record has."""
+        expected = self._known[key] + self._places[key].n_more
+        if before.get(_COUNTED) is None or n_answers(before) == expected:
+            return
+        if (now := self._there(key)) is None:
+            return
+        check_config(self._campaign, now)
+        # People go on answering while we read: a number between the server's before and after is right.
+        counted = n_answers(before), n_answers(now)
+        if not min(counted) <= expected <= max(counted):
+            self.read(key, now, is_whole=True)
+            self.count()
+            n_more = n_answers(now) - self._known[key]
+            self._places[key] = replace(self._places[key], n_more=max(n_more, 0))
+
+    def keep_found(self, *, drops: bool) -> list[tuple[str, str]]:
+        """Write down what was found of all places; return what is wrong with each of them, and what to do.
+
+        drops: answers of those that are lost are recorded as deleted, each up to its time. Their queues lack
+        tasks then.
+        """
+        store, now, lost = self._store, self._store.now(), self.on_server.lost()
+        for place, until in lost.items() if drops else ():
+            rows = store.missing(place.source, str(place.project), seen=(), since=place.born, until=until)
+            store.add_deleted([row for row in rows if queue_named(row["queue"])], now)
+        lacking = {place.queue for place in lost if drops and place.n_lost}
+        for key, place in self._places.items():
+            state = "" if place.is_missed else place.lost
+            state = state or (LACKING if place.queue in lacking else "")
+            whole_at = now if key in self._whole else place.whole_at
+            self._places[key] = replace(place, whole_at=whole_at, lost=state, n_lost=0)
+        found = {place.key: replace(place, lost=DROPPED) if drops else place for place in lost}
+        keep_places(store, (self._places | found).values())
+        others = [
+            (
+                f"project {key[0]} ({self._places[key].queue}): {n_of(len(found), 'answer')} not read, as "
+                "the tasks there show another caption than the record",
+                "delete them there (the task is still asked as the record has it)",
+            )
+            for key, found in self._others.items()
+            if found
+        ]
+        return [missed_words(self._campaign, place) for place in lost if not drops] + others
+
+    def _there(self, key: Key) -> Project | None:
+        """Return a project as it is now; None where it was deleted meanwhile."""
+        try:
+            found = self._api.project(key[0])
+        except CallFailed as error:
+            if error.status != 404:
+                raise
+            return None
+        return found if born_at(found) == key[1] else None
+
+    def _newest(self, key: Key) -> str:
+        """Return when a project's tasks were last changed, empty where it has none."""
+        include, order = ("id", "updated_at"), "-tasks:updated_at"
+        return _last_change(self._api.task_page(key[0], ordering=order, include=include, page_size=1)[0])
+
+    def _take(self, key: Key, since: str) -> str:
+        """Read what has changed since a time (empty: all), and return up to which time all is read now.
+
+        That is the last change of all before the reading, or after its first page, by the server's clock:
+        what changes meanwhile is later, or within the time that is looked back.
+        """
+        api, store, place, others = self._api, self._store, self._places[key], self._others[key]
+        newest, is_first, filters = since or self._newest(key), bool(since), []
+        if since:
+            earlier = datetime.fromisoformat(since) - timedelta(seconds=LOOK_BACK_S)
+            filters = [("updated_at", "greater", "Datetime", utc_time(earlier.isoformat()) or since)]
+        origin = Origin(place.source, str(key[0]), place.queue, store.now(), self._names)
+        where = f"{api.connection.url}: project {key[0]}"
+        seen: set[str] = set()
+        looked_at: set[tuple[str, str]] = set()
+        for page in api.sweep(key[0], include=_INCLUDE, filters=filters):
+            if is_first:
+                is_all = len(page) < api.page_size
+                newest, is_first = max(newest, _last_change(page) if is_all else self._newest(key)), False
+            if any(not isinstance(task.get("annotations"), list) for task in page):
+                raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
+            tasks = list(split_pages(page))
+            pairs = pairs_of(task.get("data") for task in tasks)
+            rows = answer_rows(tasks, origin, where=where, pairs=pairs)
+            seen.update(row["annotation"] for row in rows)
+            is_other = self._is_other
+            others |= {r["annotation"] for r in rows if is_other(place.queue, r["pair_id"], r[CAPTION])}
+            store.add_answers(row for row in rows if row["annotation"] not in others)
+            looked_at.update(zip((str(task["id"]) for task in tasks), pairs, strict=True))
+            self._report(len(page))
+        if looked_at or not since:
+            of_tasks, here = looked_at if since else None, (origin.source, origin.project)
+            missing = store.missing(*here, seen=seen, tasks=of_tasks, since=place.born)
+            if missing and self._there(key):
+                store.add_deleted(missing, origin.seen_at)
+        return newest
 
 
-def _unread(others: Mapping[Place, Collection[str]]) -> Iterator[str]:
-    """Yield in which projects answers to another caption than the record's were left."""
-    for at, found in others.items():
-        if found:
-            words = f"project {at.project} ({at.queue}): {n_of(len(found), 'answer')} not read, as the tasks "
-            words += "there show another caption than the record; delete them there"
-            yield f"{words} (the task is still asked as the record has it)"
-
-
-def _known(store: Store, own: Iterable[Place]) -> dict[Place, int]:
-    """Return how many answers of each project count, without those of an earlier one of its number."""
-    places = list(own)
-    spans = {str(at.project): (at.born, NEVER) for at in places}
-    counts = store.n_there(places[0].source, spans) if places else Counter()
-    return {at: counts[str(at.project)] for at in places}
-
-
-def _last_change(tasks: Iterable[Task]) -> str:
+def _last_change(tasks: list[Task]) -> str:
     return max((utc_time(str(task.get("updated_at"))) or "" for task in tasks), default="")
-
-
-def _newest(api: Api, at: Place) -> str:
-    """Return when a project's tasks were last changed, empty where it has none."""
-    include, order = ("id", "updated_at"), "-tasks:updated_at"
-    return _last_change(api.task_page(at.project, ordering=order, include=include, page_size=1)[0])
-
-
-def _pull_project(
-    api: Api,
-    at: Place,
-    origin: Origin,
-    store: Store,
-    is_other: Callable[[str, str, str], bool],
-    others: set[str],
-    *,
-    since: str,
-    report: Callable[[int], None],
-) -> str:
-    """Read what has changed since a time (empty: all), and return up to which time all is read now.
-
-    is_other: see `other_caption`; others: takes in the answers of which it is so, which are left there.
-
-    That is the last change of all before the reading, or after its first page, by the server's clock:
-    what changes meanwhile is later, or within the time that is looked back.
-    """
-    newest, is_first, filters = since, bool(since), []
-    if not since:
-        newest = _newest(api, at)
-    else:
-        earlier = datetime.fromisoformat(since) - timedelta(seconds=LOOK_BACK_S)
-        filters = [("updated_at", "greater", "Datetime", utc_time(earlier.isoformat()) or since)]
-    where = f"{api.connection.url}: project {at.project}"
-    seen: set[str] = set()
-    looked_at: set[tuple[str, str]] = set()
-    for page in api.sweep(at.project, include=_INCLUDE, filters=filters, with_answers=True):
-        if is_first:
-            newest = max(newest, _last_change(page) if len(page) < api.page_size else _newest(api, at))
-            is_first = False
-        if any(not isinstance(task.get("annotations"), list) for task in page):
-            raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
-        tasks = list(split_pages(page))
-        pairs = pairs_of(task.get("data") for task in tasks)
-        rows = answer_rows(tasks, origin, where=where, pairs=pairs)
-        seen.update(row["annotation"] for row in rows)
-        others.update(row["annotation"] for row in rows if is_other(at.queue, row["pair_id"], row[CAPTION]))
-        store.add_answers(row for row in rows if row["annotation"] not in others)
-        looked_at.update(zip((str(task["id"]) for task in tasks), pairs, strict=True))
-        report(len(page))
-    if looked_at or not since:
-        here = (origin.source, origin.project)
-        missing = store.missing(*here, seen=seen, tasks=looked_at if since else None, since=at.born)
-        if missing and _is_there(api, at):
-            store.add_deleted(missing, origin.seen_at)
-    return newest
-
-
-def _is_there(api: Api, at: Place) -> bool:
-    """Whether a project that was read was not deleted meanwhile, so that what it lacks was deleted in it."""
-    try:
-        return born_at(api.project(at.project)) == at.born
-    except CallFailed as error:
-        if error.status != 404:
-            raise
-        return False

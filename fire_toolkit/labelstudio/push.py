@@ -1,7 +1,7 @@
 """Queues to projects: what is missing on the server is added, once, whatever went wrong before."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -23,6 +23,17 @@ _TRIES = 5
 _SOON, _LATE = (0, 1, 2), (0, 1, 2, 4, 8, 15, 30)
 _OVER_SOON = (408, 409, 425, 429, 500, 503)  # answered by the server itself: it is not at work on it
 _COUNTS = ("total_annotations", "cancelled_annotations")
+# What is said of a plan that has any of these.
+_NOTES = {
+    "n_held": "{tasks} held back until the training is done: pull, then push again",
+    "crossed": "{tasks} answered in the moment of the update ({first}): the answers may be of the old "
+    "caption or address; look at them",
+    "duplicates": "{pairs} there more than once ({first}); delete the copies without answers in the Data "
+    "Manager, or leave them: the latest answer counts",
+    "n_foreign": "{tasks} not of this queue; their answers do not count for it",
+    "twins": "projects {every} are copies of it; `fire-toolkit doctor` says which to delete",
+    "restored": "{every} had been changed by hand and were restored",
+}
 
 T = TypeVar("T")
 
@@ -39,7 +50,8 @@ class Plan(Delivered):
     project: its number, 0 where there is none yet, or needs none; twins: numbers of further projects of the
     queue; there: how often each key is there (tasks without one under the empty text); missing: tasks that
     are not; changed: by its number each task that holds another caption or address, and what it should hold;
-    restored: settings that somebody changed, as they should be.
+    open: numbers of tasks, in any of its projects, that are withdrawn and still offered; restored: settings
+    that somebody changed, as they should be.
 
     Once carried out: crossed: what was answered in the moment of its change, so that the answer may be of
     either; repeated: what was added once and is there more often.
@@ -54,6 +66,7 @@ class Plan(Delivered):
     there: Counter[str] = field(default_factory=Counter)
     missing: tuple[Task, ...] = ()
     changed: Mapping[int, Task] = field(default_factory=dict)
+    open: tuple[int, ...] = ()
     restored: Mapping[str, Any] = field(default_factory=dict)
     crossed: tuple[str, ...] = ()
     repeated: Mapping[str, int] = field(default_factory=dict)
@@ -72,28 +85,13 @@ class Plan(Delivered):
     @property
     def notes(self) -> Iterator[str]:
         """What is wrong with the project, or has yet to come."""
-        if self.n_held:
-            yield f"{n_of(self.n_held, 'task')} held back until the training is done: pull, then push again"
-        if self.crossed:
-            words = f"{n_of(len(self.crossed), 'task')} answered in the moment of the update"
-            yield (
-                f"{words} ({', '.join(self.crossed[:3])}): the answers may be of the old caption or address; "
-                "look at them"
-            )
-        if doubled := list(self.duplicates):
-            yield (
-                f"{n_of(len(doubled), 'pair')} there more than once ({', '.join(doubled[:3])}); delete the "
-                "copies without answers in the Data Manager, or leave them: the latest answer counts"
-            )
-        if self.n_foreign:
-            yield f"{n_of(self.n_foreign, 'task')} not of this queue; their answers do not count for it"
-        if self.twins:
-            twins = ", ".join(map(str, self.twins))
-            yield f"projects {twins} are copies of it; `fire-toolkit doctor` says which to delete"
+        for name, words in _NOTES.items():
+            if found := getattr(self, name):
+                n, named = (found, []) if isinstance(found, int) else (len(found), list(map(str, found)))
+                first, every = ", ".join(named[:3]), ", ".join(named)
+                yield words.format(tasks=n_of(n, "task"), pairs=n_of(n, "pair"), first=first, every=every)
         if self.n_there + self.n_added > _MANY:
             yield f"more than {_MANY:,} tasks slow a server down; hand out less at once (--budget)"
-        if self.restored:
-            yield f"{', '.join(sorted(self.restored))} had been changed by hand and were restored"
 
 
 def make_queues(
@@ -110,21 +108,20 @@ def make_queues(
     """
     queues = []
     for name, pages in task_pages(entry, guideline, campaign_key).items():
-        gone = frozenset(key_of(task) for page, task in pages if page.is_withdrawn)
-        kept = [(page, task) for page, task in pages if not page.is_withdrawn]
+        asked = [(page, key_of(task), task) for page, task in pages if not page.is_withdrawn]
         answered = frozenset(
-            key_of(task)
-            for page, task in kept
+            key
+            for page, key, _ in asked
             if all((str(name), pair) in done for pair in page.pairs if pair not in page.withdrawn)
         )
-        is_trained = all(key_of(task) in answered for page, task in kept if page.is_training)
-        sent = tuple(task for page, task in kept if is_trained or page.is_training)
+        is_trained = all(key in answered for page, key, _ in asked if page.is_training)
+        sent = tuple(task for page, _, task in asked if is_trained or page.is_training)
         queues.append(
             Plan(
                 queue=name,
                 tasks=sent,
-                n_held=len(kept) - len(sent),
-                withdrawn=gone,
+                n_held=len(asked) - len(sent),
+                withdrawn=frozenset(key_of(task) for page, task in pages if page.is_withdrawn),
                 answered=answered,
                 is_several=entry.n_captions > 1,
             )
@@ -176,12 +173,18 @@ class Push:
         return plans
 
     def carry_out(
-        self, plans: Iterable[Plan], *, report: Callable[[int], None] = lambda n: None
+        self, plans: Sequence[Plan], *, report: Callable[[int], None] = lambda n: None
     ) -> Iterator[Plan]:
         """Make the projects of queues hold every task once, by plans made a moment ago; yield what was done.
 
+        What has moved away from its annotator is closed before anybody else gets it. To delete such a task
+        could take along an answer that is given at the same moment; a closed one is not offered any more, and
+        whoever has it open can still submit it.
+
         report: called with a number of tasks that are now there.
         """
+        for number in (number for plan in plans for number in plan.open):
+            self._api.change(f"api/tasks/{number}/", {"is_labeled": True})
         for plan in plans:
             if plan.missing and not plan.project:
                 project, is_ours = self._create(plan)
@@ -197,38 +200,19 @@ class Push:
             if plan.tasks or plan.project:
                 yield replace(plan, repeated=repeated, crossed=tuple(self._answered(plan)))
 
-    def close_withdrawn(self, queues: Iterable[Plan]) -> int:
-        """Close the tasks that have moved away from their annotator, and return how many were still open.
-
-        To delete tasks could take along an answer that is given at the same moment. A closed task is not
-        offered any more; whoever has it open can still submit it.
-        """
-        moved = {each.queue: sorted(each.withdrawn) for each in queues if each.withdrawn}
-        found = own_projects(self._api.projects(), self._campaign) if moved else {}
-        shown = ("id", "data", "is_labeled")
-        tasks = [
-            task["id"]
-            for queue, keys in moved.items()
-            for project in found.get(queue, ())
-            for task in self._api.tasks_with_keys(int(project["id"]), keys, include=shown)
-            if not task.get("is_labeled")
-        ]
-        for number in tasks:
-            self._api.change(f"api/tasks/{number}/", {"is_labeled": True})
-        return len(tasks)
-
     def _looked_at(self, plan: Plan, copies: Sequence[Project]) -> Plan:
-        tasks: dict[int, Task] = {}
-        project: Project = {"id": 0, **GUARDED}
+        numbers = [int(copy["id"]) for copy in copies]
+        swept = [self._api.sweep(number, include=("id", "data", "is_labeled")) for number in numbers]
+        found = [{task["id"]: task for page in pages for task in page} for pages in swept]
+        project: Project = self._api.project(numbers[0]) if copies else {"id": 0, **GUARDED}
+        tasks: dict[int, Task] = found[0] if copies else {}
         if copies:
-            project = self._api.project(int(copies[0]["id"]))
             check_config(self._campaign, project)
-            tasks = {task["id"]: task for page in self._api.sweep(int(project["id"])) for task in page}
-            if len(tasks) < (n_tasks := int(project.get("task_number") or 0)):
-                raise ServerError(
-                    f"project {project['id']} has {n_of(n_tasks, 'task')}, but {len(tasks):,} are shown; is "
-                    "somebody deleting tasks? Run the command again"
-                )
+        if len(tasks) < (n_tasks := int(project.get("task_number") or 0)):
+            raise ServerError(
+                f"project {project['id']} has {n_of(n_tasks, 'task')}, but {len(tasks):,} are shown; is "
+                "somebody deleting tasks? Run the command again"
+            )
         wanted, there = {key_of(task): task for task in plan.tasks}, Counter(map(key_of, tasks.values()))
         missing = {key: task for key, task in wanted.items() if key not in plan.answered and key not in there}
         changed = {}
@@ -237,15 +221,17 @@ class Push:
             # What somebody added beside does not count.
             if any(task["data"].get(name) != value for name, value in own["data"].items()):
                 changed[number] = own
+        withdrawn = [task for own in found for task in own.values() if key_of(task) in plan.withdrawn]
         return replace(
             plan,
             n_there=len(plan.tasks) - len(missing),
             n_added=len(missing),
             project=int(project["id"]),
-            twins=tuple(int(copy["id"]) for copy in copies[1:]),
+            twins=tuple(numbers[1:]),
             there=there,
             missing=tuple(missing.values()),
             changed=changed,
+            open=tuple(task["id"] for task in withdrawn if not task.get("is_labeled")),
             restored={name: value for name, value in GUARDED.items() if project.get(name) != value},
         )
 
@@ -268,12 +254,12 @@ class Push:
             except CallFailed as error:
                 if not error.may_pass:
                     raise
-                last = error
-            for seconds in _SOON if last.status in _OVER_SOON else _LATE:
+                failed = error
+            for seconds in _SOON if failed.status in _OVER_SOON else _LATE:
                 self._api.pause(seconds)
                 if (found := look()) is not None:
                     return found
-        raise last
+        raise failed
 
     def _create(self, plan: Plan) -> tuple[Project, bool]:
         """Return a new project of a queue, and whether the server said that this call made it.

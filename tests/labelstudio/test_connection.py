@@ -164,8 +164,10 @@ def test_a_legacy_token_is_sent_as_it_is_and_a_personal_one_exchanged_for_an_acc
 
 def test_an_expired_personal_token_is_said_without_asking() -> None:
     token = refresh_jwt(-10)
-    with pytest.raises(ServerError, match=r"^http://127.0.0.1:8080: 401: .*expired") as caught:
-        Api(Connection(URL, token))
+    with pytest.raises(
+        ServerError, match=r"^POST http://127.0.0.1:8080/api/token/refresh/: 401: .*expired"
+    ) as caught:
+        Api(Connection(URL, token)).users()
     assert token not in str(caught.value)
 
 

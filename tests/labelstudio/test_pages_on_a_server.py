@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from campaigns import CAMPAIGN, GUIDELINE, Site, counts, known, make_api, pairs_of, push_round, tasks_of
+from campaigns import CAMPAIGN, GUIDELINE, Site, counts, known, pairs_of, push_round, tasks_of
 from fake_api import FakeServer, choice
 from records import moved_round, record_of
 
@@ -24,7 +24,6 @@ from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.label_config import parse_label_config, several_config
 from fire_toolkit.labelstudio.places import check_config
-from fire_toolkit.labelstudio.push import Push, make_queues
 
 LABELS = ("relevant", "irrelevant", "ambiguous")
 KEYS = ["1234567890", "qwertyuiop", "asdfghjklz"]
@@ -211,11 +210,9 @@ def test_a_page_that_moved_whole_is_closed_and_one_that_moved_in_part_is_not(ser
     moved = [*captions_of(first), captions_of(second)[0]]
     rows = [(1, place, "ann", "bob", pair, "task") for place, pair in enumerate(moved, start=1)]
     later = moved_round(ROUND, pd.DataFrame(rows, columns=list(MOVES)))
-    queues = make_queues(later, GUIDELINE, done=(), campaign_key=CAMPAIGN.key)
-    assert Push(make_api(server), CAMPAIGN, GUIDELINE).close_withdrawn(queues) == 1
-    assert [task["is_labeled"] for task in given] == [True, *[False] * (len(given) - 1)]
     before = len(pages_of(server, "bob"))
     (_, bobs) = push_round(server, later)
+    assert [task["is_labeled"] for task in given] == [True, *[False] * (len(given) - 1)]
     assert (bobs.n_there, bobs.n_added, bobs.n_foreign) == (before, 1, 0)
     assert captions_of(pages_of(server, "bob")[-1]) == moved
 

@@ -212,7 +212,8 @@ def test_people_who_go_on_answering_are_no_reason_to_read_all_again(begun: FakeS
     begun.requests.clear()
     with while_pages_are_read(answer):
         assert counts(site.pull(begun)) == (1, 0, 0, 0)
-    assert sorted(asked(begun)) == sorted([*OF_ONE, "/api/projects/"])  # and nothing whole
+    again = f"/api/projects/{begun.project_of('ann')}/"
+    assert asked(begun) == [*OF_ONE, again]  # and nothing whole
 
 
 def test_later_changes_are_read_next(server: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +282,8 @@ def test_a_deleted_empty_project_is_missed_unless_its_queue_has_one(server: Fake
     number = server.project_of("bob")
     lost = server.projects.pop(number)
     (note,) = site.pull(server).notes
-    assert note == f"project {number} (1/bob) was deleted, with 0 answers"
+    words = f"project {number} (1/bob) was deleted, with 0 answers"
+    assert note == f"{words}; `fire-toolkit push --replace` makes it again"
     server.projects[77] = {**lost, "id": 77, "created_at": "2026-11-21T00:00:00Z"}
     assert site.pull(server).notes == ()
 
