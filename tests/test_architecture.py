@@ -27,7 +27,7 @@ STAGES: dict[str, set[str]] = {
     "reporting": {"agreement", "evidence", "inference", "matching", "measures", "resolution", "scoring"},
     "collections": {"matching"},
     # It simulates what the others do.
-    "planning": {"inference", "matching", "measures", "pooling", "evidence"},
+    "planning": {"inference", "matching", "measures", "pooling", "evidence", "reporting"},
     "release": {"evidence", "matching", "reporting", "scoring"},
     "gallery": {"evidence", "matching"},
 }

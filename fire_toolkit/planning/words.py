@@ -1,8 +1,8 @@
 """A plan in words: the table for people, and three sentences."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -10,8 +10,8 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.planning.designs import POLICIES, deep_queries
 from fire_toolkit.planning.outcomes import NOT_KNOWN
 from fire_toolkit.planning.relevance import ASSUMED
+from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.results import drawn_text
-from fire_toolkit.words import n_of
 
 MOST_ROWS, MOST_WIDTH = 6, 100
 SURE = 0.95
@@ -45,14 +45,15 @@ def plan_text(designs: pd.DataFrame, form: str, *, every: bool = False) -> str:
     """
     cells: list[dict[str, str]] = []
     for _, own in designs.groupby(level=0) if every else shown_rows(designs).groupby(_KEYS, sort=False):
-        rows = own.to_dict("records")
-        hours = "" if math.isnan(rows[0]["hours"]) else f"{rows[0]['hours']:,.0f}"
-        cost = {"pool": rows[0]["design"], "votes": rows[0]["policy"], "queries": f"{rows[0]['n_queries']:,}"}
-        cost |= {"judgments": f"{rows[0]['n_judgments']:,}", "hours": hours}
-        errors = {f"{row['measure']} off by": _error(row) for row in rows}
+        first = own.iloc[0]
+        hours = "" if math.isnan(first["hours"]) else f"{first['hours']:,.0f}"
+        cost = {"pool": first["design"], "votes": first["policy"], "queries": f"{first['n_queries']:,}"}
+        cost |= {"judgments": f"{first['n_judgments']:,}", "hours": hours}
         if every:
-            told = {"off by": _error(rows[0]), "tells": _points(rows[0]["least_difference"])}
-            errors = {name: rows[0][name] for name in ("measure", "estimate")} | told
+            errors = {"measure": first["measure"], "estimate": first["estimate"], "off by": _error(first)}
+            errors |= {"tells": _points(first["least_difference"])}
+        else:
+            errors = {f"{row['measure']} off by": _error(row) for _, row in own.iterrows()}
         cells.append(cost | errors)
     cells = cells if every else cells[:MOST_ROWS]
     names = [name for name in cells[0] if any(row[name] for row in cells)]
@@ -63,7 +64,7 @@ def plan_text(designs: pd.DataFrame, form: str, *, every: bool = False) -> str:
     return drawn_text([[row[name] for name in names] for row in cells], names, form)
 
 
-def _error(row: Mapping[Any, Any]) -> str:
+def _error(row: pd.Series) -> str:
     """Return points: + mostly too high, − too low, ± by chance; in brackets what a pilot leaves open."""
     low, high = _points(row["error_low"]), _points(row["error_high"])
     if math.isnan(row["error"]):  # without a pilot, or where it is not known
@@ -110,8 +111,8 @@ def sentences(
     *,
     n_pilot: int | None,
     n_deep: int,
-) -> Iterator[str]:
-    """Yield three sentences: the cheapest design that does what is asked, its cost, and what it cannot tell.
+) -> list[str]:
+    """Return three sentences: the cheapest design that does what is asked, its cost, and what it cannot tell.
 
     Args:
         candidates: the shown rows of each design from which every measure can be had.
@@ -122,61 +123,26 @@ def sentences(
     """
     every = pd.concat(candidates)
     known = list(every.loc[every["estimate"] != NOT_KNOWN, "measure"].unique())
-    unknown = [name for name in every["measure"].unique() if name not in known]
     if len(best):
         own = best
     elif every["chance_within"].notna().any():  # the design that comes nearest to what is asked
         own = max(candidates, key=lambda rows: float(rows["chance_within"].min()))
     else:
         own = min(candidates, key=lambda rows: float(rows["least_difference"].fillna(math.inf).max()))
-    first = own.iloc[0]
-    pool = first["design"].replace(" + ", " and ").replace(" deep", " queries deep")
-    design = f"{pool} {POLICIES[first['policy']]}"
-    if not known:
-        said = f"the cheapest design for {_and(unknown)} is {design}"
-    elif len(best):
-        said = f"the cheapest design that {_asked(wish, known)} is {design}"
-    else:
-        said = f"no design here {_asked(wish, known)} for sure (95%); {design} comes nearest"
-    if n_pilot is None:
-        low, high = ASSUMED[0], ASSUMED[-1]
-        said = f"if {low:.1f} to {high:.1f} positives a query are missing, as in other benchmarks, {said}"
-    hours = "" if math.isnan(first["hours"]) else f", {n_of(round(first['hours']), 'hour')}"
-    takes = f"it takes {n_of(int(first['n_judgments']), 'judgment')}{hours}"
-    of = f"{n_of(int(first['n_pairs']), 'pair')} of {n_of(int(first['n_queries']), 'query')}"
-    limits = [_untold(row) for row in own.to_dict("records") if row["measure"] in known[:1] and row["run_a"]]
-    if unknown:
-        be, it = ("is", "it") if len(unknown) == 1 else ("are", "them")
-        need, by = deep_queries(n_universe), "before pairs are judged"
-        by = by if n_pilot is None else f"from {n_of(n_pilot, 'pair')}"
-        is_judged = f"not planned: {n_deep:,} queries were judged deep, so `score` estimates {it}"
-        is_open = f"not known {by}; judge {n_of(need, 'query')} deep to know {it}"
-        limits.append(f"{_and(unknown)} {be} {is_judged if n_deep >= need else is_open}")
-    if n_pilot is None:
-        limits.append("nothing was judged, so all of this rests on assumptions")
-    for text in filter(None, (said, f"{takes}: {of}", "; ".join(limits))):
-        yield f"{text[0].upper()}{text[1:]}."
-
-
-def _asked(wish: Wish, known: list[str]) -> str:
-    """Return what is asked of the measures, in words."""
-    parts = []
-    if wish.tell is not None:
-        parts.append(f"tells differences of {100 * wish.tell:g} points of {_and(known)}")
-    if wish.within is not None:
-        points = n_of(1, "point") if wish.within == 0.01 else f"{100 * wish.within:g} points"
-        parts.append(f"gets every run's {_and(known)} right to {points}")
-    return " and ".join(parts)
-
-
-def _untold(row: Mapping[Any, Any]) -> str:
-    """Return what differences between two runs stay untold."""
-    both = f"{row['run_a']} and {row['run_b']}"
-    if math.isnan(row["least_difference"]):
-        return f"it cannot tell {both} apart, which differ on too few queries"
-    least = _points(row["least_difference"])
-    return f"it cannot tell differences of {row['measure']} below {least} points ({both})"
-
-
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    rows = own.to_dict("records")
+    text = rendered(
+        "planning",
+        "sentences.txt",
+        wish=wish,
+        known=known,
+        unknown=[name for name in every["measure"].unique() if name not in known],
+        is_best=len(best) > 0,
+        first=rows[0],
+        policy=POLICIES[rows[0]["policy"]],
+        untold=next((row for row in rows if row["measure"] in known[:1] and row["run_a"]), None),
+        assumed=f"{ASSUMED[0]:.1f} to {ASSUMED[-1]:.1f}",
+        n_pilot=n_pilot,
+        n_deep=n_deep,
+        need=deep_queries(n_universe),
+    )
+    return [f"{line[0].upper()}{line[1:]}." for line in text.splitlines() if line]
