@@ -17,6 +17,8 @@ from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.matching.ranking import split_runs
+from fire_toolkit.pooling.candidates import Budget
+from fire_toolkit.pooling.orders import shares_of
 from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.tables import Judgments, Pool, Qrels, Queries, Run, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -134,19 +136,16 @@ def draw_pilot(lists: Lists, n_pairs: int, *, depth: int, seed: int) -> Pool:
     Raises:
         UsageError: fewer pairs than bands, or more than there are.
     """
-    drawable = np.flatnonzero((lists.best_rank <= min(depth, lists.depth)) & ~lists.is_original)
-    band = np.searchsorted(_ENDS, lists.best_rank[drawable])
-    bands, sizes = np.unique(band, return_counts=True)
-    if not len(bands) <= n_pairs <= sizes.sum():
-        raise UsageError(f"a pilot of {n_pairs:,} pairs; expected from {len(bands)} to {sizes.sum():,} here")
-    shares = np.zeros(len(bands), dtype=np.int64)
-    while (left := n_pairs - int(shares.sum())) > 0:
-        is_open = shares < sizes
-        each, extra = divmod(left, int(is_open.sum()))
-        shares += np.minimum(is_open * (each + (is_open.cumsum() <= extra)), sizes - shares)
+    rows = np.flatnonzero((lists.best_rank <= min(depth, lists.depth)) & ~lists.is_original)
+    band = np.searchsorted(_ENDS, lists.best_rank[rows])
+    sizes = np.bincount(band, minlength=len(_ENDS))
+    if not (n_bands := np.count_nonzero(sizes)) <= n_pairs <= len(rows):
+        raise UsageError(f"a pilot of {n_pairs:,} pairs; expected from {n_bands} to {len(rows):,} here")
+    shares, one_more, rest = shares_of(sizes, Budget(in_all=n_pairs))
+    shares[np.flatnonzero(one_more > shares)[:rest]] += 1
     rng = np.random.default_rng(seed)
-    of_bands = zip(bands, shares, strict=True)
-    parts = [rng.choice(drawable[band == own], size=n, replace=False) for own, n in of_bands]
+    of_bands = np.flatnonzero(sizes)
+    parts = [rng.choice(rows[band == own], size=shares[own], replace=False) for own in of_bands]
     drawn = np.sort(np.concatenate(parts))
     own = np.searchsorted(_ENDS, lists.best_rank[drawn])
     table = lists.pairs.iloc[drawn].assign(
@@ -154,7 +153,7 @@ def draw_pilot(lists: Lists, n_pairs: int, *, depth: int, seed: int) -> Pool:
         n_runs=lists.n_runs[drawn],
         is_original=False,
         stratum=[f"{_ENDS[place - 1] + 1}-{_ENDS[place]}" for place in own],
-        inclusion_probability=(shares / sizes)[np.searchsorted(bands, own)] / lists.scale,
+        inclusion_probability=shares[own] / sizes[own] / lists.scale,
     )
     return check_pool(table.reset_index(drop=True))
 
