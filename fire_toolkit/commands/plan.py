@@ -125,15 +125,11 @@ def _drawn_pilot(lists: Lists, n_pairs: int, measures: Sequence[str], seed: int)
     """Return a pool of random pairs by band of ranks, as deep as the measures that can be predicted read."""
     depths = [measure.depth for measure in parse_measures(measures) if measure.depth]
     pool = draw_pilot(lists, n_pairs, depth=max([POOL_DEPTH, *depths]), seed=seed)
-    bands = pool.groupby("stratum").agg(
-        n_pairs=("doc_id", "size"), probability=("inclusion_probability", "first")
-    )
-    bands = bands.sort_index(key=lambda names: names.str.split("-").str[0].astype(int)).reset_index(
-        names="ranks"
-    )
+    of_bands = pool.sort_values("best_rank").groupby("stratum", sort=False)
+    bands = of_bands.agg(n_pairs=("doc_id", "size"), probability=("inclusion_probability", "first"))
     queries = int(pool["query_id"].nunique())
     return Found(
-        {"bands": bands, "pool": pool},
+        {"bands": bands.reset_index(names="ranks"), "pool": pool},
         more=_of_queries(lists),
         written=pool,
         counts={"pairs": len(pool), "queries": queries},

@@ -28,8 +28,8 @@ class Design:
     decide C@depth. n_deep: so many queries, drawn at random, are judged to the depth of the lists as well,
     each positive there verified. policy: `one` vote a pair; `verify`, a second on each positive;
     `until-confirmed`, the same until one positive of every run and cutoff is confirmed; `doubled`, two votes
-    a pair; a third always where two differ. overlap: the random share of pairs that two people judge anyway.
-    queries: the random share of queries that is judged.
+    a pair; a third always where two differ. overlap: the random share of pairs that two people judge by any
+    other policy. queries: the random share of queries that is judged.
     """
 
     depth: int
@@ -38,6 +38,11 @@ class Design:
     n_deep: int = 0
     overlap: float = OVERLAP
     queries: float = 1.0
+
+    @property
+    def doubled(self) -> float:
+        """The random share of pairs that two people judge."""
+        return 1.0 if self.policy == "doubled" else self.overlap
 
     @property
     def pool(self) -> str:
@@ -87,16 +92,16 @@ def designs_for(
     Args:
         n_queries: of the universe.
         most: the depth of the lists; a pool is no deeper.
-        overlap: of each design that does not judge all pairs twice.
+        overlap: see `Design`.
     """
     cutoffs = sorted({measure.depth for measure in measures if is_predictable(measure) and measure.depth})
     depth = min(max(cutoffs, default=10), most)
-    found = [Design(depth, policy) for policy in POLICIES]
-    settled = Design(depth, "verify", is_settled=True)
+    found = [Design(depth, policy, overlap=overlap) for policy in POLICIES]
+    settled = Design(depth, "verify", is_settled=True, overlap=overlap)
     found += [settled] if all(map(settled.predicts, measures)) else []
     if not all(map(is_predictable, measures)) and depth < most:
-        found.append(Design(depth, "until-confirmed", n_deep=deep_queries(n_queries)))
-    return [replace(each, overlap=1.0 if each.policy == "doubled" else overlap) for each in found]
+        found.append(Design(depth, "until-confirmed", n_deep=deep_queries(n_queries), overlap=overlap))
+    return found
 
 
 def within_budget(

@@ -16,14 +16,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import are_among
+from fire_toolkit.arrays import Floats, are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.distributions import noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import OVERLAP, designs_for, within_budget
 from fire_toolkit.planning.lists import Lists, PilotVotes
-from fire_toolkit.planning.outcomes import LABELLED, NOT_KNOWN, Outcome, Tops, cost_of, outcomes_of
+from fire_toolkit.planning.outcomes import (
+    LABELLED,
+    NOT_KNOWN,
+    Outcome,
+    Tops,
+    cost_of,
+    outcomes_of,
+    told_rates,
+)
 from fire_toolkit.planning.relevance import (
     ASSUMED,
     Truths,
@@ -88,35 +96,36 @@ def plan_lists(
             raise UsageError(f"{each.name}: plan takes measures that are means over queries, such as C@10")
     designs = designs_for(known, n_queries=lists.n_universe, most=lists.depth, overlap=overlap)
     read = lists.top(max(design.depth for design in designs))
-    rng = np.random.default_rng(seed)
-    if votes is None:
-        parameters = np.repeat(assumed_parameters(lists, ASSUMED, RATES), N_ASSUMED, axis=0)
-    else:
-        n_draws = max(20, min(n_draws, _MOST_CELLS // max(1, len(read.query))))
-        parameters = fitted_parameters(lists, votes, RATES, n_draws=n_draws, rng=rng)
-    truths = draw_truths(read, parameters, rng, n_groups=len(ASSUMED) if votes is None else 1)
-    tops = [Tops(read, truths, each) for each in known if any(design.predicts(each) for design in designs)]
-    costs = [cost_of(read, lists, design, truths, seed=seed) for design in designs]
-    kept = within_budget(designs, [float(each.n_judgments.max()) for each in costs], budget, lists.n_universe)
+    groups = _possible_truths(lists, read, votes, n_draws, np.random.default_rng(seed))
+    predicted = [each for each in known if any(design.predicts(each) for design in designs)]
+    tops = {each.name: [Tops(read, truths, each) for truths in groups] for each in predicted}
+    costs = [[cost_of(read, lists, design, truths, seed=seed) for truths in groups] for design in designs]
+    most = [max(each.n_judgments for each in own) for own in costs]
     tables, serving = [], []
-    for place, design in kept.items():
+    for place, design in within_budget(designs, most, budget, lists.n_universe).items():
         n_queries = round(design.queries * lists.n_universe)
-        n_pairs, n_judgments = (design.queries * float(each.mean()) for each in costs[place][:2])
+        n_pairs, n_judgments = design.queries * np.mean([each[:2] for each in costs[place]], axis=0)
         cost = {
             "design": design.pool,
             "policy": design.policy,
-            "overlap": design.overlap,
+            "overlap": design.doubled,
             "pool_options": design.pool_options,
             "n_queries": n_queries,
             "n_pairs": round(n_pairs),
             "n_judgments": round(n_judgments),
             "hours": n_judgments * seconds / 3600,
         }
-        found: dict[str, list[dict[str, Any]]] = {each.name: [] for each in known}
-        for outcome in outcomes_of(read, design, costs[place], truths, tops):
-            found[outcome.measure.name].append(_row(outcome, truths, lists, wish.within, n_queries))
-        rows = [(name, row) for name, own in found.items() for row in own or [_UNKNOWN]]
-        tables.append(pd.DataFrame([cost | {"measure": name} | row for name, row in rows]))
+        told = [told_rates(design, *each) for each in zip(costs[place], groups, strict=True)]
+        told = [None] * len(groups) if any(each is None for each in told) else told
+        rows = []
+        for measure in known:
+            own: list[dict[str, Any]] = []
+            if design.predicts(measure):
+                of_groups = zip(costs[place], groups, tops[measure.name], told, strict=True)
+                outcomes = zip(*(outcomes_of(read, design, *each) for each in of_groups), strict=True)
+                own = [_row(each, lists.run_ids, wish.within, n_queries) for each in outcomes]
+            rows += [cost | {"measure": measure.name} | row for row in own or [_UNKNOWN]]
+        tables.append(pd.DataFrame(rows))
         serving += [shown_rows(tables[-1])] if all(map(design.serves, known)) else []
     fulfilling = [each for each in serving if wish.is_fulfilled(each)]
     best = min(fulfilling, key=lambda each: int(each["n_judgments"].iloc[0]), default=tables[0].iloc[:0])
@@ -126,42 +135,58 @@ def plan_lists(
         n_pilot, n_deep = len(votes.pair), lists.n_queries - len(np.unique(lists.query[is_open]))
     candidates = serving or [*map(shown_rows, tables)]
     said = sentences(candidates, best, wish, lists.n_universe, n_pilot=n_pilot, n_deep=n_deep)
-    return Found({"designs": pd.concat(tables, ignore_index=True), "best": best}, said=tuple(said))
+    return Found({"designs": pd.concat(tables, ignore_index=True), "best": best}, said=said)
 
 
-def _row(outcome: Outcome, truths: Truths, lists: Lists, within: float | None, n: int) -> dict[str, Any]:
+def _possible_truths(
+    lists: Lists, read: Lists, votes: PilotVotes | None, n_draws: int, rng: np.random.Generator
+) -> list[Truths]:
+    """Return what a pilot leaves open of the pairs that are read; without one, what each assumption does."""
+    if votes is None:
+        assumed = assumed_parameters(lists, ASSUMED, RATES)
+        return [draw_truths(read, np.tile(each, (N_ASSUMED, 1)), rng) for each in assumed]
+    n_draws = max(20, min(n_draws, _MOST_CELLS // max(1, len(read.query))))
+    return [draw_truths(read, fitted_parameters(lists, votes, RATES, n_draws=n_draws, rng=rng), rng)]
+
+
+def _row(outcomes: Sequence[Outcome], run_ids: Sequence[str], within: float | None, n: int) -> dict[str, Any]:
     """Return the error over runs: of a pilot its median and 95% interval, else the range of assumptions; and
     what n queries tell."""
-    errors = truths.by_group(np.sqrt((outcome.bias**2 + outcome.noise**2).mean(axis=1)))
-    middles, is_assumed = np.median(errors, axis=1), truths.n_groups > 1
+    errors = [np.sqrt((each.bias**2 + each.noise**2).mean(axis=1)) for each in outcomes]
+    middles, is_assumed = list(map(np.median, errors)), len(outcomes) > 1
     ends = middles if is_assumed else np.quantile(errors[0], [0.025, 0.975], method="weibull")
     found = {
         **_UNKNOWN,
-        "estimate": outcome.estimate,
-        "bias": outcome.bias.mean(),
+        "estimate": outcomes[0].estimate,
+        "bias": np.mean([each.bias for each in outcomes]),
         "error": math.nan if is_assumed else middles[0],
         "error_low": min(ends),
         "error_high": max(ends),
     }
     if within:  # the chance of the worst run, over what may be true
-        scale = np.maximum(outcome.noise, 1e-12) * math.sqrt(2)
-        chance = sum(_ERF((within + side * outcome.bias) / scale) for side in (-1, 1)) / 2
-        found["chance_within"] = truths.by_group(chance.min(axis=1)).mean(axis=1).min()
-    pairs = list(combinations(lists.run_ids, 2))
-    if pairs and (outcome.kept > 0).all():
-        level = LEVEL / len(pairs)  # Holm's strictest
-        if outcome.estimate == LABELLED and outcome.measure.definition.is_binary:
-            shares = outcome.differing
-            told = [mcnemar_least(max(2, n), share_differing=each, level=level) for each in shares.flat]
-            least = np.reshape(told, shares.shape)
-        else:
-            least = paired_t_least(max(2, n), level=level) * outcome.spread
-        # what the labels shrink must be larger in truth
-        least = np.nan_to_num(least / outcome.kept[:, None], nan=math.inf, posinf=math.inf)
-        worst = least.max()
-        found["least_difference"] = worst if worst < math.inf else math.nan
+        found["chance_within"] = min(_chance_within(within, each) for each in outcomes)
+    pairs = list(combinations(run_ids, 2))
+    if pairs and all(each.kept > 0 for each in outcomes):
+        # Holm's strictest level; what the labels shrink must be larger in truth
+        told = [_told(each, max(2, n), LEVEL / len(pairs)) / each.kept for each in outcomes]
+        least = np.nan_to_num(told, nan=math.inf, posinf=math.inf)
+        found["least_difference"] = least.max() if least.max() < math.inf else math.nan
         found["run_a"], found["run_b"] = pairs[int(np.argmax(least)) % len(pairs)]
     return found
+
+
+def _chance_within(within: float, outcome: Outcome) -> float:
+    """Return the chance that the worst run's score is right to that, on the mean of what may be true."""
+    scale = np.maximum(outcome.noise, 1e-12) * math.sqrt(2)
+    chance = sum(_ERF((within + side * outcome.bias) / scale) for side in (-1, 1)) / 2
+    return float(chance.min(axis=1).mean())
+
+
+def _told(outcome: Outcome, n: int, level: float) -> Floats:
+    """Return the least difference that n queries tell of each pair of runs, by this estimate; nan: none."""
+    if outcome.estimate == LABELLED and outcome.measure.definition.is_binary:
+        return np.array([mcnemar_least(n, share_differing=each, level=level) for each in outcome.differing])
+    return paired_t_least(n, level=level) * outcome.spread
 
 
 def mcnemar_least(n_queries: float, *, share_differing: float, level: float = LEVEL) -> float:

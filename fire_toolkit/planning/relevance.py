@@ -15,10 +15,9 @@ model is used for the ranks that a pilot judges. How many positives lie deeper i
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
@@ -43,23 +42,18 @@ ASSUMED = (0.58, 2.15, 3.39)
 
 
 class Truths(NamedTuple):
-    """What may be true: (n_draws, n_pairs), which pairs are positives; (2, n_draws, 1), t and f of one vote.
+    """What may be true, by one pilot or one assumption.
 
-    n_groups: of draws that follow one another, each as many, by one pilot or one assumption.
+    positive: (n_draws, n_pairs), which pairs are positives; rates: (2, n_draws, 1), t and f of one vote.
     """
 
     positive: Bools
     rates: Floats
-    n_groups: int = 1
-
-    def by_group(self, of_draws: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return (n_groups, n_draws of a group, …) of (n_draws, …)."""
-        return of_draws.reshape(self.n_groups, len(of_draws) // self.n_groups, *of_draws.shape[1:])
 
     @property
-    def few(self) -> Ints:
-        """The first draws of each group, that costs and differences between runs are averaged over."""
-        return self.by_group(np.arange(len(self.positive)))[:, :FEW].reshape(-1)
+    def few(self) -> "Truths":
+        """The first draws, that costs and differences between runs are averaged over."""
+        return Truths(self.positive[:FEW], self.rates[:, :FEW])
 
 
 class _Model:
@@ -81,7 +75,7 @@ class _Model:
         return np.asarray(_logistic(logit) @ (_WEIGHT / _WEIGHT.sum()))
 
 
-def draw_truths(lists: Lists, parameters: Floats, rng: np.random.Generator, *, n_groups: int = 1) -> Truths:
+def draw_truths(lists: Lists, parameters: Floats, rng: np.random.Generator) -> Truths:
     """Return positives and error rates drawn for each row of parameters."""
     model = _Model(lists)
     positive = np.empty((len(parameters), len(lists.query)), dtype=bool)
@@ -90,7 +84,7 @@ def draw_truths(lists: Lists, parameters: Floats, rng: np.random.Generator, *, n
         of_query = (effect[lists.query] * model.carried).sum(axis=1)
         logit = model.columns @ each[:-3] + math.exp(each[-3]) * of_query
         positive[row] = (rng.random(len(logit)) < _logistic(logit)) | lists.is_original
-    return Truths(positive, _logistic(parameters[:, -2:].T)[:, :, None], n_groups)
+    return Truths(positive, _logistic(parameters[:, -2:].T)[:, :, None])
 
 
 def assumed_parameters(lists: Lists, missing: Sequence[float], rates: tuple[float, float]) -> Floats:

@@ -14,7 +14,15 @@ from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists, lists_of
-from fire_toolkit.planning.outcomes import Outcome, Tops, cost_of, open_pairs, outcomes_of, rate_covariance
+from fire_toolkit.planning.outcomes import (
+    Outcome,
+    Tops,
+    cost_of,
+    open_pairs,
+    outcomes_of,
+    rate_covariance,
+    told_rates,
+)
 from fire_toolkit.planning.plan import mcnemar_least, paired_t_least
 from fire_toolkit.planning.relevance import Truths
 from fire_toolkit.tables import check_qrels
@@ -33,9 +41,12 @@ def planned(
 ) -> dict[tuple[str, str], Outcome]:
     """Return a design's outcomes where the truth is known, by measure and estimate."""
     truths = Truths(positive[None], RATES)
-    tops = [Tops(lists, truths, each) for each in parse_measures(names)]
     cost = cost_of(lists, lists, design, truths, seed=0)
-    found = outcomes_of(lists, design, cost, truths, tops)
+    told, tops = (
+        told_rates(design, cost, truths),
+        (Tops(lists, truths, each) for each in parse_measures(names)),
+    )
+    found = (each for top in tops for each in outcomes_of(lists, design, cost, truths, top, told))
     return {(each.measure.name, each.estimate): each for each in found}
 
 
@@ -98,9 +109,9 @@ def test_bias_and_variances_are_those_of_all_votes_that_can_be_cast(policy: str)
         variance = (squares[name] - mean[name] ** 2).mean(axis=0) / 2
         assert outcome.noise[0] == pytest.approx(np.sqrt(variance))
         spread = cross[name][:, 0].mean() - (mean[name][:, 0] - mean[name][:, 1]).mean() ** 2
-        assert outcome.spread[0, 0] == pytest.approx(np.sqrt(spread))
+        assert outcome.spread[0] == pytest.approx(np.sqrt(spread))
         if name == "C@2":
-            assert outcome.differing[0, 0] == pytest.approx(cross[name][:, 1].mean())
+            assert outcome.differing[0] == pytest.approx(cross[name][:, 1].mean())
 
 
 def test_half_of_the_queries_add_the_error_of_a_sample() -> None:
@@ -166,7 +177,7 @@ def test_rates_are_as_uncertain_as_simulated_votes_leave_them(name: str) -> None
         root = np.sqrt(total**2 - 4 * (total * one - both))
         found.append([(total + root) / 2, (total - root) / 2])
     expected = np.cov(np.array(found).T)
-    covariance = rate_covariance(name, *(np.array([each]) for each in (float(n), share, t, f)))
+    covariance = rate_covariance(name, n, share, np.array([t]), np.array([f]))
     assert np.diag(covariance[0]) == pytest.approx(np.diag(expected), rel=0.2)
     assert covariance[0, 0, 1] == pytest.approx(expected[0, 1], rel=0.25)
 
@@ -209,8 +220,8 @@ def test_votes_a_design_takes_are_those_that_are_cast() -> None:
     }
     for policy, votes in cast.items():
         cost = cost_of(lists, lists, Design(5, policy, overlap=0.0), truths, seed=0)
-        assert cost.n_pairs[0] == len(positive)
-        assert cost.n_judgments[0] == pytest.approx(votes.sum(axis=1).mean(), rel=0.002)
+        assert cost.n_pairs == len(positive)
+        assert cost.n_judgments == pytest.approx(votes.sum(axis=1).mean(), rel=0.002)
 
 
 def test_what_is_predicted_reads_no_more_than_is_judged() -> None:

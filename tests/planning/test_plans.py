@@ -10,7 +10,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.designs import Design, designs_for, within_budget
 from fire_toolkit.planning.lists import Lists, PilotVotes, draw_pilot, lists_of
-from fire_toolkit.planning.outcomes import Tops, cost_of, outcomes_of
+from fire_toolkit.planning.outcomes import Tops, cost_of, outcomes_of, told_rates
 from fire_toolkit.planning.plan import plan_lists
 from fire_toolkit.planning.relevance import Truths, assumed_parameters, draw_truths, fitted_parameters
 from fire_toolkit.planning.words import Wish, plan_text
@@ -64,7 +64,10 @@ def test_intervals_of_pilots_hold_what_the_right_positives_give(lists: Lists) ->
         tops = [Tops(read, truths, measure) for measure in known]
         for design in designs:
             cost = cost_of(read, lists, design, truths, seed=seed)
-            for right in outcomes_of(read, design, cost, truths, tops):
+            told = told_rates(design, cost, truths)
+            for right in (
+                each for top in tops for each in outcomes_of(read, design, cost, truths, top, told)
+            ):
                 error = float(np.sqrt((right.bias**2 + right.noise**2).mean()))
                 row = table[
                     (table["policy"] == design.policy)
