@@ -387,7 +387,7 @@ def ledgers() -> list[Target]:
     import pandas as pd
 
     from fire_toolkit.campaign.ledger import COLUMNS
-    from fire_toolkit.campaign.records import Rounds, read_retired, write_round
+    from fire_toolkit.campaign.records import Rounds, read_retired, write_rounds
     from fire_toolkit.campaign.rounds import first_round
     from fire_toolkit.campaign.store import Store
     from fire_toolkit.campaign.tasks import make_tasks
@@ -408,7 +408,7 @@ def ledgers() -> list[Target]:
         with Store(path) as store:
             row = dict.fromkeys(COLUMNS, "x") | {"answer": '{"id": 1, "result": []}'}
             store.add_answers({**row, "annotation": f"a{number}"} for number in range(20))
-        write_round(Path(place), first_round(1, tasks, {"A01": 1.0, "A02": 1.0}))
+        write_rounds(Path(place), first_round(1, tasks, {"A01": 1.0, "A02": 1.0}))
         content = path.read_bytes()
     return [Target("record", "campaign.sqlite", content, read_record)]
 

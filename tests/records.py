@@ -13,7 +13,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.kept import columns_of, keep_columns
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, Version
-from fire_toolkit.campaign.records import Round, Rounds, add_moves, write_round
+from fire_toolkit.campaign.records import Round, Rounds, add_moves, write_rounds
 from fire_toolkit.campaign.said import with_said
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.workspace.database import STORE
@@ -72,8 +72,7 @@ def read_ledger(path: Path) -> pd.DataFrame:
 def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) -> Store:
     """Return a new record that holds rounds, and rows of answers as they are."""
     root = _new_folder()
-    for entry in rounds:
-        write_round(root, entry)
+    write_rounds(root, *rounds)
     store = Store(root / STORE)
     values = [] if rows is None else [Version(*row) for row in rows[list(COLUMNS)].to_numpy()]
     with store.transaction() as db:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 
 from fire_toolkit.campaign.carrier import Carried
-from fire_toolkit.campaign.page_json import key_words
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_SERVER,
@@ -19,11 +18,9 @@ from fire_toolkit.campaign.records import (
     Round,
     Rounds,
     write_campaign,
-    write_round,
+    write_rounds,
 )
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.task_files import refuse_answered
-from fire_toolkit.campaign.views import answered_pairs
 from fire_toolkit.errors import FileNote, UsageError
 from fire_toolkit.formats.tables.table_files import read_design, read_pool, read_pool_sources
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
@@ -32,7 +29,6 @@ from fire_toolkit.resolution.design import VERIFY_POSITIVES, cells_of, design_pa
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import UNTIL_CONFIRMED, VERIFY
 from fire_toolkit.tables.further import DEEP
-from fire_toolkit.workspace.database import STORE
 
 DESIGN_FILE = "design.csv"
 
@@ -154,25 +150,9 @@ def rounds_on_server(whole: Carried, begun: Sequence[Round], numbers: set[int]) 
 
 
 def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
-    """Write down what is about to be given out; what is there already must be the same.
-
-    Raises:
-        FireError: a task that would show another caption or item has an answer in the record.
-    """
-    there, changed = Rounds(root), set[tuple[str, str]]()
-    for entry in entries:
-        if entry.number in there.carriers:
-            both = (entry.tasks, there.numbered(entry.number).tasks)
-            now, was = ({*each[["pair_id", "text", "media_url"]].itertuples(index=False)} for each in both)
-            changed |= {(str(entry.number), str(pair)) for pair, *_ in now - was}
-    if changed:
-        with Store(root / STORE) as store:
-            answered = [(*queue.split("/", 1), pair) for queue, pair in sorted(answered_pairs(store))]
-        kept = [f"{name}: {key_words(pair)}" for number, name, pair in answered if (number, pair) in changed]
-        refuse_answered(len(changed), kept)
+    """Write down what is about to be given out, see `write_rounds`."""
     write_campaign(root, campaign)  # first, as it is sealed with all that is there
-    for entry in entries:
-        write_round(root, entry)
+    write_rounds(root, *entries)
 
 
 def policy_of(root: Path) -> str | None:

@@ -18,11 +18,13 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.numbers import add_given
+from fire_toolkit.campaign.page_json import first_three, key_words
 from fire_toolkit.campaign.queues import ASSIGNMENTS, MOVES, TASK, Assignments, check_assignments
 from fire_toolkit.campaign.sealed import asking
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import REFERENCE_URL
-from fire_toolkit.errors import UsageError
+from fire_toolkit.campaign.views import answered_pairs
+from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
 from fire_toolkit.tables.columns import PAIR, listed
 from fire_toolkit.words import n_of
@@ -234,26 +236,37 @@ def take_back_answered(store: Store) -> list[str]:
     return [f"{n_of(len(found), 'task')} were {words}"]
 
 
-def write_round(root: Path, entry: Round) -> None:
-    """Write a round; one that is there already stays, and must be the same but for what can be corrected.
+def write_rounds(root: Path, *entries: Round) -> None:
+    """Write rounds, all or none; one that is there stays, and must be the same but for what can be corrected.
 
     Captions and addresses may change on the carriers of `CORRECTED`. A round that is written again for
     another carrier is that one's from then on.
 
     Raises:
         UsageError: another round of that number has begun.
+        FireError: a task that would show another caption or item has an answer, in the record or on our page.
     """
-    there = refuse_other_round(root, entry)
-    if there and entry.carrier in (there.carrier, BY_HAND) and entry.carrier not in CORRECTED:
-        return
-    with Store(root / STORE) as store, asking(store) as db:
+    written = []
+    for entry in entries:
+        there = refuse_other_round(root, entry)
+        if there and entry.carrier in (there.carrier, BY_HAND) and entry.carrier not in CORRECTED:
+            continue
         names = [name for name in TASKS.names if name in entry.tasks.columns]
         known = set() if there is None else set(_rows(there.tasks, names))
-        shown = [row for row in _rows(entry.tasks, names) if row not in known]
-        if shown or there is None or there.carrier != entry.carrier:  # so a round that was corrected has two
-            db.execute("insert into rounds values (?, ?, ?)", [entry.number, entry.carrier, entry.n_captions])
-        _insert(db, "asked", names, shown)
-        if there is None:
+        shown = entry.tasks[[row not in known for row in _rows(entry.tasks, names)]]
+        written.append((entry, there, names, shown))
+    changed = {(str(e.number), pair) for e, there, _, shown in written if there for pair in shown["pair_id"]}
+    with Store(root / STORE) as store, asking(store) as db:
+        if changed:  # looked at while nobody can answer on our page
+            found = [(*queue.partition("/"), pair) for queue, pair in sorted(answered_pairs(store))]
+            refuse_answered(len(changed), [(who, pair) for n, _, who, pair in found if (n, pair) in changed])
+        for entry, there, names, shown in written:
+            if len(shown) or there is None or there.carrier != entry.carrier:  # a corrected one has two
+                own = [entry.number, entry.carrier, entry.n_captions]
+                db.execute("insert into rounds values (?, ?, ?)", own)
+            _insert(db, "asked", names, _rows(shown, names))
+            if there is not None:
+                continue
             is_nobodys = ~entry.tasks["pair_id"].isin(entry.drawn["pair_id"])
             left = entry.tasks.loc[is_nobodys, ["pair_id"]].assign(annotator_id="", position=0, kind=TASK)
             drawn = pd.concat([entry.drawn, left]) if len(left) else entry.drawn
@@ -262,6 +275,20 @@ def write_round(root: Path, entry: Round) -> None:
             add_given(db, given, _rows(entry.tasks, ("pair_id", *PAIR)))
             known_answers = [(entry.number, *row) for row in _rows(entry.controls, _KNOWN)]
             _insert(db, "controls", ("round", *_KNOWN), known_answers)
+
+
+def refuse_answered(n_changed: int, answered: Sequence[tuple[str, str]]) -> None:
+    """Raise a `FireError` where tasks that would show something else were answered already.
+
+    answered: the annotator and the key of each.
+    """
+    if answered:
+        words = [f"{name}: {key_words(key)}" for name, key in answered]
+        raise FireError(
+            f"{n_changed:,} tasks have another caption or media_url now, and {len(answered):,} of them were "
+            f"answered already ({first_three(words)}); nothing was sent. An answer belongs to what was "
+            "shown: restore the old file of tasks, or ask these pairs in another workspace"
+        )
 
 
 def refuse_other_round(root: Path, entry: Round) -> Round | None:

@@ -210,11 +210,15 @@ class Store(Database):
                 raise self.damaged(f"record {number} of the page is not the one that was kept")
         return [json.loads(text) for _, text, _ in found]
 
-    def add_page_records(self, *records: Record) -> None:
-        """Add what somebody did on our own page, all or none; it is on disk when this returns."""
+    def add_page_records(self, *records: Record, check: Callable[[], None] = lambda: None) -> None:
+        """Add what somebody did on our own page, all or none; it is on disk when this returns.
+
+        check: raises where it is not to be added, and is asked while nobody else can write.
+        """
         texts = [json.dumps(record, sort_keys=True, separators=(",", ":")) for record in records]
         rows = [(text, row_sha256([text])) for text in texts]
         with self.transaction() as db:
+            check()
             db.executemany("insert into page (record, sha256) values (?, ?)", rows)
 
     # What is added

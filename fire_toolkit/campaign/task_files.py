@@ -13,7 +13,6 @@ import pandas as pd
 
 from fire_toolkit.campaign.asking import HandedOut
 from fire_toolkit.campaign.keys import split_pair_id
-from fire_toolkit.campaign.page_json import first_three
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import CORRECTED, Round
 from fire_toolkit.campaign.store import Store
@@ -150,16 +149,6 @@ def renewed_rounds(
             text, media_url = (list(column) for column in zip(*new, strict=True))
             renewed.append(replace(entry, tasks=Tasks(entry.tasks.assign(text=text, media_url=media_url))))
     return renewed, used, notes
-
-
-def refuse_answered(n_changed: int, answered: Sequence[str]) -> None:
-    """Raise a `FireError` where some of the tasks that would show something else were answered already."""
-    if answered:
-        raise FireError(
-            f"{n_changed:,} tasks have another caption or media_url now, and {len(answered):,} of them were "
-            f"answered already ({first_three(answered)}); nothing was sent. An answer belongs to what was "
-            "shown: restore the old file of tasks, or ask these pairs in another workspace"
-        )
 
 
 def task_texts(made: Tasks, file: Path, guideline: Guideline) -> dict[str, bytes]:

@@ -32,9 +32,9 @@ NO_PAIR = "no_pair"
 
 
 def answered_pairs(store: Store) -> set[tuple[str, str]]:
-    """Return (queue, pair) of every answer that is there and no skip."""
+    """Return (queue, pair) of every answer that is there and no skip, on our own page too."""
     query = f"select round || '/' || annotator_id, pair_id from standing {_NAMED} where not is_skipped"
-    return set(store.select(query))
+    return set(store.select(f"{query} union select queue, pair from page_now where label <> ''"))
 
 
 def answered_tasks(store: Store, annotator_id: str) -> set[tuple[int, str]]:

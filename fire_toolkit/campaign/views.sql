@@ -156,11 +156,18 @@ and exists (select 1 from counted other join answers later using (number)
   and other.people = counted.people and later.no_vote = '' and later.seen_at > own.seen_at
   and later.label <> own.label);
 
--- What was done last on our own page, if the answers do not have it.
+-- What was done on our own page; label: none where an answer was taken back.
+create temp view done_on_page as
+select number, json_extract(record, '$.at') as at, json_extract(record, '$.pair') as pair,
+  json_extract(record, '$.round') || '/' || json_extract(record, '$.annotator') as queue,
+  json_extract(record, '$.label') as label
+from page where json_extract(record, '$.kind') in ('answer', 'undo');
+
+-- What stands there of each task.
+create temp view page_now as select queue, pair, label, max(number) from done_on_page group by queue, pair;
+
+-- What was done there last, if the answers do not have it.
 create temp view unread_page as
-with last as (
-  select json_extract(record, '$.at') as at, json_extract(record, '$.pair') as pair,
-    json_extract(record, '$.round') || '/' || json_extract(record, '$.annotator') as queue
-  from page where json_extract(record, '$.kind') in ('answer', 'undo') order by number desc limit 1)
+with last as (select * from done_on_page order by number desc limit 1)
 select last.* from last join campaign where not exists (select 1 from answers
   where annotation = 'page:' || key || '#' || last.queue || '#' || last.pair and seen_at >= last.at);

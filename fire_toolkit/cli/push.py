@@ -138,8 +138,6 @@ def push(
     on_server = rounds_on_server(whole, begun, {entry.number for entry in entries})
     if sample != 0:
         _refuse_gone([entry for entry in changed if entry.carrier == BY_PAGE], rules)
-    if begun and BY_PAGE in others:  # no caption changes that was answered there by now
-        carrier_of(BY_PAGE, root).fetch(whole)
     begins = partial(begin, root, campaign, changed)
     plans, connection = list[Plan](), used_connection() if on_server or not others else None
     if connection:

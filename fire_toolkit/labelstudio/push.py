@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, TypeVar
 
 from fire_toolkit.campaign.carrier import Delivered
-from fire_toolkit.campaign.page_json import key_words
 from fire_toolkit.campaign.queue_pages import task_pages
-from fire_toolkit.campaign.records import Campaign, Round
-from fire_toolkit.campaign.task_files import refuse_answered
+from fire_toolkit.campaign.records import Campaign, Round, refuse_answered
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import ServerError
 from fire_toolkit.guidelines.model import Guideline
@@ -49,8 +48,8 @@ class Plan(Delivered):
 
     project: its number, 0 where there is none yet, or needs none; twins: numbers of further projects of the
     queue; there: how often each key is there (tasks without one under the empty text); missing: tasks that
-    are not; changed: by its number each task that holds another caption or address, and what it should hold;
-    open: numbers of tasks, in any of its projects, that are withdrawn and still offered; restored: settings
+    are not; changed: by its number each task, in any of its projects, that holds another caption or address,
+    and what it should hold; open: numbers of those that are withdrawn and still offered; restored: settings
     that somebody changed, as they should be.
 
     Once carried out: crossed: what was answered in the moment of its change, so that the answer may be of
@@ -166,9 +165,7 @@ class Push:
         """
         found = own_projects(self._api.projects() if listed is None else listed, self._campaign)
         plans = [self._looked_at(each, found.get(each.queue, [])) for each in queues]
-        answered = [
-            f"{plan.queue.annotator_id}: {key_words(key)}" for plan in plans for key in self._answered(plan)
-        ]
+        answered = [(plan.queue.annotator_id, key) for plan in plans for key in self._answered(plan)]
         refuse_answered(sum(len(plan.changed) for plan in plans), answered)
         return plans
 
@@ -216,7 +213,7 @@ class Push:
         wanted, there = {key_of(task): task for task in plan.tasks}, Counter(map(key_of, tasks.values()))
         missing = {key: task for key, task in wanted.items() if key not in plan.answered and key not in there}
         changed = {}
-        for number, task in tasks.items():
+        for number, task in chain.from_iterable(own.items() for own in found):
             own = wanted.get(key_of(task), {"data": {}})
             # What somebody added beside does not count.
             if any(task["data"].get(name) != value for name, value in own["data"].items()):
@@ -238,9 +235,12 @@ class Push:
     def _answered(self, plan: Plan) -> list[str]:
         """Return the pairs among the tasks to be updated that have an answer, or a skip."""
         keys = list(dict.fromkeys(map(key_of, plan.changed.values())))
-        found = self._api.tasks_with_keys(plan.project, keys, include=("id", "data", *_COUNTS))
-        changed = [task for task in found if task["id"] in plan.changed]
-        return [key_of(task) for task in changed if any(task.get(name) for name in _COUNTS)]
+        return [
+            key_of(task)
+            for project in (plan.project, *plan.twins)
+            for task in self._api.tasks_with_keys(project, keys, include=("id", "data", *_COUNTS))
+            if task["id"] in plan.changed and any(task.get(name) for name in _COUNTS)
+        ]
 
     def _once(self, write: Callable[[], T], look: Callable[[], T | None]) -> T:
         """Carry a write out once, and return what it, or a look at the server, gives.

@@ -130,6 +130,7 @@ class OwnPage:
 
 _LAST = 5  # answers to look at
 _OTHER_LINK = "Another link was opened in this browser. Open your own link again to go on under your name."
+_NOT_ASKED = "This task is not the current one."
 _NO_LINK = "This link is no longer valid. Ask whoever runs the campaign for a new one."
 
 
@@ -217,8 +218,9 @@ class Office:
     ) -> None:
         self.guideline, self.campaign_key = guideline, campaign.key
         self._root, self._store, self._files, self._words = root, store, files, consent
-        self._consent, self._seen = text_sha256(consent), object()
+        self._consent = text_sha256(consent)
         self._n_records, self._last = 0, ""
+        self._seen: tuple[tuple[int, ...], list[int]] = ((), [])
         self._own: defaultdict[str, _Own] = defaultdict(_Own)
         self._keep(store.page_records())
         self._refresh()
@@ -314,8 +316,7 @@ class Office:
         found = next((place for place in current if place[2].id == task_id), None)
         if found is None or found[0] is not current[0][0]:
             is_asked = any(task.id == task_id for _, _, task in desk.tasks)
-            words = "This task is not the current one." if is_asked else "no such task"
-            raise Refused(409 if is_asked else 404, words)
+            raise Refused(409, _NOT_ASKED) if is_asked else Refused(404, "no such task")
         given = checked_answer(content, self.guideline)
         same = [found]
         if not given["label"] and self.guideline.shows_media:
@@ -372,10 +373,18 @@ class Office:
             raise Refused(403, "Read and agree to the first page before you begin.")
 
     def _add(self, name: str, *entries: Mapping[str, Any]) -> None:
-        """Keep records, all or none, with times after the last one in any case: they are versions' names."""
+        """Keep records, all or none, if what is asked is still what was shown.
+
+        Their times are after the last one in any case: they are versions' names.
+        """
         at, found = self._last, list[Record]()
         for number, entry in enumerate(entries, start=self._n_records + 1):
             at = max(time_now(), just_after(at) if at else "")
             found.append({"n": number, "annotator": name, "at": at, **entry})
-        self._store.add_page_records(*found)
+
+        def refuse_change() -> None:
+            if record_stamp(self._store) != self._seen[0]:
+                raise Refused(409, _NOT_ASKED)
+
+        self._store.add_page_records(*found, check=refuse_change)
         self._keep(found)

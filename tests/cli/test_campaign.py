@@ -255,6 +255,10 @@ def test_a_corrected_caption_reaches_the_unanswered_tasks_of_every_round(
     told = run("import", "exports/tasks.A02.json").stderr
     assert "0 new" in told
     assert "tasks.A02.json: 1 answer left out, as the tasks showed another caption" in told
+    assert "1 of them were answered already" in run("push", code=1).stderr
+    server.delete_annotation(max(server.annotations))
+    run("push")
+    assert {task["data"]["caption"] for task in server.tasks_of(twin)} <= shown
     server.delete_project(twin)
     server.answer(server.tasks_of(1)[0]["id"], 2)
     run("pull")

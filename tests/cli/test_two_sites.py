@@ -20,7 +20,7 @@ from command import Fire, StandIn, as_json, begin_workspace, has_answers, rows, 
 from fake_api import TOKEN, FakeServer
 from fake_http import served
 
-from fire_toolkit.campaign.records import write_campaign, write_round
+from fire_toolkit.campaign.records import write_campaign, write_rounds
 from fire_toolkit.campaign.store import Store
 
 N_PAIRS = 24
@@ -319,7 +319,7 @@ def site(fire: Fire, server: FakeServer, tmp_path: Path, monkeypatch: pytest.Mon
     fire("init", root)
     monkeypatch.chdir(root)
     write_campaign(root, CAMPAIGN)
-    write_round(root, ROUND)
+    write_rounds(root, ROUND)
     fire("push")
     for name in ("A02", "A03"):
         project = server.project_of(name)

@@ -17,7 +17,7 @@ from fire_toolkit.campaign.keys import split_pair_id
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.progress import measure_progress
 from fire_toolkit.campaign.queues import MOVES, assign_tasks
-from fire_toolkit.campaign.records import Round, Rounds, write_round
+from fire_toolkit.campaign.records import Round, Rounds, write_rounds
 from fire_toolkit.campaign.views import answered_pairs, record_to_judgments
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FireError, ServerError, UsageError
@@ -227,12 +227,12 @@ def test_a_page_changed_on_the_server_is_refused_and_says_how_to_restore_it(serv
 
 
 def test_a_round_keeps_how_many_captions_its_pages_have(tmp_path: Path) -> None:
-    write_round(tmp_path, ROUND)
-    write_round(tmp_path, ROUND)
+    write_rounds(tmp_path, ROUND)
+    write_rounds(tmp_path, ROUND)
     (found,) = Rounds(tmp_path)
     assert (found.carrier, found.n_captions) == ("labelstudio", 4)
     with pytest.raises(UsageError, match="at most 4 captions a page, now 1"):
-        write_round(tmp_path, replace(ROUND, n_captions=1))
+        write_rounds(tmp_path, replace(ROUND, n_captions=1))
 
 
 @cases("data")

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import cases, examples, some
-from fire_toolkit.campaign.records import QueueName, Round, Rounds, queue_named, write_campaign, write_round
+from fire_toolkit.campaign.records import QueueName, Round, Rounds, queue_named, write_campaign, write_rounds
 from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import tasks_to_json
 from fire_toolkit.errors import FireError, ServerError, UsageError
@@ -281,7 +281,7 @@ def test_round_and_campaign_are_read_as_they_were_written(tmp_path: Path) -> Non
     entry = round_of(tasks_of(5, overlap=0.4), controls=tasks_of(2, prefix="c"))
     assert (list(Rounds(tmp_path)), Rounds(tmp_path).campaign) == ([], None)
     for _ in range(2):
-        write_round(tmp_path, entry)
+        write_rounds(tmp_path, entry)
         write_campaign(tmp_path, CAMPAIGN)
     (found,) = Rounds(tmp_path)
     for one, other in ((entry.tasks, found.tasks), (entry.assignments, found.assignments)):

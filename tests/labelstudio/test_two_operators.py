@@ -23,7 +23,7 @@ from records import latest_answers, read_ledger
 from fire_toolkit.campaign.carrier import Carried
 from fire_toolkit.campaign.ledger import DELETED
 from fire_toolkit.campaign.merging import merge_record
-from fire_toolkit.campaign.records import Rounds, add_moves, write_campaign, write_round
+from fire_toolkit.campaign.records import Rounds, add_moves, write_campaign, write_rounds
 from fire_toolkit.campaign.rounds import move_tasks
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import left_pairs, record_to_judgments, seen_pairs
@@ -82,7 +82,7 @@ class World:
         self.transport = httpx.MockTransport(self._handle)
         self.root, self.copy = root / "work", root / "copy"
         write_campaign(self.root, CAMPAIGN)
-        write_round(self.root, ROUND)
+        write_rounds(self.root, ROUND)
         shutil.copytree(self.root, self.copy)
         self.is_quiet = self.has_lost_project = False
         self.must_count: Versions = set()

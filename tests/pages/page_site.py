@@ -54,11 +54,12 @@ def make_workspace(
 
 @contextmanager
 def office_of(root: Path, rules: Guideline, **media: Path) -> Iterator[tuple[Office, str]]:
-    """Yield what is behind A01's page of the workspace `root`, and A01; media: the file of each address."""
+    """Yield what is behind A01's page of the workspace `root`, and A01; media: files of further addresses."""
     campaign = Rounds(root).campaign
     assert campaign is not None
     with Store(root / "campaign.sqlite") as store:
-        office = Office(root, campaign, rules, store, consent="agreed", files=media)
+        files = media | {f"media/{path.name}": path for path in (root / "media").glob("*")}
+        office = Office(root, campaign, rules, store, consent="agreed", files=files)
         name = office.annotator(session_of(make_links(root, ["A01"])["A01"]))
         office.act("consent", name, {"who": name, "key": "k"})
         yield office, name

@@ -13,6 +13,7 @@ from page_site import make_workspace, office_of, run
 
 from fire_toolkit.campaign.records import Rounds
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.cli import push
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.pages.office import Office, Refused
@@ -115,32 +116,60 @@ def test_a_report_is_kept_whole_or_not_at_all(root: Path) -> None:
         assert len({record["at"] for record in found}) == len(found) > 2
 
 
+def correct(root: Path, text: str) -> None:
+    """Correct the captions, and make the tasks again."""
+    (root / "collection/queries.tsv").write_text(text)
+    (root / "collection/manifest.json").unlink(missing_ok=True)
+    assert "captions or addresses have changed" in run("tasks", "--overlap", "0.5").stderr
+
+
+def next_pair(office: Office, name: str) -> dict[str, Any]:
+    """Answer the controls, which are in no file of tasks, until another caption is shown."""
+    plain = {f"caption {n}" for n in range(1, 8)}
+    while (shown := office.state(name)["page"]["captions"][0])["text"] not in plain:
+        answered(office, name, shown["task"])
+    return dict(shown)
+
+
 def test_a_corrected_caption_is_shown_from_then_on_unless_it_was_answered(root: Path) -> None:
-    queries = root / "collection/queries.tsv"
-    before, plain = queries.read_text(), {f"caption {n}" for n in range(1, 8)}
-
-    def correct(text: str) -> None:
-        queries.write_text(text)
-        (root / "collection/manifest.json").unlink(missing_ok=True)
-        assert "captions or addresses have changed" in run("tasks", "--overlap", "0.5").stderr
-
-    media = {f"media/v{n}.webm": root / f"media/v{n}.webm" for n in range(2)}
-    with office_of(root, RULES, **media) as (office, name):
-
-        def next_pair() -> dict[str, Any]:
-            """Answer the controls, which are in no file of tasks, until another caption is shown."""
-            while (shown := office.state(name)["page"]["captions"][0])["text"] not in plain:
-                answered(office, name, shown["task"])
-            return dict(shown)
-
-        given = next_pair()["text"]
+    before = (root / "collection/queries.tsv").read_text()
+    with office_of(root, RULES) as (office, name):
+        given = next_pair(office, name)["text"]
         answered(office, name, "a vote")  # and nothing was pulled
-        correct(before.replace(given, "another caption"))
+        correct(root, before.replace(given, "another caption"))
         refused = run("push", code=1).stderr
         assert "1 tasks have another caption or media_url now, and 1 of them were answered already" in refused
-        shown = next_pair()
-        correct(before.replace(shown["text"], "a corrected caption"))
+        shown = next_pair(office, name)
+        correct(root, before.replace(shown["text"], "a corrected caption"))
         run("push")
         with pytest.raises(Refused, match="no such task"):
             office.act("answer", name, {"who": name, "key": "old", "task": shown["task"]})
         assert office.state(name)["page"]["captions"][0]["text"] == "a corrected caption"
+
+
+def test_an_answer_given_while_its_caption_is_corrected_counts_for_none_or_stops_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (root / "collection/queries.tsv").read_text()
+    with office_of(root, RULES) as (office, name):
+        correct(root, before.replace(next_pair(office, name)["text"], "a corrected caption"))
+        n_before = len(office._store.page_records())
+        with monkeypatch.context() as patched:  # the push comes between the look of the page and its writing
+            keep = office._store.add_page_records
+            patched.setattr(
+                office._store, "add_page_records", lambda *of, **how: (run("push"), keep(*of, **how))
+            )
+            with pytest.raises(Refused, match="not the current one"):
+                answered(office, name, "too late")
+        assert len(office._store.page_records()) == n_before
+        assert office.state(name)["page"]["captions"][0]["text"] == "a corrected caption"
+        correct(root, before.replace("caption 7", "once more"))
+        begin = push.begin
+
+        def answer_first(*given: Any) -> None:
+            while waiting(office.state(name)):
+                answered(office, name, str(len(office._store.page_records())))
+            begin(*given)
+
+        monkeypatch.setattr(push, "begin", answer_first)
+        assert "were answered already" in run("push", code=1).stderr

@@ -21,7 +21,7 @@ from command import alter
 from page_site import Person, make_workspace, page_records, run, serving, token_of
 
 from fire_toolkit.campaign.keys import pair_id
-from fire_toolkit.campaign.records import Rounds, write_round
+from fire_toolkit.campaign.records import Rounds, write_rounds
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.page import CONSENT, media_files
 from fire_toolkit.errors import UsageError
@@ -313,7 +313,7 @@ def test_what_a_further_round_shows_from_elsewhere_shows_on_the_running_page(pag
     assert "media-src 'self' ;" in policy()
     (first,) = Rounds(page.root)
     tasks = first.tasks.assign(media_url="https://films.example/v1.webm")
-    write_round(page.root, replace(first, number=2, tasks=tasks))
+    write_rounds(page.root, replace(first, number=2, tasks=tasks))
     assert "media-src 'self' https://films.example;" in policy()
 
 
