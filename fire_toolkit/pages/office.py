@@ -168,11 +168,11 @@ class _Own:
         answers: those that stand, in the order in which they were given; was: the last label of each
         question, also where it was taken back; keys: of what was sent; agreed: hashes of the texts agreed to;
         left: the numbers of the desk's tasks without an answer, in order; read_up_to: what had been read into
-        the ledger when she last opened the page.
+        the ledger when she last opened the page; at: when something was last done about each question.
     """
 
     def __init__(self) -> None:
-        self.answers, self.was = dict[Asked, Record](), dict[Asked, str]()
+        self.answers, self.was, self.at = dict[Asked, Record](), dict[Asked, str](), dict[Asked, str]()
         self.keys, self.agreed = set[str](), set[str]()
         self.desk: Desk | None = None
         self.left: list[int] = []
@@ -191,6 +191,7 @@ class _Own:
             self.agreed.add(record["text_sha256"])
             return
         asked = (record["round"], record["pair"])
+        self.at[asked] = record["at"]
         self.answers.pop(asked, None)
         if record["kind"] == ANSWER:
             self.answers[asked], self.was[asked] = record, record["label"]
@@ -219,7 +220,7 @@ class Office:
         self.guideline, self.campaign_key = guideline, campaign.key
         self._root, self._store, self._files, self._words = root, store, files, consent
         self._consent = text_sha256(consent)
-        self._n_records, self._last = 0, ""
+        self._n_records = 0
         self._seen: tuple[tuple[int, ...], list[int]] = ((), [])
         self._own: defaultdict[str, _Own] = defaultdict(_Own)
         self._keep(store.page_records())
@@ -227,7 +228,7 @@ class Office:
 
     def _keep(self, records: Iterable[Record]) -> None:
         for record in records:
-            self._n_records, self._last = self._n_records + 1, record["at"]
+            self._n_records += 1
             self._own[record["annotator"]].add(record)
 
     def _refresh(self) -> None:
@@ -375,11 +376,12 @@ class Office:
     def _add(self, name: str, *entries: Mapping[str, Any]) -> None:
         """Keep records, all or none, if what is asked is still what was shown.
 
-        Their times are after the last one in any case: they are versions' names.
+        Each has a time after the last one of its question in any case: these are versions' names.
         """
-        at, found = self._last, list[Record]()
+        found = list[Record]()
         for number, entry in enumerate(entries, start=self._n_records + 1):
-            at = max(time_now(), just_after(at) if at else "")
+            last = self._own[name].at.get((entry.get("round", 0), entry.get("pair", "")))
+            at = max(time_now(), just_after(last) if last else "")
             found.append({"n": number, "annotator": name, "at": at, **entry})
 
         def refuse_change() -> None:

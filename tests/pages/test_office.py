@@ -16,6 +16,7 @@ from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli import push
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.pages import office as offices
 from fire_toolkit.pages.office import Office, Refused
 
 RULES = read_guideline("caption-relevance-v1")
@@ -173,3 +174,20 @@ def test_an_answer_given_while_its_caption_is_corrected_counts_for_none_or_stops
 
         monkeypatch.setattr(push, "begin", answer_first)
         assert "were answered already" in run("push", code=1).stderr
+
+
+def test_a_clock_that_was_ahead_is_ahead_for_its_own_answers_alone(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with office_of(root, RULES) as (office, name):
+        with monkeypatch.context() as patched:
+            patched.setattr(offices, "time_now", lambda: "2099-01-01T00:00:00.000000Z")
+            answered(office, name, "ahead")
+        office.act("undo", name, {"who": name, "key": "back"})
+        assert office._store.page_records()[-1]["at"] > "2099"
+        answered(office, name, "again", "irrelevant")
+        answered(office, name, "another")
+        assert office._store.page_records()[-1]["at"] < "2099"
+    run("pull")
+    found = rows(root / "judgments/judgments.csv") + rows(root / "judgments/dropped.csv")
+    assert max(found, key=lambda row: row["created_at"])["label"] == "irrelevant"
