@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.label_errors import BANDS, ErrorRates, LabelRates, rates_in_words
 from fire_toolkit.tables import Labels, Pool, Qrels
@@ -20,26 +20,37 @@ MOST_LATER = 0.05  # of the labels that an audit is taken to speak for
 
 @dataclass(frozen=True, eq=False)
 class AuditedLabels(LabelRates):
-    """Labels, each with its band, and how many experts answered on; all are of class `single`.
+    """Labels, each with its band, and what experts say of some; all are of class `single`.
 
-    counted: 1, and 1 for a positive label; answered: (n_pairs, n_bands × 2 × 2), by the band and the label
-    (0, 1) when it was drawn, 1 for a pair with an expert's answer, and 1 where that is relevant; n_answers:
-    how many there are; n_later: labels that came after the draw; doubt: none, for experts are taken as right.
+    answers: (n_answers, 4): the label's place, its band and label (0, 1) when it was drawn, and 1 where it is
+    relevant; n_later: labels that came after the draw; doubt: none, for experts are taken as right.
     """
 
-    answered: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-    n_answers: int = 0
+    answers: Ints = field(default_factory=lambda: np.empty((0, 4), dtype=np.int64), repr=False)
     n_later: int = 0
     doubt: ClassVar[str] = ""
 
+    @property
+    def n_answers(self) -> int:
+        """How many labels have an expert's answer."""
+        return len(self.answers)
+
     @cached_property
     def counts(self) -> Floats:
-        """What each pair adds to the counts of labels in each band, and to those of answers.
+        """What each pair adds to labels, answers and relevant ones, of each band and label: see `cells`.
 
         An answer counts with its query, so that the spread over queries holds that experts were asked about
         some pairs only, and that a label is more often right where a query has more relevant pairs.
         """
-        return np.hstack([super().counts, self.answered])
+        cells = np.zeros((len(self.pairs), 3, len(self.bands), 2))
+        cells[np.arange(len(cells)), 0, self.pairs["band"], self.pairs["relevance"]] = 1
+        place, band, label, is_relevant = self.answers.T
+        cells[place, 1, band, label], cells[place, 2, band, label] = 1, is_relevant
+        return cells.reshape(len(cells), -1)
+
+    def cells(self, counts: Floats) -> Floats:
+        """Return labels, answers and relevant ones, each (..., n_bands, 2), from sums of `counts`."""
+        return np.moveaxis(counts.reshape(*counts.shape[:-1], 3, len(self.bands), 2), -3, 0)
 
     @property
     def errors(self) -> Floats:
@@ -48,16 +59,10 @@ class AuditedLabels(LabelRates):
         Without that a share of 0 or 1 would be taken as known. Of n answers with the relevant share p it adds
         n·(p − ½)²·(1 − (n/(n + 1))²) to n·p(1 − p).
         """
-        _, asked, relevant = self._sums(self.counts.sum(axis=0))
+        _, asked, relevant = self.cells(self.counts.sum(axis=0))
         share = relevant / np.maximum(asked, 1)
         found = np.abs(share - 0.5) * np.sqrt(asked * (1 - (asked / (asked + 1)) ** 2))
-        return np.concatenate([np.zeros(found.size), np.stack([0 * found, found], axis=-1).reshape(-1)])
-
-    def _sums(self, counts: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return labels and positives of bands, (..., n_bands, 2); answers and relevant ones, by label."""
-        n, shape = 2 * len(self.bands), (*counts.shape[:-1], len(self.bands), 2)
-        asked, relevant = np.moveaxis(counts[..., n:].reshape(*shape, 2), -1, 0)
-        return counts[..., :n].reshape(shape), asked, relevant
+        return np.stack([0 * found, 0 * found, found]).reshape(-1)
 
     def rates(self, counts: Floats) -> ErrorRates:
         """Return t and f of the labels in each band from the labels and answers counted in it.
@@ -65,15 +70,14 @@ class AuditedLabels(LabelRates):
         With ppv and fo the relevant shares of audited positives and negatives, pos = N₊·ppv and
         neg = N₋·fo are relevant, t = pos / (pos + neg) and f = (N₊ − pos) / (N − pos − neg).
         """
-        labels, asked, relevant = self._sums(counts)
-        n, n_positive = np.moveaxis(labels, -1, 0)
+        held, asked, relevant = self.cells(counts)
         with np.errstate(divide="ignore", invalid="ignore"):
-            held = np.stack([n - n_positive, n_positive], axis=-1)
-            neg, pos = np.moveaxis(np.where(held == 0, 0, held * relevant / asked), -1, 0)
-            relevant, others = pos + neg, n - pos - neg
-            t = np.where(relevant == 0, 1, pos / relevant)  # a band without such pairs reads neither
-            f = np.where(others == 0, 0, (n_positive - pos) / others)
-            return ErrorRates(t, f, relevant / n)
+            found = np.where(held.real == 0, 0, held * relevant / asked)
+            n, of_all = held.sum(axis=-1), found.sum(axis=-1)
+            # a band without relevant pairs, or without others, reads neither
+            t = np.where(of_all.real == 0, 1, found[..., 1] / of_all)
+            f = np.where((n - of_all).real == 0, 0, (held - found)[..., 1] / (n - of_all))
+            return ErrorRates(t, f, of_all / n)
 
     @property
     def basis(self) -> str:
@@ -84,11 +88,11 @@ class AuditedLabels(LabelRates):
     def told(self) -> list[str]:
         """What the audit says of the labels in each band."""
         counts, lines = self.counts.sum(axis=0), []
-        rates, (labels, asked, relevant) = self.rates(counts), self._sums(counts)
-        for band in np.flatnonzero(labels[:, 0]):
+        rates, (held, asked, relevant) = self.rates(counts), self.cells(counts)
+        for band in np.flatnonzero(held.sum(axis=-1)):
             (n_negative, n_positive), (accepted, right) = asked[band], relevant[band]
             lines.append(
-                f"ranks {self.bands[band]}, {n_of(int(labels[band, 0]), 'label')}: one "
+                f"ranks {self.bands[band]}, {n_of(int(held[band].sum()), 'label')}: one "
                 f"{rates_in_words(rates.t[band], rates.f[band])}; experts reject {n_positive - right:.0f} of "
                 f"{n_positive:.0f} positives, accept {accepted:.0f} of {n_negative:.0f} negatives"
             )
@@ -123,7 +127,7 @@ def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels
         names = tuple(f"{name}, {each}" for each in ("single", "verified or doubled") for name in BANDS)
     relevance = (others["relevance"] >= 1).astype(np.int64)
     pairs = others[PAIR].assign(design_class=SINGLE, band=band, relevance=relevance)
-    return AuditedLabels(pairs, names, np.column_stack([np.ones(len(pairs)), relevance]))
+    return AuditedLabels(pairs, names)
 
 
 def draw_audit(
@@ -182,14 +186,12 @@ def with_answers(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFr
     place, rows = pair_rows(sample, labels.pairs), pair_rows(sample, answers)
     is_asked = (rows >= 0) & (place >= 0)
     truth = answers["relevance"].to_numpy()[rows[is_asked]] >= 1
-    cells = (place[is_asked], *sample.loc[is_asked, ["band", "relevance"]].to_numpy().T)
-    answered, held = np.zeros((n_labels, len(labels.bands), 2, 2)), np.zeros((len(labels.bands), 2))
-    answered[cells] = np.column_stack([np.ones(len(truth)), truth])
-    np.add.at(held, (labels.pairs["band"].to_numpy(), labels.pairs["relevance"].to_numpy()), 1)
-    if n_lacking := int(((answered[..., 0].sum(axis=0) == 0) & (held > 0)).sum()):
+    known = np.column_stack([place, sample[["band", "relevance"]]])[is_asked]
+    found = replace(labels, answers=np.column_stack([known, truth]), n_later=max(n_later, 0))
+    held, asked, _ = found.cells(found.counts.sum(axis=0))
+    if n_lacking := int(((asked == 0) & (held > 0)).sum()):
         raise UsageError(
             f"{n_lacking} of {int((held > 0).sum())} kinds of labels (bands of ranks, positive and "
             "negative) have no answer of an expert; expected some of each"
         )
-    by_pair = answered.reshape(n_labels, -1)
-    return replace(labels, answered=by_pair, n_answers=len(truth), n_later=max(n_later, 0))
+    return found

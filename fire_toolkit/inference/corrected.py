@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -16,7 +16,7 @@ from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, t_quantile
 from fire_toolkit.inference.estimates import MOST_UNJUDGED, share_left_out
 from fire_toolkit.inference.intervals import by_t, units_of
 from fire_toolkit.inference.judged_pairs import JudgedPairs
-from fire_toolkit.inference.label_errors import LabelRates, corrected_hits
+from fire_toolkit.inference.label_errors import STEP, LabelRates, corrected_hits, stepped
 from fire_toolkit.inference.limits import Estimate, solve_score
 from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.measures import Measure
@@ -24,7 +24,6 @@ from fire_toolkit.tables import Qrels
 
 DRAWN = "it reads pairs that were drawn by chance, of which C@k has bounds only"
 OF_JUDGE = "a machine judge's sample left out part of its top, and the estimate by it takes labels as right"
-_STEP = 1e-30  # an imaginary step, whose derivatives are exact
 _GROUPS = 20  # of queries, each left out in turn
 
 
@@ -49,7 +48,7 @@ class Corrected:
     """
 
     terms: Floats
-    beside: Floats
+    beside: Floats = field(default_factory=lambda: np.zeros(1))
     is_drawn: bool = False
     added: float | None = None
     reason: str = ""
@@ -60,12 +59,8 @@ class Corrected:
         return not self.reason and not -1e-12 <= self.terms.mean() <= 1 + 1e-12
 
     def minus(self, other: Corrected) -> Corrected:
-        """Return the difference of two scores by the same votes on the same queries."""
+        """Return the difference of two scores of the same queries, whose shared errors cancel."""
         return Corrected(self.terms - other.terms, self.beside - other.beside)
-
-    def above(self, values: Floats) -> Corrected:
-        """Return the score less the mean of values of the same queries that are known without error."""
-        return replace(self, terms=self.terms - values, added=None)
 
     def limits(self, clusters: Ints | None, *, least: float) -> Estimate:
         """Return the estimate with its limits, and the two-sided p that it is 0, by Student's t.
@@ -151,7 +146,7 @@ def corrected_terms(
                 reason = reason or DRAWN
             if is_judges and share_left_out(run, measure.depth or 0, kind >= 0) > MOST_UNJUDGED:
                 reason = reason or OF_JUDGE
-            one = Corrected(np.empty(0), np.empty(0), reason=reason)
+            one = Corrected(np.empty(0), reason=reason)
             if by is not None and not reason:
                 cell = run.query[is_read] * (of_original + 1) + kind[pairs]
                 lists = sum_by_query(cell, weight[pairs], n_queries * (of_original + 1))
@@ -182,8 +177,7 @@ class _FirstOrder:
     def __init__(self, rates: LabelRates, counts: Floats) -> None:
         """Take the rates by these counts, (n_queries, n_counts)."""
         total, self.counts, self.errors = counts.sum(axis=0), counts, rates.errors
-        steps: Any = 1j * _STEP * np.eye(len(total) + 1, len(total), -1)
-        self.relevance: Any = rates.rates(total + steps).relevance
+        self.relevance: Any = rates.rates(stepped(total)).relevance
         self.group = np.arange(len(counts)) % _GROUPS
         left = rates.rates(total - cluster_sums(counts, self.group)[:, :-1])
         self.without = None if len(self.errors) or left.why_not else left.relevance
@@ -206,7 +200,7 @@ class _FirstOrder:
             return (relevance @ patterns.T / (measure.depth or 1))[:, pattern.reshape(-1)]
 
         found, n = values(self.relevance), len(lists)
-        of_counts = found[1:].imag.mean(axis=1) / _STEP
+        of_counts = found[1:].imag.mean(axis=1) / STEP
         own = found[0].real
         terms = own + n * (self.counts @ of_counts)
         if self.without is not None:

@@ -118,10 +118,13 @@ def correct_for_errors(
         is_asked, chances = drawn_pairs_of(joined, design)
         chances[~is_asked] = 0.0
     terms = corrected_terms(joined, original, rates, parsed, chances=chances, is_judges=is_judges)
-    before = joined.label(original)
-    values = [own for run_id in joined.places for own in joined.values(run_id, before, parsed).T]
-    known = {key: one for key, one in terms.items() if not one.reason}
-    gains = {key: terms[key].above(own) for key, own in zip(terms, values, strict=True) if key in known}
+    known, before = {key: one for key, one in terms.items() if not one.reason}, joined.label(original)
+    gains = {
+        (run_id, measure.name): known[run_id, measure.name].minus(Corrected(own))
+        for run_id in joined.places
+        for measure, own in zip(parsed, joined.values(run_id, before, parsed).T, strict=True)
+        if (run_id, measure.name) in known
+    }
     codes = code_clusters(joined.queries, clusters)
     n_units = len(joined.queries) if codes is None else int(codes.max()) + 1
     method = IF_INDEPENDENT if rates.doubt else METHOD

@@ -22,6 +22,7 @@ MOST_BEYOND = 0.1  # how far outside 0 to 1 chance may put a rate
 ALARM = -1.645
 HARD = 0.1  # a correlation of errors that fourth votes must be able to show
 _POWER = 1.2816  # the normal quantile of 90%
+STEP = 1e-30
 
 
 class ErrorRates(NamedTuple):
@@ -111,6 +112,14 @@ class LabelRates:
     def rates(self, counts: Floats) -> ErrorRates:
         """Return the rates of each band, (..., n_bands), from (..., n_counts) sums of `counts`."""
         return moment_rates(counts.reshape(*counts.shape[:-1], len(self.bands), -1))
+
+
+def stepped(counts: Floats) -> Any:
+    """Return counts, and below them the same with one after the other an imaginary step up.
+
+    What is made of them has its derivatives, exact, as imaginary parts over `STEP`.
+    """
+    return counts + 1j * STEP * np.eye(len(counts) + 1, len(counts), -1)
 
 
 def moment_rates(counts: Any) -> ErrorRates:

@@ -14,12 +14,14 @@ from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.inference.distributions import Z
 from fire_toolkit.inference.label_errors import (
     BANDS,
+    STEP,
     Alarm,
     ErrorRates,
     LabelRates,
     alarm_of_fourth_votes,
     chance_of_common_rates,
     rates_in_words,
+    stepped,
 )
 from fire_toolkit.inference.limits import clopper_pearson
 from fire_toolkit.inference.resampling import cluster_sums
@@ -46,7 +48,6 @@ TWO_TO_ONE = ("101", "011")
 NO_DESIGN = "no design says how many votes each pair was to get (`resolve --design FILE`)"
 NO_SECOND = "no pair has a second vote by design, so nothing is known of how often votes err"
 SETTLED = "the labels are settled for these runs: what was asked depended on the answers"
-_STEP = 1e-4  # of a pair, by which slopes are taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,13 +159,11 @@ class Votes(LabelRates):
         n = self.counts.shape[1]
         of_pairs = np.hstack([self.counts, np.eye(int(pattern.max()) + 1)[pattern]])
         table = cluster_sums(of_pairs, pd.factorize(self.pairs["query_id"])[0])[:, :-1]
-        total, steps = table.sum(axis=0), _STEP * np.eye(of_pairs.shape[1])
+        total = table.sum(axis=0)
         shares = shares_of(total[n:], self.of_one)
         # by the rates as they come out: of one that is cut off the slope would be 0, as if it were known
-        above, below = (
-            shares_of(each[:, n:], self.rates(each[:, :n])) for each in (total + steps, total - steps)
-        )
-        moved = table @ ((above - below) / (2 * _STEP))
+        steps = stepped(total)
+        moved = table @ (shares_of(steps[1:, n:], self.rates(steps[1:, :n])).imag / STEP)
         variance = (moved**2).sum(axis=0) * len(table) / max(len(table) - 1, 1)
         n_positives = max(int((self.pairs["label"] == 1).sum()), 1)
         n_relevant = max(n_positives * (1 - shares[0]) / shares[1], 1)  # right positives, by the share found

@@ -9,7 +9,7 @@ from brought import refused
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.audit import AuditedLabels, draw_audit, labels_by_band, with_answers
-from fire_toolkit.inference.corrected import corrected_terms
+from fire_toolkit.inference.corrected import Corrected, corrected_terms
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
@@ -59,7 +59,7 @@ def test_rates_are_those_of_what_experts_accept() -> None:
     turn = sample.groupby(["band", "relevance"]).cumcount()
     is_accepted = np.where(sample["relevance"] == 1, turn % 2 == 0, turn % 10 == 0)
     kinds = with_answers(labels, sample, sample[PAIR].assign(relevance=is_accepted.astype(int)))
-    found = kinds.rates(np.append([99.0, 99, 200, 0, 300, 100], kinds.counts.sum(axis=0)[6:]))
+    found = kinds.rates(np.append([0.0, 99, 200, 0, 200, 100], kinds.counts.sum(axis=0)[6:]))
     # band 3: of 100 positives 50 are relevant, of 200 negatives 20
     assert float(found.t[2]) == pytest.approx(50 / 70)
     assert float(found.f[2]) == pytest.approx(50 / 230)
@@ -84,7 +84,14 @@ def test_answers_count_with_their_query_in_the_standard_error() -> None:
         pd.DataFrame({"query_id": run["query_id"].unique(), "doc_id": docs, "relevance": 1})
     )
     joined = join_runs(run, original, audited.pairs[[*PAIR, "relevance"]])
-    one = corrected_terms(joined, original, audited, parse_measures(["P@6"]))["r", "P@6"]
+
+    def corrected(rates: AuditedLabels) -> Corrected:
+        return corrected_terms(joined, original, rates, parse_measures(["P@6"]))["r", "P@6"]
+
+    one = corrected(audited)
+    wider = replace(audited, bands=("", *audited.bands), answers=np.add(audited.answers, [0, 1, 0, 0]))
+    lifted = replace(wider, pairs=audited.pairs.assign(band=audited.pairs["band"] + 1))
+    assert corrected(lifted).terms.tolist() == pytest.approx(one.terms.tolist())  # no label in the first band
 
     rows = labels.pairs.merge(sample[PAIR].assign(truth=truth * 1.0), how="left")
 
