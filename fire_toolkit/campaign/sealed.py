@@ -30,7 +30,7 @@ def asking(database: Database) -> Iterator[sqlite3.Connection]:
 def changed_tables(db: sqlite3.Connection) -> list[str]:
     """Return the tables of which a row is not the one that was kept, is missing or was added since."""
     kept = set(db.execute("select * from sealed")) if db.execute(_IS_THERE).fetchone() else set()
-    return sorted(name for name, _ in kept.difference(_hashes(db) if kept else ()))
+    return sorted(name for name, sha256 in _hashes(db) if (name, sha256) not in kept) if kept else []
 
 
 def check_asked(database: Database) -> None:
