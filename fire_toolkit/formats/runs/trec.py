@@ -148,7 +148,14 @@ def read_trec_qrels(path: str | Path) -> Qrels:
         FormatError: a line with another number of fields, a relevance that is not a whole number.
         TableError: a pair stands twice.
     """
-    return check_qrels(_read(path, _QRELS), where=str(path))
+    found = _read(path, _QRELS)
+    ends = {*zip(found["stratum"], found["relevance"], strict=True)} if "stratum" in found else ()
+    if len(ends) == 1 and (end := min(ends))[0] == "1" and end[1] not in (1, -1):
+        raise FormatError(
+            f"{path}: all lines end in 1 {end[1]}, a grade and a task's number (M-BEIR), and in no stratum "
+            f"and grade; keep four fields: cut -d ' ' -f 1-4 {shlex.quote(str(path))} > NEW"
+        )
+    return check_qrels(found, where=str(path))
 
 
 def trec_qrels_text(qrels: Qrels) -> str:
