@@ -45,8 +45,12 @@ OWN = {"query_id": QUERY, "doc_id": (*DOC[:1], *_PASSAGE[:4], *DOC[1:], *_PASSAG
 _IDS = {"query_id": _CAPTION, "doc_id": (*_ITEM, "item", "doc", "document", "sound", "audio")}
 _LOOSE = {"query_id": (*_TOPIC, *_KEY), "doc_id": _FILE}
 # What people call the columns that a table of answers, or of captions, needs; for guesses, in lines to type.
-_TEXTS = (*TEXT, "captions", "sentences", "descriptions", "desc", "narration", "name")
-GUESSED_CAPTIONS = {"doc_id": (*DOC, *_ITEM, "vid", "videoid", "vid_name", *_PATHS, "id"), "text": _TEXTS}
+_TEXTS = (*TEXT, "captions", "sentences", "descriptions", "desc", "narration", "question", "edit", "name")
+_ANSWERS = ("gold_ids", "answer_pids", "pos_cand_list", "pth2")  # the docs of a query, of one of two paths
+REFERENCES = ("reference", "pth1")
+_ITEMS = (*DOC, *_ANSWERS, *_ITEM, "vid", "videoid", "vid_name", "did", *_PATHS)
+GUESSED_CAPTIONS = {"doc_id": (*_ITEMS, "id"), "text": _TEXTS}
+GUESSED_QUERIES = {"doc_id": _ITEMS, "text": _TEXTS, "query_id": (*QUERY, "id")}
 GUESSED = {
     "annotator": (*ANNOTATOR, "coder", "judge", "participant", "who", "email"),
     "query": (*QUERY, *_CAPTION, *_TOPIC, *TEXT, "question", "prompt"),
@@ -54,7 +58,7 @@ GUESSED = {
     "label": (*LABEL, "verdict", "vote", "choice", "relevance", "response"),
 }
 _WORD, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"[0-9]+")
-_OF_NO_USE = {"id", "url", "name", "file", "path"}  # words that many roles have
+_OF_NO_USE = {"id", "ids", "list", "url", "name", "file", "path"}  # words that many roles have
 _LONGEST = 40
 
 

@@ -104,7 +104,7 @@ def _seen(source: Source) -> str:
     if isinstance(source.json, dict):
         return f"a JSON object with keys {', '.join(list(source.json)[:4]) or 'none'}"
     if source.records:
-        return f"entries with fields {', '.join(list(source.records[0])[:6])}"
+        return f"entries with fields {', '.join(list(source.records[0])[:12])}"
     if len(source.header) > 1:
         return f"columns {', '.join(source.header[:12])}"
     if source.lines:
@@ -361,7 +361,8 @@ def _of_other_splits(
     if not are_several and (split is None or not splits or same):
         return set()
     if not same and not is_elsewhere and (are_several or all(splits_of.values())):
-        raise UsageError(f"{folder}: files of {', '.join(splits)}; choose one with --split, or all")
+        lack = "" if split is None else f"; none is {split}"
+        raise UsageError(f"{folder}: files of {', '.join(splits)}; choose one with --split, or all{lack}")
     others = ", ".join(name for name in splits if name not in same)
     notes.append(f"split {', '.join(same) or split} read; {folder} also has files of {others}")
     return {file for file, own in splits_of.items() if own and own.isdisjoint(same)}

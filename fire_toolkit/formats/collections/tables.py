@@ -81,16 +81,20 @@ def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tup
 def line_to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
     """Return the line that makes captions with their docs of a table, by the best guesses at its columns.
 
-    Numbered columns of texts become a pattern; what was given stays.
+    Numbered columns of texts become a pattern; what was given stays. An id beside a question is the query's.
 
     Examples:
         >>> line_to_type(["clip", "path", "text_1", "text_2"], {"doc_id": "clip"})
         "--columns 'doc_id=clip,text=text_*,media_url=path'"
+        >>> line_to_type(["query", "id", "gold_ids"], {})
+        "--columns 'doc_id=gold_ids,text=query,query_id=id'"
     """
-    usual = usual_names.GUESSED_CAPTIONS
-    item = find_name([name for name in columns if name not in given.values()], usual["doc_id"])
-    known = {**roles_of(columns, given)[1], **({"doc_id": item} if item else {}), **given}
-    found = guessed_columns(columns, usual, known)
+    asks = find_name(columns, ("query", "question"))
+    usual = usual_names.GUESSED_QUERIES if asks else usual_names.GUESSED_CAPTIONS
+    free = [name for name in columns if name not in given.values()]
+    names = {"doc_id": usual["doc_id"], COLUMN: usual_names.REFERENCES}
+    own = {role: name for role, wanted in names.items() if (name := find_name(free, wanted))}
+    found = guessed_columns(columns, usual, {**roles_of(columns, given)[1], **own, **given})
     stem = found.get("text", "").rstrip("0123456789")
     alike = columns_of(columns, f"{stem}*") if stem and "text" not in given else []
     if len(alike) > 1 and not any(each[len(stem) :].strip("_0123456789") for each in alike):
@@ -263,7 +267,7 @@ def captions_part(path: str, rows: pd.DataFrame, *, join: str = "", **more: Any)
 
 def _items(table: pd.DataFrame, roles: Mapping[str, str], path: str) -> pd.DataFrame:
     """Return every doc in row order with its one address, and its one place in it."""
-    items = table[["doc_id"]].drop_duplicates()
+    items = table[["doc_id"]].dropna().drop_duplicates()
     for role in [name for name in OF_ITEMS if name in table]:
         known = table.loc[table[role] != "", ["doc_id", role]].drop_duplicates()
         twice = known[known["doc_id"].duplicated(keep=False)]
@@ -277,27 +281,35 @@ def _items(table: pd.DataFrame, roles: Mapping[str, str], path: str) -> pd.DataF
 
 
 def _rows(source: Source) -> pd.DataFrame:
-    """Return the rows as text; of JSON the fields that are text or numbers; ids must be there."""
+    """Return the rows as text; of JSON the fields that are text or numbers; ids must be there.
+
+    A column of docs that is named may hold lists of them, each of which makes a row.
+    """
     if source.header:
         return read_delimited(source.path)
-    roles = roles_of(source.columns, source.given)[1]
+    roles, docs = roles_of(source.columns, source.given)[1], source.given.get("doc_id", "")
     needed = [roles[role] for role in COLLECTION if role in roles]
-    rows = []
+    rows, has_lists = [], False
     for entry in source.entries():
         record = entry.fields
+        kinds = str | int | float
+        row: dict[str, Any] = {name: str(each) for name, each in record.items() if isinstance(each, kinds)}
         texts = columns_of(record, roles.get("text", ""))
         for name in (each for column in needed for each in columns_of(record, column) or [column]):
             value, here = entry.value(name), f"{entry.where}: {name}"
-            if name not in texts:
+            if name == docs and isinstance(value, list):
+                row[name], has_lists = entry.ids(name), True
+            elif name not in texts:
                 id_text(value, here)
             elif value is not None and type(value) is not int:  # a caption may be empty, or a number
                 Entry(record, here).texts(name)
-        kinds = str | int | float
-        row: dict[str, Any] = {name: str(each) for name, each in record.items() if isinstance(each, kinds)}
         if isinstance(listed := record.get(roles.get("text", "")), list):
             row[roles["text"]] = listed
         rows.append(row)
-    return pd.DataFrame(rows, dtype=object).fillna("")
+    if has_lists and "query_id" not in roles:
+        raise FormatError(f"{source.path}: {docs} holds lists of docs; name the column of query_id, too")
+    table = pd.DataFrame(rows, dtype=object).fillna("")
+    return table.explode(docs, ignore_index=True) if has_lists else table
 
 
 def recognise_items(source: Source) -> str | None:
