@@ -6,12 +6,13 @@ from itertools import combinations
 
 import pandas as pd
 
+from fire_toolkit.arrays import Bools
 from fire_toolkit.collections.duplicates import plain_text
-from fire_toolkit.collections.parts import Part, some_ids, with_places
+from fire_toolkit.collections.parts import Part, joined, joined_items, some_ids, with_places
 from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 from fire_toolkit.tables.checks import check_table
-from fire_toolkit.tables.columns import PAIR, are_in
+from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 from fire_toolkit.tables.ids import BLANKS, encoded_id, with_blanks
 from fire_toolkit.tables.specs import Column, TableSpec
 from fire_toolkit.words import n_of
@@ -106,38 +107,33 @@ def assemble(parts: Sequence[Part]) -> Collection:
         >>> list(made.queries["text"]), list(made.items["doc_id"]), made.notes[0]
         (['a dog'], ['d1'], '1 text changed: tabs, line ends and invalid characters')
     """
-    positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
+    positives = joined(parts, "positives")
     parts = [part if part.texts is None else _as_its_ids(part, part.texts, positives) for part in parts]
     notes = [note for part in parts for note in part.notes]
     parts = with_places(parts, notes)
     _refuse_overlaps(parts)
     _refuse_two_readings(parts)
-    queries = _joined([part.queries for part in parts], ["query_id", "text"])
+    queries, groups = joined(parts, "queries"), joined(parts, "groups")
     if not len(queries):
         names = ", ".join(part.name for part in parts) or "nothing"
         raise FormatError(f"no queries: found {names}; add the file with the captions")
     queries = _with_plain_text(queries, "text", notes)
-    groups = _joined([part.groups for part in parts], PAIR)
     items = _all_items(parts, positives, groups, notes)
     ids = items["doc_id"]  # where there is no address
     media = items.get("media_url", ids)
     items = _with_plain_text(items.assign(media_url=media.where(media != "", ids)), "item", notes)
-    tables = [(part.is_gallery, part.items) for part in parts if part.items is not None]
-    _note_placeless(items, any(is_gallery or len(table.columns) > 1 for is_gallery, table in tables), notes)
+    _note_placeless(items, parts, notes)
     if any(part.is_gallery for part in parts):
         is_shown = are_in(positives["doc_id"], items["doc_id"])
-        if not is_shown.all():
-            notes.append(f"{n_of(int((~is_shown).sum()), 'pair')} of items not in the list left out")
-        positives = positives[is_shown]
-    named = _joined([part.targets for part in parts], [*PAIR, "relevance"])
-    targets = named.merge(positives[PAIR], on=PAIR)
-    if len(targets) < len(named):
-        notes.append(f"{n_of(len(named) - len(targets), 'target')} without a pair left out")
+        positives = _kept(positives, is_shown, "pair", "of items not in the list left out", notes)
+    targets = joined(parts, "targets")
+    has_pair = pair_rows(targets, positives) >= 0
+    targets = _kept(targets, has_pair, "target", "without a pair left out", notes)
     queries = _asked(queries, positives, parts, notes)
-    without = queries.loc[(queries["text"] + queries.get("media_url", "")).str.strip() == "", "query_id"]
-    if len(without) and _NO_TEXTS not in notes:
-        lack = f"without a text, which annotators need ({some_ids(without)})"
-        notes.append(f"{n_of(len(without), 'query')} {lack}")
+    if _NO_TEXTS not in notes:
+        is_bare = (queries["text"] + queries.get("media_url", "")).str.strip() == ""
+        lack = "without a text, which annotators need"
+        _note_ids(queries.loc[is_bare, "query_id"], "query", lack, notes)
     groups = groups[are_in(groups["query_id"], queries["query_id"])]
     found, encoded = _with_encoded_ids([queries, items, positives, groups, targets], notes)
     return Collection(
@@ -151,13 +147,25 @@ def assemble(parts: Sequence[Part]) -> Collection:
     )
 
 
+def _kept(table: pd.DataFrame, is_kept: Bools, what: str, words: str, notes: list[str]) -> pd.DataFrame:
+    """Return the rows of a table that are kept; where some are not, note how many."""
+    if n_out := int((~is_kept).sum()):
+        notes.append(f"{n_of(n_out, what)} {words}")
+    return table[is_kept]
+
+
+def _note_ids(ids: pd.Series, what: str, words: str, notes: list[str]) -> None:
+    """Note how many ids there are, if any, with some of them."""
+    if len(ids):
+        notes.append(f"{n_of(len(ids), what)} {words} ({some_ids(ids)})")
+
+
 def _with_encoded_ids(tables: list[pd.DataFrame], notes: list[str]) -> tuple[list[pd.DataFrame], str]:
     """Return tables with all ids percent-encoded where one has a blank within, and why they are."""
     kinds = [PAIR if "doc_id" in table else ["query_id", "reference"] for table in tables]
     columns = [table.columns.intersection(own) for table, own in zip(tables, kinds, strict=True)]
-    ids = [
-        str(each) for table, own in zip(tables, columns, strict=True) for name in own for each in table[name]
-    ]
+    both = [*zip(tables, columns, strict=True)]
+    ids = [str(each) for table, own in both for name in own for each in table[name]]
     if not (why := why_encoded(ids)):
         return tables, ""
     strange = sorted({*with_blanks(ids)})
@@ -165,7 +173,6 @@ def _with_encoded_ids(tables: list[pd.DataFrame], notes: list[str]) -> tuple[lis
         f"{n_of(len(strange), 'id')} with blanks: all ids are percent-encoded, {strange[0]!r} is "
         f"{encoded_id(strange[0])!r}; so are those of files that are read beside them"
     )
-    both = zip(tables, columns, strict=True)
     return [table.assign(**{name: table[name].map(encoded_id) for name in own}) for table, own in both], why
 
 
@@ -203,18 +210,6 @@ def _refuse_two_readings(parts: Sequence[Part]) -> None:
             )
 
 
-def _joined(tables: Sequence[pd.DataFrame | None], columns: list[str]) -> pd.DataFrame:
-    """Return tables under one another; absent extra columns are empty text."""
-    present = [table for table in tables if table is not None]
-    names = list(dict.fromkeys([*columns, *(str(name) for table in present for name in table.columns)]))
-    full = [table.reindex(columns=names, fill_value="") for table in present if len(table)]
-    return (
-        pd.concat(full, ignore_index=True)
-        if full
-        else pd.DataFrame({name: [] for name in names}, dtype="str")
-    )
-
-
 def _as_its_ids(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Part:
     """Return a part with texts made queries or items: queries where the qrels use its ids as queries'."""
     as_queries = int(are_in(texts["id"], positives["query_id"]).sum())
@@ -244,42 +239,26 @@ def _as_its_ids(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Par
 
 def _with_plain_text(table: pd.DataFrame, what: str, notes: list[str]) -> pd.DataFrame:
     """Return a table whose columns of text, ids aside, are single lines; count the rows changed."""
-    changed: set[int] = set()
-    columns = {}
-    for name in table.columns.drop(PAIR, errors="ignore"):
-        plain = [plain_text(value) if isinstance(value, str) else value for value in table[name]]
-        changed |= {row for row, old in enumerate(table[name]) if plain[row] is not old and plain[row] != old}
-        columns[name] = pd.Series(plain, dtype=object, index=table.index)
-    if changed:
-        notes.append(f"{n_of(len(changed), what)} changed: tabs, line ends and invalid characters")
-    return table.assign(**columns)
+    own = table.drop(columns=PAIR, errors="ignore").astype(object)
+    plain = own.map(lambda each: plain_text(each) if isinstance(each, str) else each).astype(object)
+    if n_changed := int((plain.ne(own) & own.notna()).any(axis=1).sum()):
+        notes.append(f"{n_of(n_changed, what)} changed: tabs, line ends and invalid characters")
+    return table.assign(**{str(name): plain[name] for name in plain})
 
 
 def _all_items(
     parts: Sequence[Part], positives: pd.DataFrame, groups: pd.DataFrame, notes: list[str]
 ) -> pd.DataFrame:
-    listed = _joined([part.items for part in parts if not part.is_gallery], ["doc_id"])
-    listed = _beside_one_another([part for part in parts if not part.is_gallery], listed)
+    listed = joined_items([part for part in parts if not part.is_gallery])
     if any(part.is_gallery for part in parts):
         return _gallery_items(parts, listed, positives, notes)
     implied = pd.concat([positives["doc_id"], groups["doc_id"]])
     absent = implied[~are_in(implied, listed["doc_id"])].drop_duplicates()
     if any(part.is_corpus for part in parts):
-        if len(absent):
-            notes.append(f"{n_of(len(absent), 'doc')} of the qrels not in the corpus ({some_ids(absent)})")
+        _note_ids(absent, "doc", "of the qrels not in the corpus", notes)
         return listed
-    if len(listed) and len(absent):
-        notes.append(f"{n_of(len(absent), 'item')} known only from the pairs ({some_ids(absent)})")
-    return _joined([listed, pd.DataFrame({"doc_id": absent})], ["doc_id"])
-
-
-def _beside_one_another(parts: Sequence[Part], listed: pd.DataFrame) -> pd.DataFrame:
-    """Return the items with what several parts say of one in one row, but for parts that repeat an item."""
-    tables = [part.items for part in parts if part.items is not None]
-    if len(tables) < 2 or any(table["doc_id"].duplicated().any() for table in tables):
-        return listed
-    said = listed.mask(listed == "").groupby("doc_id", sort=False, as_index=False).last()
-    return said.reindex(columns=listed.columns).astype(object).fillna("")
+    _note_ids(absent if len(listed) else absent[:0], "item", "known only from the pairs", notes)
+    return joined([Part("", items=listed), Part("", items=absent.to_frame())], "items")
 
 
 def _gallery_items(
@@ -292,7 +271,7 @@ def _gallery_items(
         if left & right and left != right and not are_of_paths:
             shown = f"{len(left):,} and {len(right):,} ids, of which {len(left & right):,} are in both"
             raise FormatError(f"{one.name} and {other.name}: lists of {shown}; name one of the two files")
-    gallery = _beside_one_another(lists, _joined([part.items for part in lists], ["doc_id"]))
+    gallery = joined_items(lists)
     known = pd.concat([listed["doc_id"], positives["doc_id"]]).drop_duplicates()
     is_known = are_in(gallery["doc_id"], known)
     if len(known) and not is_known.any():
@@ -301,18 +280,19 @@ def _gallery_items(
             f"{some_ids(gallery['doc_id'])}, the items are {some_ids(known)}; write the ids the same way in "
             "both"
         )
-    left_out = known[~are_in(known, gallery["doc_id"])]
-    if len(left_out):
-        notes.append(f"{n_of(len(left_out), 'item')} not in the list of items left out")
+    is_listed = are_in(known, gallery["doc_id"])
+    _kept(known.to_frame(), is_listed, "item", "not in the list of items left out", notes)
     extra = [name for name in listed.columns if name not in gallery.columns]
     described = listed.drop_duplicates("doc_id")[["doc_id", *extra]]
     return gallery.merge(described, on="doc_id", how="left").fillna(dict.fromkeys(extra, ""))
 
 
-def _note_placeless(items: pd.DataFrame, are_listed: bool, notes: list[str]) -> None:
+def _note_placeless(items: pd.DataFrame, parts: Sequence[Part], notes: list[str]) -> None:
     """Note the items that nobody can be shown: an id stands in the place of their media_url."""
     is_bare = ~items["media_url"].astype("str").str.contains(r"[/\\.:]")
     if "text" not in items and is_bare.any():
+        tables = [(part.is_gallery, part.items) for part in parts if part.items is not None]
+        are_listed = any(is_gallery or len(table.columns) > 1 for is_gallery, table in tables)
         n_bare, shown = int(is_bare.sum()), some_ids(items.loc[is_bare, "media_url"])
         lack = "has no media_url" if n_bare == 1 else "have no media_url"
         source = "" if are_listed else ", and no file lists items"
@@ -329,18 +309,15 @@ def _asked(
     if all(part.positives is None or not len(part.positives) for part in parts):
         notes.append("no positives are known: there are no qrels")
         return queries
-    textless = positives.loc[
-        ~are_in(positives["query_id"], queries["query_id"]), "query_id"
-    ].drop_duplicates()
+    is_known = are_in(positives["query_id"], queries["query_id"])
+    textless = positives.loc[~is_known, "query_id"].drop_duplicates()
     if len(textless):
         raise JoinError(
             f"qrels: {len(textless)} of {positives['query_id'].nunique()} queries have no text "
             f"({some_ids(textless)}); expected the queries of the same collection"
         )
-    asked = are_in(queries["query_id"], positives["query_id"])
-    if not asked.all():
-        notes.append(f"{n_of(int((~asked).sum()), 'query')} without a pair in the qrels left out")
-    return queries[asked]
+    is_asked = are_in(queries["query_id"], positives["query_id"])
+    return _kept(queries, is_asked, "query", "without a pair in the qrels left out", notes)
 
 
 def why_encoded(ids: Sequence[str]) -> str:

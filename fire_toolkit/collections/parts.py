@@ -1,14 +1,18 @@
 """What each file says about a collection: its part of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.tables.columns import are_in
+from fire_toolkit.tables.columns import PAIR, are_in
 from fire_toolkit.words import n_of
 
 PLACES = ("media_url", "start_s", "end_s")
+# The columns that each table of parts has, be it empty.
+_COLUMNS: dict[str, Sequence[str]] = {"queries": ("query_id", "text"), "items": ("doc_id",), "groups": PAIR}
+_COLUMNS |= dict.fromkeys(("positives", "targets"), (*PAIR, "relevance"))
 
 
 @dataclass(frozen=True)
@@ -52,16 +56,36 @@ def part_ids(part: Part, column: str) -> list[str] | None:
     return pd.concat(ids).drop_duplicates().tolist() if ids else None
 
 
-def with_places(parts: list[Part], notes: list[str]) -> list[Part]:
+def joined(parts: Sequence[Part], name: str) -> pd.DataFrame:
+    """Return the tables of one name under one another; absent extra columns are empty text."""
+    present = [table for part in parts if (table := getattr(part, name)) is not None]
+    columns = list(dict.fromkeys([*_COLUMNS[name], *(str(own) for table in present for own in table)]))
+    full = [table.reindex(columns=columns, fill_value="") for table in present if len(table)]
+    return pd.concat(full, ignore_index=True) if full else pd.DataFrame(columns=columns, dtype="str")
+
+
+def joined_items(parts: Sequence[Part]) -> pd.DataFrame:
+    """Return the items with what several parts say of one in one row, but for parts that repeat an item.
+
+    Of two values the later part's counts.
+    """
+    listed, tables = joined(parts, "items"), [part.items for part in parts if part.items is not None]
+    if len(tables) < 2 or any(table["doc_id"].duplicated().any() for table in tables):
+        return listed
+    said = listed.mask(listed == "").groupby("doc_id", sort=False, as_index=False).last()
+    return said.reindex(columns=listed.columns).astype(object).fillna("")
+
+
+def with_places(parts: Sequence[Part], notes: list[str]) -> Sequence[Part]:
     """Return the parts with tables of items' places in what they describe: captions that list their items.
 
     Such a table sets no order and adds no item. Its addresses take the place of a benchmark's file names, and
     not of other addresses: of two of these nobody knows which is right.
     """
     own = [part for part in parts if part.queries is not None and part.items is not None]
-    if len(own) != 1 or own[0].items is None:
+    if len(own) != 1 or (listed := own[0].items) is None:
         return parts
-    listed, others = own[0].items.set_index("doc_id"), list[Part]()
+    others = list[Part]()
     for part in parts:
         table = None if part is own[0] or part.is_gallery else part.items
         is_of_places = table is not None and {"doc_id"} < {*table} <= {"doc_id", *PLACES}
@@ -69,21 +93,19 @@ def with_places(parts: list[Part], notes: list[str]) -> list[Part]:
         if table is None or not is_of_places or has_addresses or table["doc_id"].duplicated().any():
             others.append(part)
             continue
-        told = table[are_in(table["doc_id"], own[0].items["doc_id"])].set_index("doc_id")
+        told = table[are_in(table["doc_id"], listed["doc_id"])]
         if not len(told):
             raise FormatError(
                 f"{part.name}: none of its {n_of(len(table), 'id')} is an item of {own[0].name}: it has "
-                f"{some_ids(table['doc_id'])}, the items are {some_ids(own[0].items['doc_id'])}; write the "
+                f"{some_ids(table['doc_id'])}, the items are {some_ids(listed['doc_id'])}; write the "
                 "ids the same way in both"
             )
         if n_more := len(table) - len(told):
             notes.append(f"{n_of(n_more, 'row')} of {part.name} left out: no item of {own[0].name}")
         if "media_url" in listed:
             notes.append(f"media_url of {n_of(len(told), 'item')} as {part.name} says")
-        columns = [*listed, *told.columns.difference(listed.columns, sort=False)]
-        both = told.mask(told == "").combine_first(listed)
-        listed = both.reindex(index=listed.index, columns=columns).fillna("")
-    return [replace(own[0], items=listed.reset_index()) if part is own[0] else part for part in others]
+        listed = joined_items([replace(own[0], items=listed), replace(part, items=told)])
+    return [replace(part, items=listed) if part is own[0] else part for part in others]
 
 
 def some_ids(ids: pd.Series) -> str:
