@@ -1,6 +1,9 @@
 """The tables of the FIRE paper and its findings on captions, and how they are drawn for people."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,13 +15,11 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.intervals import change_interval, influences, mean_interval, welch_interval
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs, own_pairs, pooled_by
-from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.reporting.plots import points
 from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.resolution.resolve import resolve
-from fire_toolkit.resolution.votes import INCLUSION
 from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, asked_judgments
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
@@ -88,35 +89,30 @@ def describe_data(
         UsageError, TableError: as `resolve` and `agreement`.
     """
     first = first_round(judgments)
-    voted = {*PAIR, "annotator_id", "label", INCLUSION}
-    first = Judgments(first[[name for name in first.columns if name in voted]])
     unit = code_pairs(first)[0]
     pairs = first[PAIR].iloc[np.unique(unit, return_index=True)[1]]
     labels = resolve(asked_judgments(judgments), grades=grades).labels if labels is None else labels
     relevance = np.full(len(pairs), np.nan)
     relevance[pair_rows(labels, pairs)] = labels["relevance"]
+    of_votes = {"percent_agreement": "agreeing", "unanimous": "unanimous", "alpha": "alpha"}
     rows = []
     for group, own in _groups(pairs, datasets, sources):
-        votes = Judgments(first[own[unit]])
-        names = ["percent_agreement", "unanimous", "alpha"]
-        found = agreement(votes, grades=grades, level=level, statistics=names)
-        of_votes = dict(zip(("agreeing", "unanimous", "alpha"), found["value"], strict=True))
-        n_pairs, n_resolved = int(own.sum()), int((~np.isnan(relevance[own])).sum())
-        n_relevant = int((relevance[own] >= 1).sum())
-        is_vote = votes["label"].map({label: grade is not None for label, grade in grades.items()})
+        votes, known = Judgments(first[own[unit]]), pd.Series(relevance[own])
+        resolved = known.dropna() >= 1
+        found = agreement(votes, grades=grades, level=level, statistics=[*of_votes])
         rows.append(
             {
                 "group": group,
-                "pairs": n_pairs,
-                "labels": int(is_vote.eq(True).sum()),
-                "resolved": n_resolved,
-                "relevant": n_relevant,
-                "irrelevant": n_resolved - n_relevant,
-                "disagreement": n_pairs - n_resolved,
-                "resolved_share": n_resolved / n_pairs if n_pairs else np.nan,
-                "relevant_share": n_relevant / n_resolved if n_resolved else np.nan,
+                "pairs": len(known),
+                "labels": int(votes["label"].map(grades).notna().sum()),
+                "resolved": len(resolved),
+                "relevant": int(resolved.sum()),
+                "irrelevant": int((~resolved).sum()),
+                "disagreement": len(known) - len(resolved),
+                "resolved_share": known.notna().mean(),
+                "relevant_share": resolved.mean(),
                 "multiply_labelled": int(found["n_pairable"].iloc[0]),
-                **of_votes,
+                **dict(zip(of_votes.values(), found["value"], strict=True)),
                 "note": found["note"].iloc[-1],
             }
         )
@@ -129,17 +125,22 @@ def _groups(
     """Yield all pairs, those of each dataset, and those that each run pooled."""
     yield "all", np.ones(len(pairs), dtype=bool)
     if datasets is not None:
-        found = pairs["query_id"].map(datasets[~datasets.index.duplicated()])
-        if found.isna().any():
-            missing = pairs.loc[found.isna(), "query_id"].unique()
-            some = ", ".join(missing[:3])
-            raise JoinError(f"judgments: {len(missing):,} queries have no dataset ({some}); "
-                            "expected one for each judged query")  # fmt: skip
+        words = "judgments: {n:,} queries have no dataset ({some}); expected one for each judged query"
+        found = _of_each(pairs["query_id"], datasets, words)
         for name in sorted(found.unique()):
             yield f"dataset {name}", (found == name).to_numpy(dtype=bool)
     if sources is not None:
         for run_id, own in pooled_by(sources, pair_rows(sources, pairs), len(pairs)).items():
             yield f"run {run_id}", own.to_numpy(dtype=bool)
+
+
+def _of_each(queries: pd.Series | pd.Index[str], known: pd.Series, words: str) -> pd.Series:
+    """Return what is known of each query by its id; raise `JoinError` in these words where some lack it."""
+    found = known[~known.index.duplicated()].reindex(queries)
+    missing = found.index[found.isna()].unique()
+    if len(missing):
+        raise JoinError(words.format(n=len(missing), all=len(found), some=", ".join(missing[:3])))
+    return found
 
 
 def all_and_new(
@@ -178,13 +179,13 @@ def all_and_new(
 
 
 def _values_of(
-    joined: JudgedPairs, original: Qrels, augmented: Qrels, measures: Sequence[str | Measure]
+    joined: JudgedPairs, original: Qrels, augmented: Qrels, measures: Sequence[Measure]
 ) -> dict[tuple[str, Measure], list[Floats]]:
     """Return each query's values by both qrels, of each measure and run."""
     labellings = [joined.label(qrels) for qrels in (original, augmented)]
     return {
         (run_id, measure): [measure.values(joined.ranking(run_id, each)) for each in labellings]
-        for measure in parse_measures(measures)
+        for measure in measures
         for run_id in joined.places
     }
 
@@ -214,37 +215,32 @@ def by_length(
     Raises:
         JoinError: a query of the qrels has no text; as `join_runs`.
     """
-    joined = join_runs(runs, original, augmented)
-    texts = queries.set_index("query_id")["text"].reindex(joined.queries)
-    missing = texts.index[texts.isna() | bool((texts == "").all())]
-    if len(missing):
-        raise JoinError(f"queries: {len(missing):,} of the qrels' {len(texts):,} have no text "
-                        f"({', '.join(missing[:3])}), expected a caption of each")  # fmt: skip
+    joined, parsed = join_runs(runs, original, augmented), parse_measures(measures)
+    texts = queries.set_index("query_id")["text"]
+    words = "queries: {n:,} of the qrels' {all:,} have no text ({some}), expected a caption of each"
+    texts = _of_each(joined.queries, texts if (texts != "").any() else texts.replace("", np.nan), words)
     lengths, width = texts.str.len().to_numpy(dtype=np.int64), WIDTH
     while most is not None and len(np.unique(lengths // width)) > most:
         width *= 2
     bins = lengths // width
     counts = [joined.label(qrels).n_positives.astype(np.float64) for qrels in (original, augmented)]
-    values = _values_of(joined, original, augmented, measures)
-    of_runs = [(run_id, measure, values[run_id, measure]) for run_id in joined.places
-               for measure in dict.fromkeys(each for _, each in values)]  # fmt: skip
-    rows = []
+    values = _values_of(joined, original, augmented, parsed)
+    rows: list[tuple[Any, ...]] = []
     for number in np.unique(bins):
         own = bins == number
-        place = {"from_chars": number * width, "to_chars": (number + 1) * width, "n_queries": int(own.sum())}
-        early, late = (each[own] for each in counts)
-        row = _gain(early.mean(), late.mean(), mean_interval(late - early))
-        rows.append(place | {"run_id": "", "measure": POSITIVES} | row)
-        for run_id, measure, both in of_runs:
-            old, new = (measure.aggregate(each[own]) for each in both)
-            before, after = (influences(each[own], measure) for each in both)
-            row = _gain(old, new, change_interval(after, before, measure))
-            rows.append(place | {"run_id": run_id, "measure": measure.name} | row)
-    return pd.DataFrame(rows)
-
-
-def _gain(old: float, new: float, known: Estimate) -> dict[str, float]:
-    return {"original": old, "augmented": new, "delta": new - old, "low": known.low, "high": known.high}
+        place = number * width, (number + 1) * width, int(own.sum())
+        old, new = (each[own] for each in counts)
+        known = mean_interval(new - old)
+        gain = new.mean() - old.mean(), known.low, known.high
+        rows.append((*place, "", POSITIVES, old.mean(), new.mean(), *gain))
+        for run_id, measure in product(joined.places, parsed):
+            old, new = (each[own] for each in values[run_id, measure])
+            known = change_interval(influences(new, measure), influences(old, measure), measure)
+            before, after = measure.aggregate(old), measure.aggregate(new)
+            gain = after - before, known.low, known.high
+            rows.append((*place, run_id, measure.name, before, after, *gain))
+    of_place = ["from_chars", "to_chars", "n_queries", "run_id", "measure"]
+    return pd.DataFrame(rows, columns=[*of_place, "original", "augmented", "delta", "low", "high"])
 
 
 def saturation(
@@ -274,13 +270,12 @@ def saturation(
     values = _values_of(joined, original, augmented, parsed)
     rows = []
     for measure in parsed:
-        won = {run_id: np.stack(values[run_id, measure]) >= _WON for run_id in joined.places}
-        every = np.stack(list(won.values()))
-        for name, own in {**won, "any run": every.any(axis=0), "every run": every.all(axis=0)}.items():
+        won = np.stack([values[run_id, measure] for run_id in joined.places]) >= _WON
+        both = [*won, won.any(axis=0), won.all(axis=0)]
+        for name, own in zip([*joined.places, "any run", "every run"], both, strict=True):
             early, late = own.mean(axis=1).tolist()
-            row = {"measure": measure.name, "run_id": name, "original": early, "augmented": late}
-            rows.append(row | {"left": 1 - late})
-    return pd.DataFrame(rows)
+            rows.append((measure.name, name, early, late, 1 - late))
+    return pd.DataFrame(rows, columns=["measure", "run_id", "original", "augmented", "left"])
 
 
 def by_similarity(
@@ -307,20 +302,15 @@ def by_similarity(
         JoinError: a query has no similarity, or nan.
     """
     joined = join_runs(runs, original, augmented)
-    likeness = similarity[~similarity.index.duplicated()].reindex(joined.queries).to_numpy(dtype=np.float64)
-    if np.isnan(likeness).any():
-        missing = joined.queries[np.isnan(likeness)]
-        raise JoinError(f"similarity: {len(missing):,} of {len(likeness):,} queries have none "
-                        f"({', '.join(missing[:3])}); expected a number for each")  # fmt: skip
+    words = "similarity: {n:,} of {all:,} queries have none ({some}); expected a number for each"
+    likeness = _of_each(joined.queries, similarity, words).to_numpy(dtype=np.float64)
     rows = []
-    for (run_id, measure), both in _values_of(joined, original, augmented, measures).items():
+    for (run_id, measure), both in _values_of(joined, original, augmented, parse_measures(measures)).items():
         for qrels, values in zip(("original", "augmented"), both, strict=True):
-            is_solved = values >= _WON
-            parts = {"solved": likeness[is_solved], "unsolved": likeness[~is_solved]}
-            known = welch_interval(*parts.values())
-            means = {name: float(part.mean()) if len(part) else np.nan for name, part in parts.items()}
-            row: dict[str, Any] = {"run_id": run_id, "measure": measure.name, "qrels": qrels}
-            row |= {f"n_{name}": len(part) for name, part in parts.items()} | means
-            row["difference"] = means["solved"] - means["unsolved"]
-            rows.append(row | {"low": known.low, "high": known.high, "p": known.p})
-    return pd.DataFrame(rows)
+            parts = [likeness[is_own] for is_own in (values >= _WON, ~(values >= _WON))]
+            solved, unsolved = (part.mean() if len(part) else np.nan for part in parts)
+            known = welch_interval(*parts)
+            row = (run_id, measure.name, qrels, *map(len, parts), solved, unsolved, solved - unsolved)
+            rows.append((*row, known.low, known.high, known.p))
+    names = ["run_id", "measure", "qrels", "n_solved", "n_unsolved", "solved", "unsolved"]
+    return pd.DataFrame(rows, columns=[*names, "difference", "low", "high", "p"])
