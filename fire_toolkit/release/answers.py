@@ -16,12 +16,16 @@ ASKED = {
     "study": {name: (what, _WORDS["study"][name]) for name, what in STUDY.items()},
 }
 LICENCES: dict[str, tuple[str, str]] = _WORDS["licences"]  # what each is called, and the address of its text
+# The form of an answer, where one is given: section, key, pattern, and what is expected.
+_FORMS = [
+    (section, key, re.compile(pattern), expected)
+    for pattern, (expected, *places) in _WORDS["forms"].items()
+    for section, key in map(str.split, places)
+]
 _PLATFORM = {"platform": ("where people judged", '"Prolific, with our own page"')}
 ANONYMOUS = "Anonymous authors"
 VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}")
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _TAKEN = ("data", "guideline", "qrels")  # folders of every release
-_SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
 def version_before(version: str, names: Iterable[str]) -> str:
@@ -55,28 +59,21 @@ def check_answers(settings: Mapping[str, Mapping[str, Any]]) -> None:
             f"no file holds {sum(map(len, missing.values()))} things that a release says: {names}; "
             "`fire-toolkit release --draft` prints them as lines to fill in, in fire.toml"
         )
+    for section, key, pattern, expected in _FORMS:
+        if (text := settings[section].get(key)) and not pattern.fullmatch(text):
+            raise UsageError(f"[{section}] {key} = {text!r}, expected {expected}")
     name, licence = answers["name"], answers["licence"]
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"[release] name = {name!r}, expected {ASKED['release']['name'][0]}")
     if name in _TAKEN or iskeyword(name.replace("-", "_")):
         raise UsageError(f"[release] name = {name!r} cannot be a Python module here; take another")
-    inputs = {f"[licences] {key}": text for key, text in settings["licences"].items() if text}
-    for key, text in {"[release] licence": licence, **inputs}.items():
-        if not _SPDX.fullmatch(text):
-            raise UsageError(f"{key} = {text!r}, expected an SPDX name, such as CC-BY-4.0 or MIT")
+    for key, text in settings["licences"].items():
         if "-NC" in text and "-NC" not in licence:
             raise UsageError(
-                f"[release] licence = {licence!r} allows commercial use, and {key} = {text!r} does not; take "
-                "a licence with NC"
+                f"[release] licence = {licence!r} allows commercial use, and [licences] {key} = {text!r} "
+                "does not; take a licence with NC"
             )
     if not licence_url(answers):
         known = ", ".join(LICENCES)
         raise UsageError(f"[release] licence_url is needed for {licence}; known are {known}")
-    for key in ("url", "files_url", "licence_url"):
-        if answers.get(key) and not answers[key].startswith("https://"):
-            raise UsageError(f"[release] {key} = {answers[key]!r}, expected an address that begins https://")
-    if answers.get("files_url") and not answers["files_url"].endswith("/"):
-        raise UsageError(f"[release] files_url = {answers['files_url']!r}, expected a folder that ends in /")
 
 
 def draft(settings: Mapping[str, Mapping[str, Any]], *, platform: str = "known") -> str:
