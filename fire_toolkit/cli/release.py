@@ -47,9 +47,9 @@ from fire_toolkit.labelstudio.accounts import private_words
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, key_at
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import ANONYMOUS, VERSION, check_answers, draft, version_before
-from fire_toolkit.release.changes import Version, compare_releases
+from fire_toolkit.release.changes import compare_releases
 from fire_toolkit.release.check import check_release, qrels_in
-from fire_toolkit.release.facts import ReleaseFacts, documents, platform_of
+from fire_toolkit.release.facts import documents, platform_of
 from fire_toolkit.release.published import (
     MUST,
     Finding,
@@ -60,6 +60,7 @@ from fire_toolkit.release.published import (
     with_own_ids,
 )
 from fire_toolkit.release.rankings import rankings_of
+from fire_toolkit.reporting.methods import MethodFacts
 from fire_toolkit.results import drawn_text
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import check_changes
@@ -172,6 +173,7 @@ class _Release:
         if self.out.exists():
             raise FireError(f"{self.out}: already exists and is not overwritten; choose another version")
         check_answers(self.workspace.settings)
+        answers = self.workspace.settings["release"]
         tell("checking that all stages are done")
         for state in stage_states(self.workspace):
             name, is_stale = state.stage.name, state.state == "stale"
@@ -183,7 +185,7 @@ class _Release:
         published = self._read(given)
         say_notes(published.notes)
         tell("making the files")
-        facts, contents = self._contents(published, given)
+        study, contents = self._contents(published, given)
         tell(f"looking for names, addresses and tokens in {len(contents)} files")
         comments = published.tables["judgments"].get("comment", pd.Series(dtype="str")).fillna("")
         names, emails, secrets = private_words(self.workspace.root / SERVER_FOLDER)
@@ -193,17 +195,17 @@ class _Release:
             people=[*published.names, *names],
             passwords=secrets,
             addresses=emails,
-            answers=self.workspace.settings["release"],
+            answers=answers,
             allowed=allowed,
             is_anonymous=self.is_anonymous,
         )
         tell(f"writing {self.out}")
-        parameters = {"version": self.version, "date": self.date, "name": facts.answers["name"]}
+        parameters = {"version": self.version, "date": self.date, "name": answers["name"]}
         if published.rankings:
             parameters |= {"include_runs": self.depth, "not_scored_again": published.rankings.lost}
         if given.own.of_query:
-            parameters["own_item"] = facts.own_item
-        by_machine = {key: value for key, value in facts.augmented.items() if "machine" in key}
+            parameters["own_item"] = given.own.parameters.get("own_item", "")
+        by_machine = {key: value for key, value in (study.augmented or {}).items() if "machine" in key}
         counts = {**published.counts, **by_machine}
         hashes = {name: sha256(content).hexdigest() for name, content in sorted(contents.items())}
         manifest = Manifest(STAGE, __version__, parameters, given.published, hashes, counts)
@@ -231,22 +233,21 @@ class _Release:
             "runs": pd.DataFrame(files, dtype="str"),
             "leaderboard": scores_in(given.use(root / "scores/scores.csv")),
         }
-        published = publish(
+        board, rankings = stages["leaderboard"], None
+        if self.depth is not None:
+            rankings = rankings_of(given.stored_runs, self.depth, original, corrected, board)
+        return publish(
             stages,
             *(judgments, original, corrected, queries, items),
             names=make_pseudonyms(judgments["annotator_id"].unique(), key=key, version=self.version),
             licences=settings["licences"],
             with_comments=bool(settings["release"]["comments_consent"].strip()),
             is_public=is_public_address,
-        )
-        if self.depth is None:
-            return published
-        return published.with_rankings(
-            rankings_of(given.stored_runs, self.depth, original, corrected, stages["leaderboard"])
+            rankings=rankings,
         )
 
-    def _contents(self, published: Published, given: Given) -> tuple[ReleaseFacts, dict[str, bytes]]:
-        """Return what is known of the release, and every file of it but the manifest."""
+    def _contents(self, published: Published, given: Given) -> tuple[MethodFacts, dict[str, bytes]]:
+        """Return what is known of the study, and every file of the release but the manifest."""
         workspace, tables, before, changes, earlier = self.workspace, published.tables, self.before, None, ""
         folder = relative_path(workspace.root / "releases")
         names = (path.name for path in folder.glob("*") if path.is_dir())
@@ -260,11 +261,23 @@ class _Release:
         if self.is_anonymous:
             answers |= {"creators": [ANONYMOUS], **dict.fromkeys(("url", "files_url", "contact"), "")}
         study = workspace_facts(workspace, given, named=published.names)
-        facts = ReleaseFacts(
-            published,
-            study,
-            answers,
-            workspace.settings["licences"],
+        if given.encoded_ids == BLANKS:
+            tables = {name: with_own_ids(table) for name, table in tables.items()}
+        full = {
+            name: table for name, table in tables.items() if len(table)
+        }  # `datasets` loads no empty split
+        found = {f"data/{name}.parquet": parquet_bytes(table) for name, table in full.items()}
+        if before is not None:
+            now = {"qrels": published.corrected, "scores": published.tables["leaderboard"]}
+            changes = compare_releases(tables_of_release(before), {**published.tables, **now})
+            pairs = with_own_ids(changes.pairs) if given.encoded_ids == BLANKS else changes.pairs
+            found["changed_pairs.csv"] = delimited_bytes(pairs)
+            earlier = read_text(log) if (log := before / "CHANGELOG.md").is_file() else ""
+        texts = documents(
+            *(published, study, answers, found),
+            changes=changes,
+            earlier=earlier,
+            licences=workspace.settings["licences"],
             version=self.version,
             date=self.date,
             tool=f"fire-toolkit {__version__}",
@@ -275,24 +288,10 @@ class _Release:
             previous=said_at(before, "version") or before.name if before else "",
             encoded=given.encoded_ids,
         )
-        if facts.encoded == BLANKS:
-            tables = {name: with_own_ids(table) for name, table in tables.items()}
-        full = {
-            name: table for name, table in tables.items() if len(table)
-        }  # `datasets` loads no empty split
-        found = {f"data/{name}.parquet": parquet_bytes(table) for name, table in full.items()}
-        if before is not None:
-            now = [published.tables[name] for name in ("labels", "disputes", "leaderboard", "runs")]
-            old = Version(**tables_of_release(before))
-            changes = compare_releases(old, Version(published.corrected, *now))
-            pairs = with_own_ids(changes.pairs) if facts.encoded == BLANKS else changes.pairs
-            found["changed_pairs.csv"] = delimited_bytes(pairs)
-            earlier = read_text(log) if (log := before / "CHANGELOG.md").is_file() else ""
-        texts = documents(facts, found, changes=changes, earlier=earlier)
         texts |= {f"guideline/{name}": text for name, text in guideline_files(guideline).items()}
         found |= text_files(tables, published.original, published.corrected)
         found |= published.rankings.files() if published.rankings else {}
-        return facts, found | {name: text.encode() for name, text in texts.items()}
+        return study, found | {name: text.encode() for name, text in texts.items()}
 
 
 def _platform_of(workspace: Workspace) -> tuple[str, str]:
@@ -363,7 +362,7 @@ def check(
         form: Format of the output.
     """
     if against is not None:
-        changes = compare_releases(*(Version(**tables_of_release(each)) for each in (against, folder)))
+        changes = compare_releases(*map(tables_of_release, (against, folder)))
         rows = changes.shown_scores
         if form in LONG:
             click.echo(table_text(changes.rows, form), nl=False)

@@ -107,7 +107,7 @@ def scores_of_release(folder: Path) -> pd.DataFrame | None:
 
 
 def tables_of_release(folder: Path) -> dict[str, Any]:
-    """Return what is compared of a release, as `release.changes.Version` takes it."""
+    """Return what is compared of a release, as `release.changes` takes it."""
     from fire_toolkit.formats.collections.qrels import read_qrels  # which reads releases by this module
 
     tables = {

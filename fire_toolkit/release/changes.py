@@ -1,43 +1,19 @@
 """What changed between two releases: relevance and labels of pairs, and scores of the same runs."""
 
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.reporting.templates import rendered
-from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR
 
 DISPUTE = "dispute"  # in the place of a label
-_SIDES = ("before", "after")
+_SIDES = ["before", "after"]
 _LABELS = ["label_before", "label_after"]
 _SCORE = ["run_id", "measure"]
-# What becomes of the relevance of a pair, and of its label.
-_OF_RELEVANCE = ("added", "removed", "raised", "lowered")
-_OF_LABEL = ("disputed", "settled", "unlabelled", "labelled", "relabelled")
-
-
-class Version(NamedTuple):
-    """What is compared of a release: its corrected qrels and other tables, None where it has none.
-
-    scores: in their long form, of which the rows of qrels `augmented` and query `all` are compared, but for
-    runs that are other files. runs: file, sha256.
-    """
-
-    qrels: Qrels
-    labels: pd.DataFrame | None = None
-    disputes: pd.DataFrame | None = None
-    scores: pd.DataFrame | None = None
-    runs: pd.DataFrame | None = None
-
-    @property
-    def told(self) -> pd.DataFrame | None:
-        """The label of each pair, `dispute` for each in dispute: query_id, doc_id, label."""
-        if self.labels is None or self.disputes is None:
-            return None
-        tables = (self.labels, self.disputes.assign(label=DISPUTE))
-        return pd.concat([table[[*PAIR, "label"]].astype("str") for table in tables], ignore_index=True)
 
 
 class ReleaseChanges(NamedTuple):
@@ -75,68 +51,68 @@ class ReleaseChanges(NamedTuple):
         return [[run, name, *("" if v != v else f"{v:.4f}" for v in values)] for run, name, *values in rows]
 
 
-def compare_releases(old: Version, new: Version) -> ReleaseChanges:
+def compare_releases(old: Mapping[str, Any], new: Mapping[str, Any]) -> ReleaseChanges:
     """Return what changed from one release to the next.
+
+    Args:
+        old, new: the corrected qrels of each, and of its labels, disputes, runs (file, sha256) and scores
+            those that it has. Of scores, in their long form, the rows of qrels `augmented` and query `all`
+            are compared, but for runs that are other files.
 
     Returns:
         Both tables by their keys; empty where nothing changed. Labels are compared where both have them.
 
     Examples:
-        >>> from fire_toolkit.tables import check_qrels
-        >>> def version(labels, **pairs):
+        >>> def release(labels, **pairs):
         ...     told = pd.DataFrame({"query_id": "q", "doc_id": list(labels), "label": labels.values()})
-        ...     both = told, told[:0]  # no disputes
-        ...     return Version(check_qrels(pd.DataFrame(
-        ...         {"query_id": "q", "doc_id": list(pairs), "relevance": list(pairs.values())})), *both)
-        >>> found = compare_releases(version({"a": "yes", "b": "no"}, a=1, b=0, c=1),
-        ...                          version({"a": "dispute", "b": "yes"}, a=1, b=1, d=0))
+        ...     grades = {"query_id": "q", "doc_id": list(pairs), "relevance": list(pairs.values())}
+        ...     return {"qrels": pd.DataFrame(grades), "labels": told, "disputes": told[:0]}
+        >>> found = compare_releases(release({"a": "yes", "b": "no"}, a=1, b=0, c=1),
+        ...                          release({"a": "dispute", "b": "yes"}, a=1, b=1, d=0))
         >>> found.pairs[["doc_id", "change", "label_after"]].values.tolist()
         [['a', 'disputed', 'dispute'], ['b', 'raised', 'yes'], ['c', 'removed', ''], ['d', 'added', '']]
     """
-    labels = [None if old.told is None or new.told is None else each.told for each in (old, new)]
-    found = pd.DataFrame({name: pd.Series(dtype="str") for name in PAIR})
-    for side, version, own in zip(_SIDES, (old, new), labels, strict=True):
-        grades = version.qrels[[*PAIR, "relevance"]].astype({"relevance": "Int64"})
-        found = found.merge(grades.rename(columns={"relevance": side}), on=PAIR, how="outer")
-        told = found[PAIR].assign(label="") if own is None else own
-        found = found.merge(told.rename(columns={"label": f"label_{side}"}), on=PAIR, how="outer")
+    both, none = (old, new), pd.DataFrame(columns=[*PAIR, "label"], dtype="str")
+    are_told = all(each.get(name) is not None for each in both for name in ("labels", "disputes"))
+    told = [[each["labels"], each["disputes"].assign(label=DISPUTE)] if are_told else [] for each in both]
+    labels = [pd.concat([none, *(table[[*none]].astype("str") for table in tables)]) for tables in told]
+    found = _beside([each["qrels"] for each in both], PAIR, "relevance", _SIDES)
+    found = found.astype(dict.fromkeys(_SIDES, "Int64"))
+    found = found.merge(_beside(labels, PAIR, "label", _LABELS), on=PAIR, how="outer")
     found = found.fillna(dict.fromkeys(_LABELS, ""))
     before, after = (found[side].to_numpy(np.float64, na_value=np.nan) for side in _SIDES)
     was, now = (found[name] for name in _LABELS)
-    is_of_relevance = [np.isnan(before) & ~np.isnan(after), np.isnan(after) & ~np.isnan(before),
-                       after > before, after < before]  # fmt: skip
-    is_of_label = [
-        (was != now) & rule for rule in (now == DISPUTE, was == DISPUTE, now == "", was == "", True)
-    ]
-    of_relevance = np.select(is_of_relevance, _OF_RELEVANCE, "")
-    of_label = np.select(is_of_label, _OF_LABEL, "")
-    change = np.where(of_relevance == "", of_label, of_relevance)
-    pairs = found.assign(change=change)[[*PAIR, *_SIDES, "change", *_LABELS]]
-    pairs = pairs[pairs["change"] != ""].sort_values(PAIR, ignore_index=True)
-    scores = _scores(old, new)
-    n = {name: int((of_relevance == name).sum()) for name in _OF_RELEVANCE}
-    n |= {name: int((of_label == name).sum()) for name in _OF_LABEL} | {"scores": len(scores)}
-    n["runs"] = len(_other_files(old, new))
+    is_new, is_gone = np.isnan(before) & ~np.isnan(after), np.isnan(after) & ~np.isnan(before)
+    of_relevance = np.select(
+        [is_new, is_gone, after > before, after < before], ["added", "removed", "raised", "lowered"], ""
+    )
+    of_label = np.select(
+        [was == now, now == DISPUTE, was == DISPUTE, now == "", was == ""],
+        ["", "disputed", "settled", "unlabelled", "labelled"],
+        "relabelled",
+    )
+    found.insert(4, "change", pd.Series(np.where(of_relevance == "", of_label, of_relevance)))
+    pairs = found[found["change"] != ""].sort_values(PAIR, ignore_index=True)
+    others = []  # runs whose file has the name that it had, and other content
+    if all(each.get("runs") is not None for each in both):
+        hashes = _beside([each["runs"] for each in both], ["file"], "sha256", _SIDES).dropna()
+        others = [file.rpartition(".")[0] for file in hashes["file"][hashes["before"] != hashes["after"]]]
+    scores = pd.DataFrame({name: [] for name in (*_SCORE, *_SIDES)})
+    if all(each.get("scores") is not None for each in both):
+        means = [each["scores"].query("qrels == 'augmented' and query_id == 'all'") for each in both]
+        scores = _beside(means, _SCORE, "value", _SIDES)
+        is_same = (scores["before"] == scores["after"]) | scores[_SIDES].isna().all(axis=1)
+        scores = scores[~is_same & ~scores["run_id"].isin(others)].sort_values(_SCORE, ignore_index=True)
+    n = Counter([*of_relevance, *of_label]) | Counter(scores=len(scores), runs=len(others))
+    del n[""]
     return ReleaseChanges(pairs, scores, rendered("release", "templates/changes.txt", n=n))
 
 
-def _other_files(old: Version, new: Version) -> list[str]:
-    """Return the runs whose file has the name that it had, and other content."""
-    if old.runs is None or new.runs is None:
-        return []
-    both = old.runs.merge(new.runs, on="file")
-    return [name.rpartition(".")[0] for name in both.loc[both["sha256_x"] != both["sha256_y"], "file"]]
-
-
-def _scores(old: Version, new: Version) -> pd.DataFrame:
-    if old.scores is None or new.scores is None:
-        return pd.DataFrame({name: [] for name in (*_SCORE, *_SIDES)})
-    before, after = (
-        table.loc[(table["qrels"] == "augmented") & (table["query_id"] == "all"), [*_SCORE, "value"]]
-        for table in (old.scores, new.scores)
-    )
-    both = before.merge(after, on=_SCORE, how="outer", suffixes=("_old", "_new"))
-    both = both[~both["run_id"].isin(_other_files(old, new))]
-    both = both.rename(columns={"value_old": "before", "value_new": "after"})
-    is_same = (both["before"] == both["after"]) | (both["before"].isna() & both["after"].isna())
-    return both[~is_same].sort_values(_SCORE, ignore_index=True)
+def _beside(
+    tables: Sequence[pd.DataFrame], keys: Sequence[str], value: str, names: Sequence[str]
+) -> pd.DataFrame:
+    """Return the keys of either of two tables, and the value in each under these names."""
+    own = [
+        table[[*keys, value]].rename(columns={value: name}) for table, name in zip(tables, names, strict=True)
+    ]
+    return own[0].merge(own[1], on=list(keys), how="outer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -222,13 +222,6 @@ class Published:
     notes: tuple[str, ...] = ()
     rankings: Rankings | None = None
 
-    def with_rankings(self, rankings: Rankings) -> Published:
-        """Return the same with the models' rankings."""
-        lost = ", ".join(rankings.lost)
-        note = f"{lost} cannot be computed again from the runs included, and may be with a larger N"
-        notes = (*self.notes, *([note] if lost else []))
-        return replace(self, tables={**self.tables, "ranks": rankings.ranks}, notes=notes, rankings=rankings)
-
     @property
     def counts(self) -> dict[str, int]:
         """Rows of each table, and relevant pairs, judged pairs and annotators."""
@@ -259,6 +252,7 @@ def publish(
     licences: Mapping[str, str],
     with_comments: bool,
     is_public: Callable[[str], bool],
+    rankings: Rankings | None = None,
 ) -> Published:
     """Return the tables of a release, made of a workspace's.
 
@@ -274,6 +268,7 @@ def publish(
         licences: [licences] of fire.toml.
         with_comments: whether annotators agreed that comments are published.
         is_public: whether an address is one for everybody.
+        rankings: of the runs; None: they are not published.
     """
     published, withheld = published_judgments(judgments, names, with_comments=with_comments)
     notes = [f"columns of the judgments that are not published: {', '.join(withheld)}"] if withheld else []
@@ -308,8 +303,13 @@ def publish(
         "judgments": published,
         "disputes": disputes.assign(**{name: pd.to_numeric(disputes[name]) for name in counts}),
     }
-    others = {name: table for name, table in stages.items() if name not in tables}
-    return Published({**tables, **others}, original, corrected, names, tuple(notes))
+    tables |= {name: table for name, table in stages.items() if name not in tables}
+    if rankings:
+        tables["ranks"] = rankings.ranks
+        lost = ", ".join(rankings.lost)
+        more = f"{lost} cannot be computed again from the runs included, and may be with a larger N"
+        notes += [more] if lost else []
+    return Published(tables, original, corrected, names, tuple(notes), rankings)
 
 
 def _public(urls: pd.Series, is_public: Callable[[str], bool]) -> pd.Series:
