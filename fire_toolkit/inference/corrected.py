@@ -42,13 +42,14 @@ class Corrected:
 
     terms: what each query adds to the estimate, its votes' part in the rates included: their mean is the
     estimate, and their spread its standard error; beside: what else moves the estimate, as standard errors
-    (of an audit's shares); is_drawn: whether it reads pairs that were drawn by chance; added: of a share of
-    queries with a hit, the variance that votes add to the term of a query without one, else None; reason:
-    why there is no estimate, empty where there is one.
+    (of an audit's shares); before: each query's score by the originals; is_drawn: whether it reads pairs that
+    were drawn by chance; added: of a share of queries with a hit, the variance that votes add to the term of
+    a query without one, else None; reason: why there is no estimate, empty where there is one.
     """
 
     terms: Floats
     beside: Floats = field(default_factory=lambda: np.zeros(1))
+    before: Floats = field(default_factory=lambda: np.zeros(1))
     is_drawn: bool = False
     added: float | None = None
     reason: str = ""
@@ -125,8 +126,8 @@ def corrected_terms(
         is_judges: whether a machine judge's sample says what was judged, whose estimates are its own: a top
             of which more than 5% has no label is refused.
     """
-    n_queries, of_original = len(joined.queries), rates.n_kinds
-    kind = np.where(joined.label(original).relevance >= 1, of_original, -1)
+    n_queries, of_original, before = len(joined.queries), rates.n_kinds, joined.label(original)
+    kind = np.where(before.relevance >= 1, of_original, -1)
     rows = joined.find_rows(rates.pairs)
     kind[rows[rows >= 0]] = rates.kind[rows >= 0]
     chance = np.where(kind == of_original, 1.0, 1.0 if chances is None else chances)
@@ -151,7 +152,8 @@ def corrected_terms(
                 cell = run.query[is_read] * (of_original + 1) + kind[pairs]
                 lists = sum_by_query(cell, weight[pairs], n_queries * (of_original + 1))
                 one = by.correct(lists.reshape(n_queries, -1), measure)
-            found[run_id, measure.name] = replace(one, is_drawn=is_drawn)
+            own = measure.values(run.by(before))
+            found[run_id, measure.name] = replace(one, before=own, is_drawn=is_drawn)
     return found
 
 

@@ -42,14 +42,13 @@ CORRECTED_COLUMNS |= dict.fromkeys(("estimate_delta_low", "estimate_delta_high")
 class Correction:
     """C@k and P@k corrected for errors of votes, or by experts.
 
-    terms, gains: corrected scores, and what they are above the score by the originals, by run and measure;
-    those with a reason against them are left out; clusters: of each query; method: `METHOD` where fourth
-    votes showed no dependence, so that the corrected score comes first, else `IF_INDEPENDENT`; n_answers:
-    pairs with a second vote, or with an expert's answer; notes: sentences.
+    terms: corrected scores, by run and measure, without those that have a reason against them; clusters: of
+    each query; method: `METHOD` where fourth votes showed no dependence, so that the corrected score comes
+    first, else `IF_INDEPENDENT`; n_answers: pairs with a second vote, or with an expert's answer; notes:
+    sentences.
     """
 
     terms: Mapping[tuple[str, str], Corrected] = field(default_factory=dict)
-    gains: Mapping[tuple[str, str], Corrected] = field(default_factory=dict)
     clusters: Ints | None = None
     method: str = METHOD
     n_answers: int = 0
@@ -60,8 +59,9 @@ class Correction:
         key = run_id, measure
         if key not in self.terms:
             return {}
-        own = self.terms[key].limits(self.clusters, least=0.0)
-        gain = self.gains[key].limits(self.clusters, least=-1.0)
+        one = self.terms[key]
+        own = one.limits(self.clusters, least=0.0)
+        gain = one.minus(Corrected(one.before)).limits(self.clusters, least=-1.0)
         values = (*own[:3], self.method, self.n_answers, gain.low, gain.high)
         return dict(zip(CORRECTED_COLUMNS, values, strict=True))
 
@@ -118,13 +118,7 @@ def correct_for_errors(
         is_asked, chances = drawn_pairs_of(joined, design)
         chances[~is_asked] = 0.0
     terms = corrected_terms(joined, original, rates, parsed, chances=chances, is_judges=is_judges)
-    known, before = {key: one for key, one in terms.items() if not one.reason}, joined.label(original)
-    gains = {
-        (run_id, measure.name): known[run_id, measure.name].minus(Corrected(own))
-        for run_id in joined.places
-        for measure, own in zip(parsed, joined.values(run_id, before, parsed).T, strict=True)
-        if (run_id, measure.name) in known
-    }
+    known = {key: one for key, one in terms.items() if not one.reason}
     codes = code_clusters(joined.queries, clusters)
     n_units = len(joined.queries) if codes is None else int(codes.max()) + 1
     method = IF_INDEPENDENT if rates.doubt else METHOD
@@ -133,7 +127,7 @@ def correct_for_errors(
     if lost is not None and (n_lost := int((pair_rows(lost, labels) < 0).sum())):
         words = f"{n_of(n_lost, 'pair')} in dispute, which the audit leaves out"
         notes.append(f"taken as not relevant: {words}")
-    return Correction(known, gains, codes, method, rates.n_answers, notes)
+    return Correction(known, codes, method, rates.n_answers, notes)
 
 
 def _notes(

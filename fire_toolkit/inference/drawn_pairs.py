@@ -161,18 +161,6 @@ class DrawnPairs:
             open=0.0 if is_whole else float((1 / np.asarray(self.chance)[lost]).sum()),
         )
 
-    def halves(self, of: Bools) -> tuple[Total, Total]:
-        """Return the positives among some pairs and the others, with the λ that is best for their ratio."""
-        if self.stratum is None:
-            return self.total(of), self.total(~of)
-        no_trust = 0.0, np.zeros(int(self.is_drawn.sum()))
-        top, rest = self.total(of, no_trust), self.total(~of, no_trust)
-        whole = top.value + rest.value
-        if whole <= 0:
-            return top, rest
-        trusts = self.best_trust(np.asarray(of - top.value / whole))
-        return self.total(of, trusts), self.total(~of, trusts)
-
     def why_not(self, of: Bools, among: str = "in all") -> str:
         """Return why it is not known how many of some pairs are positive; empty where it is.
 
@@ -275,8 +263,12 @@ def micro_recall(pairs: DrawnPairs, is_in_top: Bools, *, drawn: Ints | None = No
     """
     if refused := pairs.why_not(np.ones(len(is_in_top), dtype=bool)):
         return Estimate(refused=refused)
-    top, rest = pairs.halves(is_in_top)
-    whole = top.value + rest.value
+    none = None if pairs.stratum is None else (0.0, np.zeros(int(pairs.is_drawn.sum())))
+    top, rest = pairs.total(is_in_top, none), pairs.total(~is_in_top, none)
+    if (whole := top.value + rest.value) > 0 and none:  # in strata by the λ that is best for the ratio
+        best = pairs.best_trust(np.asarray(is_in_top - top.value / whole))
+        top, rest = pairs.total(is_in_top, best), pairs.total(~is_in_top, best)
+        whole = top.value + rest.value
     if whole <= 0:
         return Estimate(refused=NO_POSITIVE)
     ratio = top.value / whole

@@ -63,15 +63,8 @@ def clopper_pearson(n_positive: int, n: int) -> tuple[float, float]:
     if n == 0:
         return math.nan, math.nan
 
-    def solve(n_least: int, wanted: float) -> float:
-        low, high = 0.0, 1.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if upper_tail(n_least, n, middle) < wanted else (low, middle)
-        return (low + high) / 2
-
-    low = 0.0 if n_positive == 0 else solve(n_positive, 1 - UPPER)
-    return low, 1.0 if n_positive == n else solve(n_positive + 1, UPPER)
+    low = _last(lambda p: upper_tail(n_positive, n, p) < 1 - UPPER) if n_positive else 0.0
+    return low, _last(lambda p: upper_tail(n_positive + 1, n, p) < UPPER) if n_positive < n else 1.0
 
 
 def wilson(share: float, n: float, t: float = Z) -> tuple[float, float]:
