@@ -7,6 +7,7 @@ queries: `draws` says how often each query stands in each, and its first row is 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from fire_toolkit.inference.judged_pairs import pooled_by
 from fire_toolkit.inference.limits import share_interval
 from fire_toolkit.inference.resampling import draw_units
 from fire_toolkit.machines.scores import one_answer_per_pair
+from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.tables import (
     Judgments,
@@ -39,10 +41,6 @@ LEAST_IN_GROUP = 20
 N_BINS = 10
 BANDS = {"1": (1, 1), "2-5": (2, 5), "6-10": (6, 10), "11-20": (11, 20), "21 and more": (21, np.inf)}
 _CELLS = 1 << 22
-NO_VOTES = (
-    "the judge gave no labels, so nothing is said of agreement and groups; --threshold says from which score "
-    "on a pair counts as relevant"
-)
 _STATISTICS = ("alpha", "cohen_kappa", "percent_agreement", "positive_agreement")
 
 Grades = Mapping[str, float | None]
@@ -87,17 +85,15 @@ def check_judge(
         UsageError: fewer than 100 labelled and answered pairs, or fewer than 10 of either kind.
         TableError: several judges, a label without grade.
     """
-    pairs, remarks = _weighed_pairs(machine, labels, pool)
+    pairs, facts = _weighed_pairs(machine, labels, pool)
     positive = {label: np.nan if grade is None else float(grade >= 1) for label, grade in grades.items()}
     refuse_unknown_labels(set(pairs["label"]) - {""}, positive, "the judge's answers")
     score, votes = pairs["score"], pairs["label"].map(positive).astype("float64")
     if threshold is None and score.notna().any() and score.min() >= 0 and score.max() <= 1:
         threshold = 0.5
-    if threshold is not None:  # an answer without a label is one by its score
-        by_score = (score >= threshold).astype("float64").where(score.notna())
-        votes = votes.mask(pairs["label"] == "", by_score)
-        if by_score[pairs["label"] == ""].notna().any():
-            remarks.append(f"without a label a score of {threshold:g} or more is relevant (--threshold)")
+    by_score = (pairs["label"] == "") & score.notna()  # an answer without a label is one by its score
+    if threshold is not None:
+        votes = votes.mask(by_score, (score >= threshold).astype("float64"))
     pairs = pairs.assign(vote=votes)
     n, n_positive = len(pairs), int(pairs["people"].sum())
     if n < LEAST_LABELS:
@@ -112,51 +108,35 @@ def check_judge(
     draws = np.concatenate([np.ones((1, n_queries)), *drawn])
     statistics = [*_agreements(pairs, judgments, positive), _auc_row(pairs, draws)]
     columns = ["statistic", "value", "low", "high", "n_pairs", "n_queries", "note"]
-    n_silent = int(pairs["vote"].isna().sum())
-    silent = f"{n_silent:,} answers are not votes (an escalation, or tied samples) and left out of agreement"
-    silent = NO_VOTES if n_silent == n else silent
-    count = f"{n:,} labelled pairs of {n_queries:,} queries, {n_positive:,} of them relevant"
     tables = {
         "statistics": pd.DataFrame(statistics, columns=columns),
         "calibration": _calibration(pairs),
         "groups": _group_table(pairs, sources, draws),
     }
-    return tables, list(filter(None, [count, remarks[0], silent if n_silent else "", *remarks[1:]]))
+    facts |= {"n": n, "n_queries": n_queries, "n_positive": n_positive}
+    facts |= {"n_silent": int(votes.isna().sum()), "threshold": threshold if by_score.any() else None}
+    return tables, rendered("machines", "check.txt", **facts).splitlines()
 
 
 def _weighed_pairs(
     machine: MachineJudgments, labels: Labels, pool: Pool | None
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return the labelled pairs with the judge's answer and their weight, and what was left out, in words."""
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the labelled pairs with the judge's answer and their weight, and how many have no answer, and no
+    known chance where others have one (n_undrawn)."""
     judges = machine["judge_id"].unique()
     if len(judges) != 1:
         raise TableError(f"machine judgments of {len(judges)} judges; expected those of one")
     people = labels.loc[labels["relevance"] >= 0, [*PAIR, "relevance"]]
     both = people.merge(one_answer_per_pair(machine), on=PAIR).sort_values(PAIR, ignore_index=True)
     both = both.assign(people=(both["relevance"] >= 1).astype("float64"), weight=1.0)
-    unanswered = (
-        f"{len(people) - len(both):,} further labelled pairs have no answer of the judge (failed, or not "
-        "asked): what is said here holds for those that it answered"
-    )
-    words = [unanswered if len(people) > len(both) else ""]
-    chance = np.zeros(len(both))
+    n_unanswered, n_undrawn = len(people) - len(both), None
     if pool is not None and "inclusion_probability" in pool.columns:
-        known = both[PAIR].merge(pool[[*PAIR, "inclusion_probability"]], on=PAIR, how="left")
-        chance = known["inclusion_probability"].fillna(0.0).to_numpy(dtype=np.float64)
-    if not chance.any():
-        words.append(
-            "the labelled pairs were not drawn with known chances: the figures are of these pairs, and "
-            "hold for others only as far as these represent them"
-        )
-        return both.assign(query=pd.factorize(both["query_id"])[0]), words
-    words.append("pairs weigh the inverse of the chance with which they were drawn")
-    if n_undrawn := int((chance == 0).sum()):
-        words.append(
-            f"{n_undrawn:,} labelled pairs left out, which were not drawn with a known chance: pairs "
-            "taken from an order or the original qrels represent only themselves"
-        )
-    both = both[chance > 0].assign(weight=1 / chance[chance > 0]).reset_index(drop=True)
-    return both.assign(query=pd.factorize(both["query_id"])[0]), words
+        chance = both[PAIR].merge(pool[[*PAIR, "inclusion_probability"]], how="left")["inclusion_probability"]
+        if (is_drawn := chance > 0).any():
+            both = both.assign(weight=1 / chance)[is_drawn].reset_index(drop=True)
+            n_undrawn = int((~is_drawn).sum())
+    both["query"] = pd.factorize(both["query_id"])[0]
+    return both, {"n_unanswered": n_unanswered, "n_undrawn": n_undrawn}
 
 
 def _agreements(
@@ -188,13 +168,9 @@ def _agreements(
 
 def _of_two(voted: pd.DataFrame) -> Judgments:
     """Return each unit twice, once as the judge has it and once as people do."""
-    ids = voted[[*PAIR, "inclusion_probability"]]
-    names = {"judge": "vote", "people": "people"}
-    both = [
-        ids.assign(annotator_id=who, label=voted[name].astype("int64").astype("str"))
-        for who, name in names.items()
-    ]
-    return check_judgments(pd.concat(both, ignore_index=True))
+    said = voted[[*PAIR, "inclusion_probability", "vote", "people"]].rename(columns={"vote": "judge"})
+    both = said.melt([*PAIR, "inclusion_probability"], var_name="annotator_id", value_name="label")
+    return check_judgments(both.assign(label=both["label"].astype("int64").astype("str")))
 
 
 def _agreement_rows(
