@@ -26,10 +26,10 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_scores, read_pool
-from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, checked_endpoint
+from fire_toolkit.machines.chat import KEY_VARIABLE, Chat
 from fire_toolkit.machines.judge import file_name, read_judge, read_prompt
 from fire_toolkit.machines.run import Spending, ask_all, asking, open_cache
-from fire_toolkit.machines.table import counts_in_words, machine_table, remarks, requests_of
+from fire_toolkit.machines.table import machine_table, requests_of, run_in_words
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.further import OK
 from fire_toolkit.workspace.database import STORE
@@ -71,9 +71,9 @@ def run(
     if budget is not None and asked.price is None:
         raise UsageError(f"--budget needs price = [IN, OUT] in {judge}, what a million tokens of each cost")
     key = os.environ.get(KEY_VARIABLE, "").strip()
-    endpoint = checked_endpoint(asked.endpoint, key=key, send_media_to=send_media_to)
     prompt, rules = read_prompt(own_guideline(guideline))
-    own = replace(asked, endpoint=endpoint.url, prompt_sha256=prompt.sha256)
+    chat = Chat(asked.endpoint, prompt, key=key, send_media_to=send_media_to, timeout_s=asked.timeout_s)
+    own = replace(asked, endpoint=chat.url, prompt_sha256=prompt.sha256)
     values = {"pool": pool, "queries": queries, "items": items, "guideline": guideline}
     given = Given({**values, "out": out, "as_json": as_json})
     pairs = given.queries_alone if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
@@ -90,21 +90,20 @@ def run(
             words = f"{n_of(n_lost, 'request')} in flight when earlier runs were killed"
             say(f"note: {words}, which the server may have charged for; they are asked again")
         try:
-            progress = metered("answers", len(requests))
-            with Chat(endpoint, prompt, timeout_s=asked.timeout_s) as chat, progress as meter:
+            with chat, metered("answers", len(requests)) as meter:
                 ask = asking(own, prompt, chat, media, spending)
                 n_stored, n_left = ask_all(
                     requests, own, cache, ask, spending=spending, at_once=asked.at_once, report=meter
                 )
         finally:
-            table = machine_table(cache.rows(), requests, own, faults=faults)
+            table = machine_table(cache.rows, requests, own, faults=faults)
             n_ok = int((table["status"] == OK).sum())
             counts = {"answers": n_ok, "failed": len(table) - n_ok, "in_flight_when_killed": n_lost}
             given.write(folder / "machine.csv", {"machine.csv": table}, "machine run", parameters, counts)
     counts |= {"stored_before": n_stored, "not_asked": n_left}
-    words = f"{n_of(n_ok, 'answer')} of {asked.name} in {folder}{counts_in_words(counts, spending)}"
+    words, *further = run_in_words(table, own, counts, spending, folder)
     given.summarise(counts | {"cost": round(spending.money, 6), "tokens": spending.tokens}, words)
-    for line in remarks(table, own):
+    for line in further:
         say(line)
     _say_check(asked.name)
 

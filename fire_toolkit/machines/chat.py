@@ -13,7 +13,8 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
@@ -41,51 +42,6 @@ _REFUSING = dict.fromkeys((401, 403), f": refuses the key{{}}; set {KEY_VARIABLE
 _REFUSING |= dict.fromkeys((402, 404, 405), "{}; look at endpoint and model")
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """A server's API without `/chat/completions` and trailing slash, and the key for it; whether it is here.
-
-    Examples:
-        >>> Endpoint("http://127.0.0.1:8000/v1", "secret", is_local=True)
-        Endpoint(url='http://127.0.0.1:8000/v1')
-    """
-
-    url: str
-    key: str = field(default="", repr=False)
-    is_local: bool = field(default=False, repr=False)
-
-
-def checked_endpoint(url: str, *, key: str, send_media_to: str | None) -> Endpoint:
-    """Return an endpoint to which key and media may go.
-
-    Args:
-        url: of the API, with or without `/chat/completions`.
-        key: from the environment; empty: none is sent.
-        send_media_to: the one host beyond this machine to which captions and media may be sent.
-
-    Raises:
-        UsageError: no http(s) address, or one with a password; a key that would go over plain http; media
-            that would leave this machine for a host that was not named.
-
-    Examples:
-        >>> checked_endpoint("https://api.example.org/v1", key="", send_media_to=None)
-        Traceback (most recent call last):
-        fire_toolkit.errors.UsageError: captions and media would leave this machine for api.example.org; \
-if you may send them there, say so: --send-media-to api.example.org
-    """
-    address = checked_url(url, "endpoint").removesuffix(_PATH)
-    parts = urlsplit(address)
-    host, is_local = parts.hostname or "", parts.hostname in LOOPBACK_HOSTS
-    if not is_local and send_media_to != host:
-        words = f"captions and media would leave this machine for {host}; if you may send them there, say so"
-        raise UsageError(f"{words}: --send-media-to {host}")
-    if key and parts.scheme == "http" and not is_local:
-        raise UsageError(f"the key would go to {host} over plain http; use https, or unset the key")
-    if not key.isascii() or has_odd_marks(key):
-        raise UsageError("the key holds characters that no key has; copy it again")
-    return Endpoint(address, key, is_local)
-
-
 class _Later(Exception):
     """The request may succeed later; its text says what happened.
 
@@ -98,21 +54,54 @@ class _Later(Exception):
 
 
 class Chat:
-    """A connection to a judge's server, used by several threads at once.
+    """A connection to a judge's server, to which key and media may go; used by several threads at once.
 
-    Raises, in all calls:
-        ServerError: what no other request would fare better with: the key is refused, there is no such model,
-            a redirect, nobody answers, or we are to wait longer than five minutes.
+    Args:
+        endpoint: the address of the server's API, with or without `/chat/completions`.
+        prompt: by which answers are read.
+        key: from the environment; empty: none is sent.
+        send_media_to: the one host beyond this machine to which captions and media may be sent.
+        timeout_s: seconds to wait for an answer.
+
+    Attributes:
+        url: the endpoint without `/chat/completions` and trailing slash.
+
+    Raises:
+        UsageError: no http(s) address, or one with a password; a key that would go over plain http; media
+            that would leave this machine for a host that was not named.
+        ServerError: in all calls: what no other request would fare better with: the key is refused, there is
+            no such model, a redirect, nobody answers, or we are to wait longer than five minutes.
+
+    Examples:
+        >>> prompt = Prompt("", {}, {})
+        >>> Chat("https://api.example.org/v1", prompt, key="", send_media_to=None, timeout_s=9)
+        Traceback (most recent call last):
+        fire_toolkit.errors.UsageError: captions and media would leave this machine for api.example.org; \
+if you may send them there, say so: --send-media-to api.example.org
     """
 
-    def __init__(self, endpoint: Endpoint, prompt: Prompt, *, timeout_s: float) -> None:
+    def __init__(
+        self, endpoint: str, prompt: Prompt, *, key: str, send_media_to: str | None, timeout_s: float
+    ) -> None:
         import httpx
 
-        self._endpoint, self._prompt, self._timeout_s = endpoint, prompt, timeout_s
+        self.url = checked_url(endpoint, "endpoint").removesuffix(_PATH)
+        parts = urlsplit(self.url)
+        host, is_local = parts.hostname or "", parts.hostname in LOOPBACK_HOSTS
+        if not is_local and send_media_to != host:
+            words = (
+                f"captions and media would leave this machine for {host}; if you may send them there, say so"
+            )
+            raise UsageError(f"{words}: --send-media-to {host}")
+        if key and parts.scheme == "http" and not is_local:
+            raise UsageError(f"the key would go to {host} over plain http; use https, or unset the key")
+        if not key.isascii() or has_odd_marks(key):
+            raise UsageError("the key holds characters that no key has; copy it again")
+        self._key, self._prompt, self._timeout_s = key, prompt, timeout_s
         self._gate, self._closed_until, self._has_answered = Lock(), 0.0, False
-        headers = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx.Client(
-            headers=headers, timeout=timeout_s, follow_redirects=False, trust_env=not endpoint.is_local
+            headers=headers, timeout=timeout_s, follow_redirects=False, trust_env=not is_local
         )
 
     def __enter__(self) -> Self:
@@ -139,14 +128,12 @@ class Chat:
                 time.sleep(min(2.0 ** (attempt - 1), 30.0) if attempt < ATTEMPTS else 0.0)
             elif trouble.after_s > _LONGEST_PAUSE_S:
                 words = f"{trouble}, and asks to wait {trouble.after_s:,.0f} s; run the command again later"
-                raise ServerError(f"{self._endpoint.url}: {words}")
+                raise ServerError(f"{self.url}: {words}")
             else:  # none of us asks until then
                 with self._gate:
                     self._closed_until = max(self._closed_until, time.monotonic() + trouble.after_s)
         if trouble.is_alone:
-            raise ServerError(
-                f"{self._endpoint.url}: {trouble}; is the server running, timeout_s long enough?"
-            )
+            raise ServerError(f"{self.url}: {trouble}; is the server running, timeout_s long enough?")
         return Answer(reason=f"{trouble} ({ATTEMPTS} attempts)")
 
     def _answered(self, content: bytes) -> Answer:
@@ -157,7 +144,7 @@ class Chat:
         """
         import httpx
 
-        where, headers = self._endpoint.url, {"Content-Type": "application/json"}
+        where, headers = self.url, {"Content-Type": "application/json"}
         raw, deadline = b"", time.monotonic() + self._timeout_s
         try:
             with self._client.stream("POST", where + _PATH, content=content, headers=headers) as response:
@@ -204,20 +191,17 @@ class Chat:
         return f" ({line[:_SHOWN]})" if line else ""
 
     def _clean(self, text: str) -> str:
-        return text.replace(self._endpoint.key, "***") if self._endpoint.key else text
+        return text.replace(self._key, "***") if self._key else text
 
 
 def _retry_after(response: httpx.Response) -> float | None:
     """Return the seconds that a server asks to wait; None where it does not say."""
     text = response.headers.get("Retry-After", "").strip()
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    for seconds_of in (float, lambda date: parsedate_to_datetime(date).timestamp() - time.time()):
+        with suppress(ValueError, TypeError, OverflowError):
+            seconds = seconds_of(text)
+            return max(0.0, seconds) if math.isfinite(seconds) else None
+    return None
 
 
 def read_answer(body: Any, prompt: Prompt) -> Answer:

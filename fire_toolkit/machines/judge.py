@@ -91,26 +91,21 @@ def read_judge(path: Path) -> Judge:
     written = parse_toml(read_text(path), str(path))
     known = {each.name: each.default for each in fields(Judge) if each.name not in (_OURS, "price")}
     price = written.pop("price", None)
+    is_pair = isinstance(price, list) and len(price) == 2 and {*map(type, price)} <= {int, float}
     found = values_over(known, written, f"{path}:")
+    odd = [(key, *ends) for key, ends in _LIMITS.items() if not ends[0] <= found[key] <= ends[1]]
     wrong = [
-        (key, found[key], f"a number from {least:,g} to {most:,g}")
-        for key, (least, most) in _LIMITS.items()
-        if not least <= found[key] <= most
+        f"{key} = {found[key]!r}, expected a number from {low:,g} to {high:,g}" for key, low, high in odd
     ]
-    if price is not None:
-        is_pair = isinstance(price, list) and len(price) == 2 and {*map(type, price)} <= {int, float}
-        wrong += [] if is_pair else [("price", price, "two numbers such as [0.15, 0.60]")]
-    for key, value, expected in wrong:
-        raise FormatError(f"{path}: {key} = {value!r}, expected {expected}")
-    for key in _NEEDED:
-        if not found[key]:
-            raise FormatError(f'{path}: {key} is missing; expected {key} = "…"')
-    found["name"] = file_name(found["name"] or path.stem)
-    judge = Judge(**found, price=None if price is None else (float(price[0]), float(price[1])))
-    if judge.samples > 1 and not judge.temperature:
-        words = "samples above 1 needs a temperature above 0: at 0 all samples are one answer"
+    if price is not None and not is_pair:
+        wrong.append(f"price = {price!r}, expected two numbers such as [0.15, 0.60]")
+    wrong += [f'{key} is missing; expected {key} = "…"' for key in _NEEDED if not found[key]]
+    if found["samples"] > 1 and not found["temperature"]:
+        wrong.append("samples above 1 needs a temperature above 0: at 0 all samples are one answer")
+    for words in wrong:
         raise FormatError(f"{path}: {words}")
-    return judge
+    found["name"] = file_name(found["name"] or path.stem)
+    return Judge(**found, price=(float(price[0]), float(price[1])) if price else None)
 
 
 def file_name(name: str) -> str:
@@ -176,6 +171,7 @@ class Answer:
 
 FILE = "machine.toml"
 _KEYS = {"version": int, "guideline_sha256": str, "system": str, "answers": dict}
+_Shown = str | tuple[str, bytes]
 _FORM = 1  # of the messages; another form is another judge
 
 
@@ -273,18 +269,14 @@ def messages(
         item_text: of an item that is a text; empty for others.
     """
     material = {"caption": caption} | ({"text": item_text} if item_text else {})
-    parts = [_text(json.dumps(material, ensure_ascii=False))]
-    if reference:
-        parts += [_text("reference:"), *map(_picture, reference), _text("candidate:")]
-    parts += map(_picture, pictures)
-    return [{"role": "system", "content": prompt.system}, {"role": "user", "content": parts}]
+    before: list[_Shown] = ["reference:", *reference, "candidate:"] if reference else []
+    shown: list[_Shown] = [json.dumps(material, ensure_ascii=False), *before, *pictures]
+    return [{"role": "system", "content": prompt.system}, {"role": "user", "content": [*map(_part, shown)]}]
 
 
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _picture(picture: tuple[str, bytes]) -> dict[str, Any]:
-    media_type, content = picture
-    url = f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+def _part(shown: _Shown) -> dict[str, Any]:
+    """Return a text, or a picture with its media type, as a part of a message."""
+    if isinstance(shown, str):
+        return {"type": "text", "text": shown}
+    url = f"data:{shown[0]};base64,{base64.b64encode(shown[1]).decode('ascii')}"
     return {"type": "image_url", "image_url": {"url": url}}

@@ -1,7 +1,6 @@
 """What a judge is shown of an item: an image as it is, or frames of a clip as JPEG pictures."""
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +13,29 @@ _TYPES = {"jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": 
 _HEAD_BYTES = 64
 
 
-@dataclass(frozen=True)
-class Pictures:
-    """The pictures of an item, each with its media type; frames: their seconds joined by `;`, no image's."""
-
-    shown: tuple[tuple[str, bytes], ...] = ()
-    frames: str = ""
+Pictures = tuple[tuple[str, bytes], ...]  # each with its media type
 
 
-def pictures_of(media_url: str, root: Path, *, n_frames: int, frame_px: int) -> Pictures:
-    """Return what is shown of an item: nothing where there is none, since captions are shown alone.
+def pictures_of(media_url: str, root: Path, *, n_frames: int, frame_px: int) -> tuple[Pictures, str]:
+    """Return what is shown of an item, and the seconds of its frames joined by `;`, none of an image.
 
-    root: where relative paths start.
+    Nothing is shown where there is no item, since captions are shown alone. root: where relative paths start.
 
     Raises:
         FireError: no such file, or nothing in it that can be shown.
     """
     if not media_url:
-        return Pictures()
+        return (), ""
     path, start_s, end_s = local_part(media_url, root)
     with path.open("rb") as stream:
         kind = image_format(stream.read(_HEAD_BYTES))
     if kind in _TYPES:
-        return Pictures(((_TYPES[kind], read_bytes(path)),))
+        return ((_TYPES[kind], read_bytes(path)),), ""
     if kind:
         raise FormatError(f"{path}: a picture as {kind.upper()}, expected {', '.join(_TYPES)}; convert it")
     frames = sample_frames(path, n_frames=n_frames, longest_px=frame_px, start_s=start_s, end_s=end_s)
     shown = tuple(("image/jpeg", jpeg) for _, jpeg in frames)
-    return Pictures(shown, ";".join(f"{seconds:g}" for seconds, _ in frames))
+    return shown, ";".join(f"{seconds:g}" for seconds, _ in frames)
 
 
 def local_part(media_url: str, root: Path) -> tuple[Path, float, float | None]:
@@ -86,11 +80,12 @@ def sample_frames(
             stream = first_video(container)
             if stream is None:
                 raise FormatError(f"{path}: no video in it")
-            if not (stream.duration or container.duration):
+            if stream.duration:
+                length_s = float(stream.duration * stream.time_base)
+            elif container.duration:
+                length_s = container.duration / 1_000_000
+            else:
                 raise ValueError("its length is not known")
-            length_s = float(
-                stream.duration * stream.time_base if stream.duration else container.duration / 1_000_000
-            )
             first_s = float((stream.start_time or 0) * stream.time_base)
             end = min(length_s if end_s is None else end_s, length_s)
             if not 0 <= start_s < end:

@@ -37,49 +37,43 @@ Place = tuple[str, str, int]  # query_id, doc_id, sample_number
 class Cache:
     """What one judge was asked, as `open_cache` gives it; used by one thread.
 
-    stored: each answer that need not be asked for again, by its request's key; n_lost: requests that were in
-    flight when earlier runs ended.
+    rows: all that was answered, the earliest first: the request's key, what it asked, the answer; settings:
+    whose answers these are, none at first; n_lost: requests that were in flight when earlier runs ended.
     """
 
     def __init__(self, db: Database, name: str) -> None:
         self._db, self._name = db, name
-        asked, rows = self._select("key", "answer is null"), self.rows()
-        self.n_lost = (Counter(key for (key,) in asked) - Counter(key for key, *_ in rows)).total()
-        self.stored = {key: answer for key, _, answer in rows if answer.is_final}
+        self.rows: list[tuple[str, Place, Answer]] = []
+        self.settings: dict[str, Any] = {}
+        n_open = Counter[str]()
+        query = f"select {_COLUMNS} from machine where judge = ? order by number"
+        for key, query_id, doc_id, number, text, sha256 in db.select(query, [name]):
+            n_open[key] += 1 if text is None else -1
+            if text is None:
+                continue
+            if row_sha256([key, text]) != sha256:
+                raise db.damaged(f"the answer on {query_id} {doc_id} is not the one that was kept")
+            if key == _SETTINGS:
+                self.settings = json.loads(text)
+            else:
+                self.rows.append((key, (query_id, doc_id, int(number)), Answer(**json.loads(text))))
+        self.n_lost = (+n_open).total()
 
-    def _select(self, columns: str, which: str) -> list[Any]:
-        query = f"select {columns} from machine where judge = ? and {which} order by number"
-        return self._db.select(query, [self._name])
-
-    def rows(self) -> list[tuple[str, Place, Answer]]:
-        """Return all that was answered, the earliest first: the request's key, what it asked, the answer."""
-        rows = []
-        found = self._select(_COLUMNS, f"answer is not null and key != '{_SETTINGS}'")
-        for key, query_id, doc_id, number, answer, sha256 in found:
-            if row_sha256([key, answer]) != sha256:
-                raise self._db.damaged(f"the answer on {query_id} {doc_id} is not the one that was kept")
-            rows.append((key, (query_id, doc_id, int(number)), Answer(**json.loads(answer))))
-        return rows
+    @property
+    def stored(self) -> dict[str, Answer]:
+        """Each answer that need not be asked for again, by its request's key."""
+        return {key: answer for key, _, answer in self.rows if answer.is_final}
 
     def add(self, key: str, place: Place, answer: Answer | dict[str, Any] | None = None) -> None:
         """Keep that a request is about to be sent, or what became of it; on disk when this returns."""
-        content = asdict(answer) if isinstance(answer, Answer) else answer
-        text = None if content is None else json.dumps(content, sort_keys=True)
-        sha256 = None if text is None else row_sha256([key, text])
+        text = sha256 = None
+        if answer is not None:
+            text = json.dumps(answer if isinstance(answer, dict) else asdict(answer), sort_keys=True)
+            sha256 = row_sha256([key, text])
         with self._db.transaction() as db:
             db.execute(_INSERT, [self._name, key, *place, text, sha256])
-
-    def refuse_another(self, judge: Judge, folder: Path) -> None:
-        """Write down whose answers these are; raise `UsageError` where they are another judge's."""
-        now, found = judge.settings, self._select("answer", f"key = '{_SETTINGS}'")
-        if not found:
-            self.add(_SETTINGS, ("", "", 0), now)
-        before = json.loads(found[0][0]) if found else now
-        if changed := [f"{k} {v!r}, was {before.get(k)!r}" for k, v in now.items() if v != before.get(k)]:
-            words = (
-                f"belongs to another judge ({'; '.join(changed)}); whoever changes a judge has another one"
-            )
-            raise UsageError(f"{folder}: {words}: give it a file of its own")
+        if isinstance(answer, Answer):
+            self.rows.append((key, place, answer))
 
 
 @contextmanager
@@ -100,8 +94,15 @@ def open_cache(record: Path, folder: Path, judge: Judge) -> Iterator[Cache]:
     name = (place.relative_to(base) if place.is_relative_to(base) else place).as_posix()
     folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder / ".lock", wait_s=0, what="a run of this judge"), Store(record) as store:
-        cache = Cache(store, name)
-        cache.refuse_another(judge, folder)
+        cache, now = Cache(store, name), judge.settings
+        if not cache.settings:
+            cache.add(_SETTINGS, ("", "", 0), now)
+        before = cache.settings or now
+        if changed := [f"{k} {v!r}, was {before.get(k)!r}" for k, v in now.items() if v != before.get(k)]:
+            raise UsageError(
+                f"{folder}: belongs to another judge ({'; '.join(changed)}); whoever changes a judge has "
+                "another one: give it a file of its own"
+            )
         yield cache
 
 
@@ -135,14 +136,15 @@ class Spending:
         """
         if not answer.is_final:
             return
-        if answer.n_tokens_in is None or answer.n_tokens_out is None:
-            if self.budget is None:
-                return
-            words = "the server does not say how many tokens an answer took (usage), so that no budget can be"
-            raise ServerError(f"{words} kept; leave --budget out")
-        self.n_answers += 1
-        self.tokens += answer.n_tokens_in + answer.n_tokens_out
-        self.money += (self.cost(answer) if self.price else answer.cost) or 0.0
+        if answer.n_tokens_in is not None and answer.n_tokens_out is not None:
+            self.n_answers += 1
+            self.tokens += answer.n_tokens_in + answer.n_tokens_out
+            self.money += (self.cost(answer) if self.price else answer.cost) or 0.0
+        elif self.budget is not None:
+            raise ServerError(
+                "the server does not say how many tokens an answer took (usage), so that no budget can be "
+                "kept; leave --budget out"
+            )
 
     def allows(self, n_more: int) -> bool:
         """Whether `n_more` further answers of the mean cost so far stay within the budget."""
@@ -161,14 +163,13 @@ def asking(
 
     def ask(request: Request) -> Answer:
         try:
-            item, reference = shown(request.media_url), shown(request.reference_url)
+            (item, frames), (reference, _) = map(shown, (request.media_url, request.reference_url))
         except FireError as error:
             return Answer(reason=str(error))
-        sent = messages(prompt, request.caption, item.shown, reference.shown, item_text=request.item_text)
+        sent = messages(prompt, request.caption, item, reference, item_text=request.item_text)
         answer = chat.ask(judge.body(sent))
-        pictures = b"".join(content for _, content in reference.shown + item.shown)
-        sha256 = hashlib.sha256(pictures).hexdigest()
-        return replace(answer, cost=spending.cost(answer), frames=item.frames, frames_sha256=sha256)
+        sha256 = hashlib.sha256(b"".join(content for _, content in (*reference, *item))).hexdigest()
+        return replace(answer, cost=spending.cost(answer), frames=frames, frames_sha256=sha256)
 
     return ask
 
@@ -225,8 +226,10 @@ def ask_all(
                     n_alike = 0 if answer.label else n_alike + 1
                     spending.add(answer)
                     if n_alike >= ALIKE:
-                        words = f"{ALIKE} answers in a row failed, the last one: {answer.reason}; look at the"
-                        raise ServerError(f"{words} server and the model, then run the command again")
+                        raise ServerError(
+                            f"{ALIKE} answers in a row failed, the last one: {answer.reason}; look at the "
+                            "server and the model, then run the command again"
+                        )
             except BaseException as trouble:  # what is in flight is still waited for, and kept
                 if error and not isinstance(trouble, FireError):
                     raise  # interrupted a second time: nobody wants to wait

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.machines.pictures import local_part
 from fire_toolkit.machines.run import Place, Spending
+from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.tables import MachineJudgments, Tasks, check_machine_judgments
 from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.further import FAILED, OK
@@ -38,10 +38,8 @@ def requests_of(
     references = listed(tasks[REFERENCE_URL]) if REFERENCE_URL in tasks.columns else [""] * len(tasks)
     columns = (listed(tasks[name]) for name in ("query_id", "doc_id", "text", "media_url"))
     rows = list(zip(*columns, references, strict=True))
-    hashes: dict[str, str] = {}
+    hashes = {row[3]: text_sha256(row[3]) for row in rows} if guideline.shows_texts else {}
     broken: dict[str, str] = {}
-    if guideline.shows_texts:
-        hashes = {row[3]: text_sha256(row[3]) for row in rows}
     urls = dict.fromkeys([*(row[3] for row in rows), *filter(None, references)])
     of_files: dict[Path, str] = {}  # each is read once
     for url in urls if guideline.shows_media else ():
@@ -53,13 +51,14 @@ def requests_of(
     faults = {row[:2]: broken[url] for row in rows for url in row[:2:-1] if url in broken}
     if faults and len(faults) == len(rows):
         raise FireError(next(iter(faults.values())))
-    rows.sort(key=lambda row: (hashlib.sha256(row[3].encode("utf-8", "replace")).digest(), row[0], row[1]))
     found = []
-    for query_id, doc_id, text, item, reference in rows:
-        for number in range(1, n_samples + 1) if (query_id, doc_id) not in faults else ():
+    for query_id, doc_id, text, item, reference in sorted(
+        rows, key=lambda row: (text_sha256(row[3]), *row[:2])
+    ):
+        if (query_id, doc_id) not in faults:
             url, item_text = ("", item) if guideline.shows_texts else (item, "")
             seen = (url, hashes.get(item, ""), reference, hashes.get(reference, ""), item_text)
-            found.append(Request(query_id, doc_id, number, text, *seen))
+            found += [Request(query_id, doc_id, n, text, *seen) for n in range(1, n_samples + 1)]
     return found, faults
 
 
@@ -103,25 +102,12 @@ def machine_table(
     return check_machine_judgments(table.astype(numbers))
 
 
-def counts_in_words(counts: Mapping[str, int], spending: Spending) -> str:
-    """Return what a run of a judge counted beyond its answers, and what it cost."""
-    words = f" ({counts['stored_before']:,} were there before); {counts['failed']:,} failed"
-    if spending.tokens:
-        money = f", cost {spending.money:,.4f}" if spending.price else ""
-        words += f"; {spending.tokens:,} tokens{money} so far"
-    if counts["not_asked"]:
-        words += f"; the budget is spent: {counts['not_asked']:,} not asked"
-    return words
-
-
-def remarks(table: pd.DataFrame, judge: Judge) -> Iterator[str]:
-    """Yield why answers failed, and what the server did not give."""
+def run_in_words(
+    table: MachineJudgments, judge: Judge, counts: Mapping[str, int], spending: Spending, folder: Path
+) -> list[str]:
+    """Return what a run of a judge counted and cost; why answers failed, and what the server did not give."""
     reasons = table.loc[table["status"] != OK, "reason"].value_counts()
-    for reason, number in reasons.head(5).items():
-        yield f"failed {number:,} times: {reason}"
-    if len(reasons) > 5:
-        yield f"and {len(reasons) - 5:,} further reasons: see machine.csv"
-    if (table["status"] == OK).any() and table["score"].isna().all() and judge.logprobs:
-        yield "note: the server gives no probabilities of tokens: there are labels, and no P(yes)"
-    if (versions := len({*table["revision"]} - {""})) > 1:
-        yield f"note: the server named {versions} versions of itself (column revision): answers may differ"
+    found = {"reasons": list(reasons.items()), "has_scores": table["score"].notna().any()}
+    found |= {"judge": judge, "spending": spending, "folder": folder, **counts}
+    n_versions = len({*table["revision"]} - {""})
+    return rendered("machines", "run.txt", **found, n_versions=n_versions).splitlines()

@@ -88,9 +88,9 @@ def test_images_are_shown_as_they_are_and_clips_as_frames(tmp_path: Path, clip: 
     (tmp_path / "picture").write_bytes(image.getvalue())
     Image.new("RGB", (9, 9)).save(tmp_path / "old.bmp")
     shown = partial(pictures_of, root=tmp_path, n_frames=2, frame_px=64)
-    assert shown("picture").shown == (("image/png", image.getvalue()),)
-    part = shown(f"{clip}#t=1,2")
-    assert part.frames == "1.24;1.72"
-    assert [kind for kind, _ in part.shown] == ["image/jpeg"] * 2
+    assert shown("picture") == ((("image/png", image.getvalue()),), "")
+    pictures, frames = shown(f"{clip}#t=1,2")
+    assert frames == "1.24;1.72"
+    assert [kind for kind, _ in pictures] == ["image/jpeg"] * 2
     with pytest.raises(FormatError, match="a picture as BMP, expected jpeg, png, gif, webp; convert it"):
         shown("old.bmp")

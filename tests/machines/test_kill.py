@@ -135,7 +135,7 @@ def test_an_error_ends_the_run_and_what_was_in_flight_is_kept(tmp_path: Path) ->
     with opened(tmp_path / "toy") as cache:
         with pytest.raises(ServerError, match="no such model"):
             ask_all(requests, JUDGE, cache, ask, spending=Spending(), at_once=3)
-        assert {place[0] for _, place, _ in cache.rows()} == {"q1", "q3"}
+        assert {place[0] for _, place, _ in cache.rows} == {"q1", "q3"}
     assert stored_and_lost(tmp_path / "toy" / STORE) == ({"q1", "q3"}, 1)
 
 
