@@ -4,7 +4,7 @@ Before anything is sent, `push` looks at every address (`media.links.reach_media
 each project is opened as its page does it, by the server's own way to storages and buckets.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urljoin
@@ -33,16 +33,17 @@ def needs_cors(guideline: Guideline) -> bool:
     return "<Video" in guideline.label_config
 
 
-def open_items(api: Api, projects: Iterable[int], guideline: Guideline) -> dict[int, str]:
-    """Return what is wrong with the first item of each project, opened as its page does; empty: nothing."""
+def hidden_items(api: Api, projects: Mapping[int, object], guideline: Guideline) -> list[str]:
+    """Return what is wrong with the first items of projects (number → queue), opened as their pages do."""
     if not guideline.shows_media:
-        return {}
+        return []
     with Links(api.connection.page_origin, authorization=api.authorization) as links:
-        return {project: _open_item(api, project, guideline, links) for project in projects}
+        found = {number: _hidden(api, number, guideline, links) for number in projects}
+    return [f"project {number} ({projects[number]}): {fault}" for number, fault in found.items() if fault]
 
 
-def _open_item(api: Api, project: int, guideline: Guideline, links: Links) -> str:
-    tasks, _ = api.task_page(project, include=("id", "data"), page_size=1)
+def _hidden(api: Api, project: int, guideline: Guideline, links: Links) -> str:
+    tasks, _ = api.task_page(project, page_size=1)
     if not tasks:
         return ""
     # The page gets addresses in the place of buckets.
@@ -120,10 +121,9 @@ def refuse_hidden(plans: Sequence[Plan], connection: Connection, guideline: Guid
     """Open an item of each project that was pushed as its page does; a FireError where one is not seen."""
     queues = {entry.project: entry.queue for entry in plans if entry.project}
     with Api(connection) as api:
-        opened = open_items(api, queues, guideline)
-    named = [f"project {number} ({queues[number]}): {fault}" for number, fault in opened.items() if fault]
-    if named:
-        where = f"{len(named):,} of {n_of(len(queues), 'project')} ({first_three(named)})"
+        hidden = hidden_items(api, queues, guideline)
+    if hidden:
+        where = f"{len(hidden):,} of {n_of(len(queues), 'project')} ({first_three(hidden)})"
         todo = "add the storage of /data/local-files/ or a bucket in its settings; then push again"
         raise FireError(f"the tasks are there, but the first item cannot be seen in {where}; {todo}")
 
@@ -204,8 +204,7 @@ def _examine_campaign(root: Path, campaign: Campaign, rules: Guideline, api: Api
         seen = OnServer(api, campaign, store)
         bad = [missed_words(campaign, place) for place in seen.lost()]
     bad += find_doubled(seen.listed, campaign, queue_sizes(root))
-    projects = list(seen.own.values())
-    for project in projects:
+    for project in seen.own.values():
         try:
             check_config(campaign, project)
         except FireError as error:
@@ -213,11 +212,10 @@ def _examine_campaign(root: Path, campaign: Campaign, rules: Guideline, api: Api
     for words, fix in bad:
         yield Finding("projects", BAD, words, fix, is_servers=True)
     if not bad:
-        yield Finding("projects", GOOD, f"{len(projects)} of this campaign, all pages unchanged")
-    faults = open_items(api, [int(project["id"]) for project in projects], rules)
-    unseen = [f"project {number}: {fault}" for number, fault in faults.items() if fault]
-    if unseen:
+        yield Finding("projects", GOOD, f"{len(seen.own)} of this campaign, all pages unchanged")
+    queues = {number: seen.places[number, born].queue for number, born in seen.own}
+    if hidden := hidden_items(api, queues, rules):
         fix = "is `fire-toolkit media serve` running? `fire-toolkit media check` says more"
-        yield Finding("media", BAD, "; ".join(unseen), fix)
-    elif faults:
+        yield Finding("media", BAD, "; ".join(hidden), fix)
+    elif queues and rules.shows_media:
         yield Finding("media", GOOD, "the first item of each project can be seen")

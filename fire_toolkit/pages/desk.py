@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import pandas as pd
-
 from fire_toolkit.campaign.queue_pages import pages_of
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Record
@@ -28,20 +26,15 @@ class Task:
 
 @dataclass(frozen=True)
 class Page:
-    """An item with the captions that are judged with it; media_url as the tasks have it.
+    """An item with the captions that are judged with it.
 
-    reference_url: of the item that a composed query starts from; empty for other queries.
+    item: its media_url, and the reference_url of what a composed query starts from, each as the tasks
+    have it, or empty.
     """
 
     id: str
-    media_url: str
+    item: tuple[str, str]
     tasks: tuple[Task, ...]
-    reference_url: str = ""
-
-    @property
-    def urls(self) -> tuple[str, ...]:
-        """What the page shows."""
-        return (self.media_url, self.reference_url) if self.reference_url else (self.media_url,)
 
 
 class Desk:
@@ -68,35 +61,31 @@ class Desk:
         without: Collection[Asked] = (),
     ) -> None:
         self.annotator_id, self.guideline, self.campaign_key = annotator_id, guideline, campaign_key
-        self._files = files
         self.pages: list[Page] = []
         for entry in rounds:
             rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id]
-            items, texts = entry.items, _texts(entry)
-            names = _task_names(entry, annotator_id, campaign_key, entry.assignments)
+            items, given = entry.items, _given(entry, annotator_id, campaign_key)
             for pairs, _ in pages_of(rows.sort_values("position"), items, entry.n_captions):
-                tasks = [Task(names[pair], (entry.number, pair), texts[pair]) for pair in pairs]
+                tasks = [given[pair] for pair in pairs]
                 if left := tuple(task for task in tasks if task.asked not in without):
                     page_id = _name("page", tasks[0].id, *(task.id for task in tasks if task not in left))
-                    self.pages.append(Page(page_id, items[pairs[0]][0], left, items[pairs[0]][1]))
+                    self.pages.append(Page(page_id, items[pairs[0]], left))
         self.tasks = [(page, n, task) for page in self.pages for n, task in enumerate(page.tasks, start=1)]
         self.numbers = {task.asked: number for number, (_, _, task) in enumerate(self.tasks)}
+        self.media: dict[str, Path] = {}
+        self._names: dict[str, str] = {}
         shown = self.pages if guideline.shows_media else ()
-        urls = list(dict.fromkeys(without_part(url) for page in shown for url in page.urls))
-        self.media = {self._media_name(url): self._files[url] for url in urls if url in self._files}
-
-    def _media_name(self, path: str) -> str:
-        """Return the name under which the annotator gets a file; to others it leads nowhere."""
-        suffix = PurePosixPath(path.partition("?")[0]).suffix.lower()
-        return _name("media", self.campaign_key, self.annotator_id, path) + (
-            suffix if suffix[1:].isalnum() else ""
-        )
+        for url in dict.fromkeys(without_part(url) for page in shown for url in page.item):
+            if url in files:
+                suffix = PurePosixPath(url.partition("?")[0]).suffix.lower()
+                name = _name("media", campaign_key, annotator_id, url)
+                self._names[url] = name = name + (suffix if suffix[1:].isalnum() else "")
+                self.media[name] = files[url]
 
     def _address(self, media_url: str) -> str:
         """Return where a page finds an item: beside it, elsewhere, or (empty) nowhere; a text is itself."""
-        path = without_part(media_url)
-        if path in self._files and not self.guideline.shows_texts:
-            return "media/" + self._media_name(path)
+        if name := self._names.get(without_part(media_url)):
+            return f"media/{name}"
         return media_url if self.guideline.shows_texts or is_address(media_url) else ""
 
     def shown(
@@ -110,12 +99,12 @@ class Desk:
         answers: those that stand; without a label what was reported as missing. was: what was answered, also
         where it was taken back.
         """
-        answers, was = answers or {}, was or {}
+        answers, was, (media_url, reference_url) = answers or {}, was or {}, page.item
         return {
             "id": page.id,
-            "media": self._address(page.media_url),
-            "part": part_of(page.media_url),
-            "reference": self._address(page.reference_url) if page.reference_url else None,
+            "media": self._address(media_url),
+            "part": part_of(media_url),
+            "reference": self._address(reference_url) if reference_url else None,
             "captions": [
                 {
                     "task": task.id,
@@ -133,21 +122,16 @@ def given_tasks(rounds: Sequence[Round], annotator_id: str, campaign_key: str) -
 
     A name is the caption's too: answers to one that was changed meanwhile are not taken for the new one.
     """
-    return {
-        name: (entry.number, pair)
-        for entry in rounds
-        for pair, name in _task_names(entry, annotator_id, campaign_key, entry.given).items()
-    }
+    given = (_given(entry, annotator_id, campaign_key).values() for entry in rounds)
+    return {task.id: task.asked for tasks in given for task in tasks}
 
 
-def _task_names(entry: Round, annotator_id: str, campaign_key: str, hands: pd.DataFrame) -> dict[str, str]:
-    """Return the name of each task that is the annotator's in `hands`, by its pair."""
-    texts, pairs = _texts(entry), hands.loc[hands["annotator_id"] == annotator_id, "pair_id"]
-    return {str(pair): _name(campaign_key, annotator_id, entry.number, pair, texts[pair]) for pair in pairs}
-
-
-def _texts(entry: Round) -> dict[str, str]:
-    return dict(zip(entry.tasks["pair_id"], entry.tasks["text"], strict=True))
+def _given(entry: Round, annotator_id: str, campaign_key: str) -> dict[str, Task]:
+    """Return by its pair each task of a round that the annotator was ever given."""
+    texts, number = dict(zip(entry.tasks["pair_id"], entry.tasks["text"], strict=True)), entry.number
+    pairs = entry.given.loc[entry.given["annotator_id"] == annotator_id, "pair_id"]
+    names = ((pair, _name(campaign_key, annotator_id, number, pair, texts[pair])) for pair in map(str, pairs))
+    return {pair: Task(name, (number, pair), texts[pair]) for pair, name in names}
 
 
 def _name(*parts: object) -> str:

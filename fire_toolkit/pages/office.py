@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from fire_toolkit.campaign.carrier import Carried, Delivered, Fetched, Report, no_report
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
@@ -76,19 +78,18 @@ def read_links(root: Path) -> dict[str, str]:
 def make_links(root: Path, names: Iterable[str]) -> dict[str, str]:
     """Return a new token for each annotator; links that they had before end."""
     tokens = {name: secrets.token_urlsafe(_TOKEN_BYTES) for name in names}
-    hashes = {name: session_hash(session_of(token)) for name, token in tokens.items()}
-    _write(root, read_links(root) | hashes)
+    _change_links(root, {name: session_hash(session_of(token)) for name, token in tokens.items()})
     return tokens
 
 
 def end_links(root: Path, names: Iterable[str]) -> None:
     """End annotators' links."""
-    gone = set(names)
-    _write(root, {name: value for name, value in read_links(root).items() if name not in gone})
+    _change_links(root, dict.fromkeys(names, ""))
 
 
-def _write(root: Path, hashes: dict[str, str]) -> None:
-    write_files({root / _FILE: (json.dumps(dict(sorted(hashes.items())), indent=1) + "\n").encode()})
+def _change_links(root: Path, hashes: Mapping[str, str]) -> None:
+    known = {name: value for name, value in sorted({**read_links(root), **hashes}.items()) if value}
+    write_files({root / _FILE: (json.dumps(known, indent=1) + "\n").encode()})
 
 
 class OwnPage:
@@ -149,16 +150,13 @@ def missing_media(
 
     base: how the addresses of this machine's own `media serve` begin, which lead nowhere but to `files`.
     """
-    return sorted(
-        url
-        for url in _urls_of(rounds, guideline)
-        if without_part(url) not in files and (not is_address(url) or (base and url.startswith(base)))
-    )
+    urls = _not_here(rounds, guideline, files)
+    return sorted(url for url in urls if not is_address(url) or (base and url.startswith(base)))
 
 
-def _urls_of(rounds: Iterable[Round], guideline: Guideline) -> set[str]:
+def _not_here(rounds: Iterable[Round], guideline: Guideline, files: Mapping[str, Path]) -> set[str]:
     shown = [entry.tasks.filter(["media_url", REFERENCE_URL]) for entry in rounds if guideline.shows_media]
-    return {url for table in shown for url in table.to_numpy().ravel()}
+    return {url for table in shown for url in table.to_numpy().ravel() if without_part(url) not in files}
 
 
 class _Own:
@@ -167,15 +165,16 @@ class _Own:
     Attributes:
         answers: those that stand, in the order in which they were given; was: the last label of each
         question, also where it was taken back; keys: of what was sent; agreed: hashes of the texts agreed to;
-        left: the numbers of the desk's tasks without an answer, in order; read_up_to: what had been read into
-        the ledger when she last opened the page; at: when something was last done about each question.
+        desk: what she is asked, None where that is to be read anew; is_left: which of its tasks have no
+        answer; read_up_to: what had been read into the ledger when she last opened the page; at: when
+        something was last done about each question.
     """
 
     def __init__(self) -> None:
         self.answers, self.was, self.at = dict[Asked, Record](), dict[Asked, str](), dict[Asked, str]()
         self.keys, self.agreed = set[str](), set[str]()
         self.desk: Desk | None = None
-        self.left: list[int] = []
+        self.is_left: npt.NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.read_up_to: object = None
 
     @property
@@ -195,11 +194,8 @@ class _Own:
         self.answers.pop(asked, None)
         if record["kind"] == ANSWER:
             self.answers[asked], self.was[asked] = record, record["label"]
-        number = self.desk.numbers.get(asked) if self.desk else None
-        if number is not None:
-            place = bisect_left(self.left, number)
-            is_left = self.left[place : place + 1] == [number]
-            self.left[place : place + is_left] = [] if record["kind"] == ANSWER else [number]
+        if self.desk and asked in self.desk.numbers:
+            self.is_left[self.desk.numbers[asked]] = record["kind"] != ANSWER
 
 
 class Office:
@@ -238,8 +234,7 @@ class Office:
             self._rounds = Rounds(self._root, BY_PAGE)
             self._names = {digest: name for name, digest in read_links(self._root).items()}
             self._seen = seen
-            urls, here = _urls_of(self._rounds, self.guideline), self._files
-            away = [url for url in urls if without_part(url) not in here and is_address(url)]
+            away = filter(is_address, _not_here(self._rounds, self.guideline, self._files))
             self._origins = " ".join(sorted({"/".join(url.split("/")[:3]) for url in away}))
             for own in self._own.values():
                 own.desk = None
@@ -270,10 +265,11 @@ class Office:
             return content | {"consent": self._words}
         desk, own = self._desk(name), self._own[name]
         last = [desk.tasks[desk.numbers[asked]][2] for asked in own.last]
-        left = list(dict.fromkeys(desk.tasks[number][0] for number in own.left[: 2 * MOST_CAPTIONS]))
-        shown = [desk.shown(page, own.answers, own.was) for page in left[:2]]
+        left = np.flatnonzero(own.is_left)
+        pages = list(dict.fromkeys(desk.tasks[number][0] for number in left[: 2 * MOST_CAPTIONS]))[:2]
+        shown = [desk.shown(page, own.answers, own.was) for page in pages]
         return content | {
-            "done": len(desk.tasks) - len(own.left),
+            "done": len(desk.tasks) - len(left),
             "total": len(desk.tasks),
             "can_undo": bool(last),
             "last": [{"task": e.id, "text": e.caption, "label": own.was[e.asked]} for e in last],
@@ -303,7 +299,6 @@ class Office:
                 if self._consent not in self._own[name].agreed:
                     self._add(name, {"kind": CONSENT, "key": key, "text_sha256": self._consent})
                 return self.state(name)
-            self._refuse_without_consent(name)
             if key not in self._own[name].keys:
                 found = self._answered(name, task, content) if what == ANSWER else self._undone(name, task)
                 self._add(name, *({"kind": what, "key": key, **entry} for entry in found))
@@ -312,16 +307,15 @@ class Office:
         return self.state(name)
 
     def _answered(self, name: str, task_id: str, content: Mapping[str, Any]) -> list[dict[str, Any]]:
-        desk, left = self._desk(name), self._own[name].left
-        current = [desk.tasks[number] for number in left[:MOST_CAPTIONS]]
-        found = next((place for place in current if place[2].id == task_id), None)
-        if found is None or found[0] is not current[0][0]:
+        desk, is_left = self._desk(name), self._own[name].is_left
+        left = [desk.tasks[number] for number in np.flatnonzero(is_left)[:MOST_CAPTIONS]]
+        found = next((place for place in left if place[2].id == task_id), None)
+        if found is None or found[0] is not left[0][0]:
             is_asked = any(task.id == task_id for _, _, task in desk.tasks)
             raise Refused(409, _NOT_ASKED) if is_asked else Refused(404, "no such task")
-        given = checked_answer(content, self.guideline)
-        same = [found]
+        given, same = checked_answer(content, self.guideline), [found]
         if not given["label"] and self.guideline.shows_media:
-            same = [desk.tasks[number] for number in left if desk.tasks[number][0].urls == found[0].urls]
+            same = [place for place in compress(desk.tasks, is_left) if place[0].item == found[0].item]
         return [
             given
             | {"round": task.asked[0], "pair": task.asked[1], "position": n}
@@ -341,9 +335,8 @@ class Office:
         """Return the file that an annotator gets under this name.
 
         Raises:
-            Refused: none of her tasks shows it.
+            Refused: none of her tasks shows it, or she has not agreed to the first page.
         """
-        self._refuse_without_consent(name)
         path = self._desk(name).media.get(wanted)
         if path is None or not path.is_file():
             raise Refused(404, "no such file")
@@ -364,14 +357,12 @@ class Office:
     def _desk(self, name: str) -> Desk:
         self._refresh()
         own = self._own[name]
+        if self._consent not in own.agreed:
+            raise Refused(403, "Read and agree to the first page before you begin.")
         if own.desk is None:
             own.desk = self.desk(name)
-            own.left = [number for asked, number in own.desk.numbers.items() if asked not in own.answers]
+            own.is_left = np.array([asked not in own.answers for asked in own.desk.numbers], dtype=bool)
         return own.desk
-
-    def _refuse_without_consent(self, name: str) -> None:
-        if self._consent not in self._own[name].agreed:
-            raise Refused(403, "Read and agree to the first page before you begin.")
 
     def _add(self, name: str, *entries: Mapping[str, Any]) -> None:
         """Keep records, all or none, if what is asked is still what was shown.

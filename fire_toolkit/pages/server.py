@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,8 +30,14 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; "
     "img-src {media}; media-src {media}; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
+_HEADERS = {
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
 _COOKIE_S = 180 * 86400
-Handle = Callable[[Request, str], Awaitable[Response]]
 
 
 def page_address(port: int, public_url: str) -> str:
@@ -73,49 +79,27 @@ class PageServer(LocalServer):
         routes = [
             *(_static(name) for name in _TYPES),
             Route("/session", self._open_session, methods=["POST"]),
-            *(
-                Route(f"/{what}", self._guarded(self._act), methods=["POST"])
-                for what in (CONSENT, ANSWER, UNDO)
-            ),
-            Route("/state", self._guarded(self._state), methods=["GET"]),
-            Route("/instructions", self._guarded(self._instructions), methods=["GET"]),
-            Route("/media/{name}", self._guarded(self._media), methods=["GET"]),
+            *(Route(f"/{what}", self._act, methods=["POST"]) for what in (CONSENT, ANSWER, UNDO)),
+            Route("/state", self._state),
+            Route("/instructions", self._instructions),
+            Route("/media/{name}", self._media),
         ]
-        hosts = [urlsplit(public_url).hostname or LOOPBACK]
-        app = _with_headers(application(routes, hosts=hosts), office)
-        super().__init__(app, port=port, idle_s=_IDLE_S)
+        app = application(routes, hosts=[urlsplit(public_url).hostname or LOOPBACK])
+        app.add_exception_handler(FireError, self._refuse)
+        super().__init__(_with_headers(app, office), port=port, idle_s=_IDLE_S)
         self.address = page_address(self.server_port, public_url)
         self._origins = allowed_origins([self.address])
 
-    async def _open_session(self, request: Request) -> Response:
-        try:
-            self._check_origin(request)
-            session = session_of(str((await _content(request)).get("token", "")))
-            self._office.annotator(session)
-        except FireError as error:
-            return self._refusal(request, error)
-        answer, is_safe = Response(status_code=204), self.address.startswith("https:")
-        answer.set_cookie(
-            self._cookie, session, max_age=_COOKIE_S, httponly=True, samesite="strict", secure=is_safe
-        )
-        return answer
-
-    def _guarded(self, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
-        async def guarded(request: Request) -> Response:
-            try:
-                if request.method == "POST":
-                    self._check_origin(request)
-                return await handle(request, self._office.annotator(request.cookies.get(self._cookie, "")))
-            except FireError as error:
-                return self._refusal(request, error)
-
-        return guarded
+    def _who(self, request: Request) -> str:
+        """Return which annotator asks; `Refused` where it is nobody, or another page that writes."""
+        self._check_origin(request)
+        return self._office.annotator(request.cookies.get(self._cookie, ""))
 
     def _check_origin(self, request: Request) -> None:
-        if request.headers.get("Origin") not in self._origins:
+        if request.method == "POST" and request.headers.get("Origin") not in self._origins:
             raise Refused(403, "not from our own page")
 
-    def _refusal(self, request: Request, error: FireError) -> Response:
+    async def _refuse(self, request: Request, error: Exception) -> Response:
         """Return what went wrong; what is no refusal (a full disk) is also told to who runs the server."""
         status = error.status if isinstance(error, Refused) else 500
         if status not in (401, 409):
@@ -123,19 +107,31 @@ class PageServer(LocalServer):
         words = str(error) if isinstance(error, Refused) else "The answer could not be kept."
         return JSONResponse({"error": words}, status_code=status)
 
-    async def _act(self, request: Request, name: str) -> Response:
+    async def _open_session(self, request: Request) -> Response:
+        self._check_origin(request)
+        session = session_of(str((await _content(request)).get("token", "")))
+        self._office.annotator(session)
+        answer, is_safe = Response(status_code=204), self.address.startswith("https:")
+        answer.set_cookie(
+            self._cookie, session, max_age=_COOKIE_S, httponly=True, samesite="strict", secure=is_safe
+        )
+        return answer
+
+    async def _act(self, request: Request) -> Response:
+        name = self._who(request)
         return JSONResponse(self._office.act(request.url.path[1:], name, await _content(request)))
 
-    async def _state(self, request: Request, name: str) -> Response:
-        return JSONResponse(self._office.opened(name))
+    async def _state(self, request: Request) -> Response:
+        return JSONResponse(self._office.opened(self._who(request)))
 
-    async def _instructions(self, request: Request, name: str) -> Response:
-        body = instructions(self._office.guideline)
+    async def _instructions(self, request: Request) -> Response:
+        self._who(request)
         head = '<!doctype html><meta charset="utf-8"><title>Instructions</title>'
-        return Response(f'{head}<link rel="stylesheet" href="page.css">{body}', media_type="text/html")
+        head += '<link rel="stylesheet" href="page.css">'
+        return Response(head + instructions(self._office.guideline), media_type="text/html")
 
-    async def _media(self, request: Request, name: str) -> Response:
-        path = self._office.file(name, request.path_params["name"])
+    async def _media(self, request: Request) -> Response:
+        path = self._office.file(self._who(request), request.path_params["name"])
         return FileResponse(path, media_type=content_type(path.name), headers={"Cache-Control": "private"})
 
 
@@ -145,7 +141,7 @@ def _static(name: str) -> Route:
     async def serve(request: Request) -> Response:
         return Response(body, media_type=_TYPES[name], headers={"Cache-Control": "no-cache"})
 
-    return Route("/" if name == "page.html" else f"/{name}", serve, methods=["GET"])
+    return Route("/" if name == "page.html" else f"/{name}", serve)
 
 
 async def _content(request: Request) -> dict[str, Any]:
@@ -166,20 +162,13 @@ async def _content(request: Request) -> dict[str, Any]:
 
 def _with_headers(app: ASGIApp, office: Office) -> ASGIApp:
     """Return the application with the headers that keep what it shows to itself."""
-    own = {
-        "cache-control": "no-store",
-        "referrer-policy": "no-referrer",
-        "x-content-type-options": "nosniff",
-        "cross-origin-opener-policy": "same-origin",
-        "cross-origin-resource-policy": "same-origin",
-    }
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         async def add(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["content-security-policy"] = _POLICY.format(media=f"'self' {office.origins()}")
-                for name, value in own.items():
+                for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
