@@ -15,7 +15,7 @@ from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.labelstudio.connection import prepare_folder, read_secret
 from fire_toolkit.labelstudio.local_server import start_server
 from fire_toolkit.workspace.locks import hold_lock
-from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, manifest_path, write_stage
+from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, write_stage
 
 MODULES = sorted(Path(fire_toolkit.__file__).parent.rglob("*.py"))
 OF_ONE_SYSTEM = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "msvcrt", "winreg", "_winapi"}
@@ -47,7 +47,7 @@ def test_files_are_one_change_where_no_folder_opens(tmp_path: Path, monkeypatch:
     monkeypatch.delattr(os, "O_DIRECTORY")
     monkeypatch.setattr(os, "open", refuse_folders)
     manifest = Manifest("pool", "0", {}, {})
-    write_stage({tmp_path / "a.csv": "a\n"}, manifest, at=manifest_path(tmp_path, is_folder=True))
+    write_stage({tmp_path / "a.csv": "a\n"}, manifest, at=tmp_path / "manifest.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "manifest.json"]
 
 

@@ -31,7 +31,7 @@ def without_what_is_judged(states: list[StageState], workspace: Workspace) -> li
 def with_unanswered_tasks(states: list[StageState], workspace: Workspace) -> list[StageState]:
     """Return the states of stages; beside other tools' judgments `import` waits for tasks nobody answered."""
     root, judged = workspace.root, workspace.root / "judgments" / "judgments.csv"
-    if has_campaign(root) or not manifest_of(judged, is_folder=False).counts.get(ELSEWHERE):
+    if has_campaign(root) or not manifest_of(judged).counts.get(ELSEWHERE):
         return states
     for number, file in sorted(handed_out(root).items()) if judged.is_file() else ():
         pairs, _ = judged_pairs(judged, since=number)

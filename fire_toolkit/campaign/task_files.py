@@ -168,7 +168,7 @@ def renewed_files(
     for number, file in handed_out(root).items():
         if file.resolve() == but.resolve() or (carrier := carrier_of_tasks(root, file)) not in CORRECTED:
             continue
-        manifest, pairs = manifest_of(file, is_folder=False), pairs_of_keys(sorted(task_keys(file)))
+        manifest, pairs = manifest_of(file), pairs_of_keys(sorted(task_keys(file)))
         known = {"captions": 1, **manifest.parameters}
         options = {"overlap": known["overlap"], "n_captions": known["captions"], "seed": known["seed"]}
         try:
@@ -192,7 +192,7 @@ def kept_files(file: Path, texts: Mapping[str, bytes], *, carrier: str) -> tuple
     Raises:
         UsageError: a file that is there would change: people may have its tasks.
     """
-    there = manifest_of(file, is_folder=False).outputs
+    there = manifest_of(file).outputs
     both = {file.name, overlap_file(file).name}  # the others are of single persons, and stay
     gone = set() if file.is_file() else both
     found = {name: file.with_name(name) for name in there if file.with_name(name).is_file()}

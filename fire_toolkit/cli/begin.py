@@ -167,7 +167,7 @@ def _given_again(state: StageState, workspace: Workspace) -> Mapping[str, Any]:
     Exports that the last `import` did not name are read by one that names none.
     """
     stage, root = state.stage, workspace.root
-    at = manifest_path(root / stage.out, is_folder=stage.is_folder)
+    at = manifest_path(root / stage.out)
     manifest = manifest_at(at)
     for path in map(at.with_name, manifest.outputs):
         if path.is_file():

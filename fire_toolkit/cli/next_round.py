@@ -218,7 +218,7 @@ def _write(
             beside = (again.place.with_name(f"{again.place.name}.earlier-{n}") for n in count(1))
             kept = next(at for at in beside if not at.exists())
             kept.mkdir()
-            for name in (*manifest_of(again.place, is_folder=True).outputs, MANIFEST):
+            for name in (*manifest_of(again.place).outputs, MANIFEST):
                 (again.place / name).rename(kept / name)
             say(f"note: {again.place} held {words}; it is kept in {kept}")
     again.given.write(again.place, files, "next-round", parameters, counts)

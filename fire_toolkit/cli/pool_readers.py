@@ -115,7 +115,7 @@ def labels_so_far(given: Given) -> Any:
     if not parse_strategy(given.plain["strategy"]).reads_labels:
         return None
     path = given.path("labels", exists=True)
-    made = manifest_of(path.parent, is_folder=True) if path else NONE
+    made = manifest_of(path.parent) if path else NONE
     for name, sha256 in made.inputs.items():
         if given.hashes.get(name, sha256) != sha256:
             raise UsageError(f"{path}: {name} has changed since; run fire-toolkit resolve, then this again")
@@ -146,7 +146,7 @@ def asked_before(given: Given) -> Before:
     path = made_file("labels/labels.csv") if withdrawn else None
     drawn, file = None, out / "pool.csv"
     if found.pool is not None and file.is_file() and has_columns(file, DRAWN):  # a sample that was handed out
-        drawn = {"path": str(file), **manifest_of(out, is_folder=True).parameters}
+        drawn = {"path": str(file), **manifest_of(out).parameters}
     return before._replace(
         sources=sources,
         labels=read_labels(checked(path)) if path else None,

@@ -161,7 +161,7 @@ def take_earlier_exports(root: Path) -> None:
     with Store(root / STORE) as store:
         if not judgments.is_file() or store.has_answers():
             return
-    inputs = manifest_of(judgments, is_folder=False).inputs
+    inputs = manifest_of(judgments).inputs
     if STORE in inputs:
         return
     paths = [root / name for name in inputs]
@@ -183,5 +183,5 @@ def not_read_yet(root: Path, paths: Sequence[Path]) -> list[Path]:
 
 def _inputs_before(root: Path) -> dict[str, str]:
     """Return what the judgments were made from, with hashes; nothing where that was no ledger."""
-    found = manifest_of(root / "judgments" / "judgments.csv", is_folder=False).inputs
+    found = manifest_of(root / "judgments" / "judgments.csv").inputs
     return found if STORE in found else {}

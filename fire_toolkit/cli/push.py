@@ -173,7 +173,7 @@ def _rounds_to_push(
     """
     root, values = needed_workspace().root, inputs.values
     files = {number: relative_path(path) for number, path in handed_out(root).items()}
-    pushed = manifest_of(root / FOLDER, is_folder=True)
+    pushed = manifest_of(root / FOLDER)
     new: list[Path] | Round = [tasks] if tasks else []
     if not tasks:
         new = what_begins(
@@ -231,7 +231,7 @@ def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round],
         refuse_file_names(loads, campaign.people if campaign else ())  # `page write` makes a folder for each
     n_captions: Any = 1  # of an item on a page, as `tasks` drew them; a plug-in's carrier has one
     if carrier in (BY_PAGE, BY_SERVER) and not rules.is_of_queries:
-        n_captions = manifest_of(tasks, is_folder=False).parameters.get("captions")
+        n_captions = manifest_of(tasks).parameters.get("captions")
     with Store(root / STORE) as store:
         drawn = first_round(
             number,
@@ -300,7 +300,7 @@ def _deliver(name: str, root: Path, whole: Carried, gone: set[str]) -> Sequence[
 
 def _note_pushed(root: Path, inputs: Given, pushed: Sequence[Delivered]) -> None:
     """Write down which rounds are on the server and what they were drawn from, for `status`."""
-    inputs.hashes = {**manifest_of(root / FOLDER, is_folder=True).inputs, **inputs.hashes}
+    inputs.hashes = {**manifest_of(root / FOLDER).inputs, **inputs.hashes}
     counts = {
         "tasks": sum(entry.n_there + entry.n_added for entry in pushed),
         "projects": sum(bool(entry.project) if isinstance(entry, Plan) else 1 for entry in pushed),

@@ -162,12 +162,12 @@ def workspace_facts(
         queues = store.select("select kind, count(*) from queues group by kind")
     facts: dict[str, Any] = {
         "study": {name: workspace.setting("study", name) for name in STUDY},
-        "pool": _stage(given, root / "pool", is_folder=True),
+        "pool": _stage(given, root / "pool"),
         **_facts_of_guideline(guideline),
         "asked": Counter(dict(queues)) or None,
         "policy": policy_of(root) or "",
-        "labels_by": _stage(given, root / "labels", is_folder=True),
-        "augmented": _stage(given, root / "augmented/qrels.txt", is_folder=False),
+        "labels_by": _stage(given, root / "labels"),
+        "augmented": _stage(given, root / "augmented/qrels.txt"),
     }
     unusable = given.unusable
     if unusable is not None:
@@ -198,9 +198,9 @@ def _facts_of_guideline(guideline: Guideline) -> dict[str, Any]:
     }
 
 
-def _stage(given: Given, out: Path, *, is_folder: bool) -> Mapping[str, Any] | None:
+def _stage(given: Given, out: Path) -> Mapping[str, Any] | None:
     """Return parameters and counts of a stage's manifest; None where it was not run."""
-    if not (manifest := manifest_of(out, is_folder=is_folder)):
+    if not (manifest := manifest_of(out)):
         return None
-    given.used.append(manifest_path(out, is_folder=is_folder))
+    given.used.append(manifest_path(out))
     return {**manifest.parameters, **manifest.counts}

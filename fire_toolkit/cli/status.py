@@ -235,8 +235,7 @@ def standing_of(
 
 def command_of(state: StageState, workspace: Workspace) -> str:
     """Return the command of a stage, or `refresh` where it can be given again as it was."""
-    out, is_folder = workspace.root / state.stage.out, state.stage.is_folder
-    given = manifest_of(out, is_folder=is_folder).command if state.state == "stale" else {}
+    given = manifest_of(workspace.root / state.stage.out).command if state.state == "stale" else {}
     if not {"words", "folder"} <= given.keys():
         return state.stage.name
     if state.stage.name == "push" and {*state.changed.values()} <= {NEW}:

@@ -25,7 +25,6 @@ _WAIT_S = 60.0
 _AT_ONCE = 2_000  # rows of a query: more of them leave the processor's cache before they are used
 _OF_THE_DISK = ("space", "I/O", "open", "readonly")  # all else that SQLite says is wrong with the file
 _VIEW = re.compile(r"create temp \w+ (\w+)")
-_AS_IT_LIES = "?mode=ro&immutable=1"  # else SQLite wants to make a file beside it
 _LEAST_BYTES = 512  # of an SQLite file
 _OLDEST = (3, 35)  # which knows all that the queries use
 _LEAST_FREE = 1 << 16  # bytes, below which SQLite says no more than "disk I/O error"
@@ -66,7 +65,7 @@ class Database:
         if sqlite3.sqlite_version_info < _OLDEST:
             found, oldest = sqlite3.sqlite_version, ".".join(map(str, _OLDEST))
             raise FireError(f"this Python has SQLite {found}, expected {oldest} or newer: use another Python")
-        if path.exists() or path.is_symlink():
+        if os.path.lexists(path):
             self._open()
             return
         self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -76,12 +75,8 @@ class Database:
         _refuse_unreadable(self.path)
         if (n_bytes := self.path.stat().st_size) < _LEAST_BYTES:  # SQLite takes these for new files
             raise self.damaged("not an SQLite file" if n_bytes else "an empty file")
-        is_ours = _is_ours(self.path)
-        place = self.path.resolve().as_uri() + ("" if is_ours else _AS_IT_LIES)
         with self.named():
-            self._db = sqlite3.connect(
-                place, uri=True, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
-            )
+            self._db = _connect(self.path, isolation_level=None, check_same_thread=False)
         self.is_made, self._has_views, self._opened = True, False, self.path.stat()
         try:
             with self.named():
@@ -89,7 +84,7 @@ class Database:
                 self._db.execute("pragma cache_size = -64000")
                 (log,) = self._db.execute("pragma journal_mode = wal").fetchone()
                 (version,) = self._db.execute("pragma user_version").fetchone()
-            if is_ours and log != "wal":
+            if log != "wal" and _is_ours(self.path):
                 raise FireError(
                     f"{self.path}: its disk does not keep SQLite's write-ahead log (a network disk, say); "
                     "put the workspace on a local disk"
@@ -222,32 +217,39 @@ def _refuse_unreadable(path: Path) -> None:
         raise FormatError(f"{path}: cannot be read: it leads to {path.readlink()}, which is not there")
     if not (path.is_file() or path.is_dir()):
         raise FormatError(f"{path}: a pipe or a device, expected a file")
-    effective = os.access in os.supports_effective_ids
-    if path.is_dir() or not os.access(path, os.R_OK, effective_ids=effective):
+    if path.is_dir() or not _may(path, os.R_OK):
         reason = errno.EISDIR if path.is_dir() else errno.EACCES
         raise FormatError(f"{path}: cannot be read: {os.strerror(reason)}")
 
 
+def _may(path: Path, what: int) -> bool:
+    return os.access(path, what, effective_ids=os.access in os.supports_effective_ids)
+
+
 def _is_ours(path: Path) -> bool:
-    effective = os.access in os.supports_effective_ids
-    return all(os.access(place, os.W_OK, effective_ids=effective) for place in (path, path.parent))
+    return _may(path, os.W_OK) and _may(path.parent, os.W_OK)
+
+
+def _connect(path: Path, query: str = "", **options: Any) -> sqlite3.Connection:
+    """Open an SQLite file; one that is not ours as it lies, else SQLite wants to make a file beside it."""
+    place = path.resolve().as_uri() + (query if _is_ours(path) else "?mode=ro&immutable=1")
+    db: sqlite3.Connection = sqlite3.connect(place, uri=True, timeout=_WAIT_S, **options)
+    return db
 
 
 def rows_in(path: Path, query: str) -> list[Any]:
     """Return what a query finds in an SQLite file; nothing where there is no such file."""
-    if not path.exists() and not path.is_symlink():
+    if not os.path.lexists(path):
         return []
     _refuse_unreadable(path)
-    place = path.resolve().as_uri() + ("?mode=ro" if _is_ours(path) else _AS_IT_LIES)
     try:
-        with closing(sqlite3.connect(place, uri=True, timeout=_WAIT_S)) as db:
-            found = db.execute(query).fetchall()
+        with closing(_connect(path, "?mode=ro")) as db:
+            return db.execute(query).fetchall()
     except sqlite3.Error as error:
         is_other = "no such" in str(error) and path.stat().st_size >= _LEAST_BYTES
         state = "written by another version of fire-toolkit" if is_other else "damaged"
         found_bad = FormatError(f"{path}: {state}: {error}; `fire-toolkit doctor` says what to do")
         raise _of_the_disk(path, str(error)) or found_bad from None
-    return found
 
 
 def content_sha256(path: Path) -> str:

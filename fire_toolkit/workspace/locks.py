@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -116,25 +117,22 @@ def hold_workspace(
     if root in _held.get():
         yield
         return
-    told: list[str] = []
 
+    @cache
     def tell() -> None:
-        if not told:
-            told.append(f"waiting for {_holder(root)}, which is writing in this workspace")
-            report(told[0])
+        report(f"waiting for {_holder(root)}, which is writing in this workspace")
 
-    handle, is_kept = None, True
+    handle = None
     try:
         (root / LOCK).parent.mkdir(exist_ok=True)
         handle = _await_lock(root / LOCK, _SHARED, wait_s, tell)
+        if handle is None:
+            raise FireError(f"{root}: {_holder(root)} is writing here; wait until it ends, or stop it")
     except OSError as error:
-        is_kept = False
         if error.errno in _NO_LOCKS:
             report("note: the file system keeps no locks here; run one command at a time")
         elif error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
-    if handle is None and is_kept:
-        raise FireError(f"{root}: {_holder(root)} is writing here; wait until it ends, or stop it")
     token = _held.set(_held.get() | {root})
     here = f"pid {os.getpid()} on {socket.gethostname()}"
     try:

@@ -67,14 +67,14 @@ class Manifest:
 NONE = Manifest("", "", {}, {})
 
 
-def manifest_path(out: Path, *, is_folder: bool) -> Path:
+def manifest_path(out: Path) -> Path:
     """Return where the manifest of an output lies: in the folder, or beside the file under its name."""
-    return out / MANIFEST if is_folder else out.parent / (out.name + _SUFFIX)
+    return out / MANIFEST if out.is_dir() else out.parent / (out.name + _SUFFIX)
 
 
-def manifest_of(out: Path, *, is_folder: bool) -> Manifest:
+def manifest_of(out: Path) -> Manifest:
     """Return the manifest of an output in its place, as `manifest_at` does."""
-    return manifest_at(manifest_path(out, is_folder=is_folder))
+    return manifest_at(manifest_path(out))
 
 
 def manifest_at(path: Path) -> Manifest:

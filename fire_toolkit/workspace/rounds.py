@@ -82,9 +82,9 @@ def lost_record(root: Path, *, by_hand: bool = True) -> str:
 
     by_hand: also where files were handed out, which drawing the same queues again makes good.
     """
-    made = STORE in manifest_of(root / "judgments" / "judgments.csv", is_folder=False).inputs
-    sent = bool(manifest_of(root / "campaign", is_folder=True))
-    tasks = manifest_of(tasks_file(root, 1), is_folder=False)
+    made = STORE in manifest_of(root / "judgments" / "judgments.csv").inputs
+    sent = bool(manifest_of(root / "campaign"))
+    tasks = manifest_of(tasks_file(root, 1))
     is_out = by_hand and any(name.endswith(".csv") for name in tasks.outputs)
     if (root / STORE).exists() or not (made or sent or is_out):
         return ""
@@ -119,7 +119,7 @@ def planned_now(root: Path) -> Path | None:
     """Return the plan of the round planned last; None where there is none, or it is of earlier answers."""
     number = max(planned_rounds(root) - {*handed_out(root)}, default=0)
     place = root / "plan" / f"round-{number}"
-    seen = manifest_of(place, is_folder=True).inputs
+    seen = manifest_of(place).inputs
     known = {name: root / name for name in ("judgments/judgments.csv", "labels/labels.csv") if name in seen}
     is_of_now = all(writer_of(path).outputs.get(path.name) == seen[name] for name, path in known.items())
     return place if number and is_of_now else None
@@ -139,7 +139,7 @@ def next_round_number(root: Path, *, judged: int = 0) -> int:
 def pool_counts(root: Path) -> dict[str, Any]:
     """Return what the workspace's pool counted, as its manifest says; nothing where there is none."""
     try:
-        return manifest_of(root / "pool", is_folder=True).counts
+        return manifest_of(root / "pool").counts
     except FireError:
         return {}
 

@@ -28,49 +28,43 @@ from fire_toolkit.workspace.rounds import (
 class Stage:
     """A stage: its command, where it writes, what it reads (settings `section.key`, or places, with `*`).
 
-    recalls: what it takes into account where it is there, and need not be run again for.
+    out: a file, or a folder, whose chief file bears its name. recalls: what it takes into account where it is
+    there, and need not be run again for.
     """
 
     name: str
     out: str
-    is_folder: bool
     needs: tuple[str, ...]
     optional: tuple[str, ...] = ()
     recalls: tuple[str, ...] = ()
 
 
 _POOL, _JUDGMENTS, _LABELS = "pool/pool.csv", "judgments/judgments.csv", "labels/labels.csv"
-_FILES = {"pool": _POOL, "labels": _LABELS}  # of a folder that a stage writes, the one that others read
 _SCORED = ("runs.files", "collection.qrels")
+_LABELED, _VALIDITY = ("collection.qrels", _LABELS), ("validity/labels/query_labels.csv",)
 
 STAGES = (
-    Stage("pool", "pool", True, _SCORED, recalls=(_JUDGMENTS, _LABELS)),
-    Stage("tasks", "tasks/tasks.json", False, (_POOL, "collection.queries"), ("collection.items",)),
-    Stage("import", _JUDGMENTS, False, ("import.exports",)),
-    Stage("agree", "agreement/agreement.csv", False, (_JUDGMENTS,)),
-    Stage("resolve", "labels", True, (_JUDGMENTS,)),
-    Stage(
-        "augment",
-        "augmented/qrels.txt",
-        False,
-        ("collection.qrels", _LABELS),
-        ("validity/labels/query_labels.csv",),
-    ),
-    Stage("score", "scores/scores.csv", False, _SCORED, ("augmented/qrels.txt", "audit/labels/answers.csv")),
-    Stage("compare", "comparison/comparison.csv", False, ("runs.files",)),
+    Stage("pool", "pool", _SCORED, recalls=(_JUDGMENTS, _LABELS)),
+    Stage("tasks", "tasks/tasks.json", (_POOL, "collection.queries"), ("collection.items",)),
+    Stage("import", _JUDGMENTS, ("import.exports",)),
+    Stage("agree", "agreement/agreement.csv", (_JUDGMENTS,)),
+    Stage("resolve", "labels", (_JUDGMENTS,)),
+    Stage("augment", "augmented/qrels.txt", _LABELED, _VALIDITY),
+    Stage("score", "scores/scores.csv", _SCORED, ("augmented/qrels.txt", "audit/labels/answers.csv")),
+    Stage("compare", "comparison/comparison.csv", ("runs.files",)),
 )
 
 # What stands in the place of `import` once a campaign has begun; before it, where a server is known; and
 # beside these, or in their place, where files carry rounds of a campaign.
 CAMPAIGN = (
-    Stage("push", "campaign", True, (), ("tasks/tasks.json", "tasks/round-*/tasks.json")),
-    Stage("pull", _JUDGMENTS, False, (), (STORE,)),
+    Stage("push", "campaign", (), ("tasks/tasks.json", "tasks/round-*/tasks.json")),
+    Stage("pull", _JUDGMENTS, (), (STORE,)),
 )
 BEFORE_PUSH = (
     replace(CAMPAIGN[0], needs=("tasks/tasks.json",)),
     replace(CAMPAIGN[1], needs=(STORE,), optional=()),
 )
-BY_HAND = Stage("import", _JUDGMENTS, False, ("import.exports",), (STORE,))
+BY_HAND = Stage("import", _JUDGMENTS, ("import.exports",), (STORE,))
 # What these write follows from files alone; the others ask people, or bring in what they answered.
 COMPUTED = ("import", "agree", "resolve", "augment", "score", "compare")
 _OF_PAIRS = {"pool", "augment", "score", "compare"}
@@ -139,8 +133,8 @@ def out_of_date(workspace: Workspace, used: Iterable[Path]) -> list[StageState]:
     folders = {path.resolve().parent for path in used}
     behind = set()
     for stage in reversed(stages_of(workspace)):  # a stage reads what those before it write
-        folder = (workspace.root / stage.out).resolve()
-        if stage.name in (*COMPUTED, "pull") and (folder if stage.is_folder else folder.parent) in folders:
+        folder = manifest_path(workspace.root / stage.out).resolve().parent
+        if stage.name in (*COMPUTED, "pull") and folder in folders:
             behind.add(stage.name)
             made = (need for need in (*stage.needs, *stage.optional) if "/" in need)
             folders |= {(workspace.root / need).resolve().parent for need in made}
@@ -183,13 +177,17 @@ class _Look:
     def root(self) -> Path:
         return self.workspace.root
 
+    def named(self, path: Path) -> str:
+        """Return a path as manifests name it."""
+        return path.as_posix().removeprefix(f"{self.root.as_posix()}/")
+
     def state(self, stage: Stage) -> StageState:
         inputs, absent = self.inputs(stage)
         if stage.name == "compare" and len(inputs) == 1:
             return StageState(stage, "done", "nothing to compare: one run")
-        at = manifest_path(self.root / stage.out, is_folder=stage.is_folder)
-        at = self.latest_tasks(at) if stage.name == "tasks" else at
-        own = self.root / _FILES.get(stage.out, stage.out)
+        out = self.root / stage.out
+        at = self.latest_tasks() if stage.name == "tasks" else manifest_path(out)
+        own = out if out.suffix else out / f"{stage.out}.csv"
         try:
             if own.is_file() and not at.is_file():
                 checked(own)  # which ends what a kill left half named
@@ -198,7 +196,7 @@ class _Look:
             return StageState(stage, "stale", str(error))
         if not manifest:
             if own.is_file() and not (stage.out == _JUDGMENTS and has_campaign(self.root)):
-                words = f"{own.relative_to(self.root)} is your own file, which `{stage.name}` leaves as it is"
+                words = f"{self.named(own)} is your own file, which `{stage.name}` leaves as it is"
                 return StageState(stage, "done", words)
             missing = f"needs {', '.join(absent)}" if absent else "not done yet"
             return StageState(stage, "waiting" if absent else "ready", missing)
@@ -208,15 +206,15 @@ class _Look:
             reason = f"{to_ask:,} pairs to ask" if to_ask else "nothing new to ask"
             return StageState(stage, "stale" if to_ask else "done", reason)
         changed = self.changed(stage, manifest, at, inputs)
-        of_settings, kept = self.changed_parameters(manifest, stage)
+        reasons, kept = self.changed_parameters(manifest, stage)
+        reasons[:0] = [f"{name} {what}" for name, what in changed.items()]
         kept += [f"{name} was not read, as another was named" for name in self.unread(stage, manifest)]
-        reasons = [*(f"{name} {what}" for name, what in changed.items()), *of_settings]
         if manifest.counts.get("stopped_waiting") and self.is_newer(manifest, _LABELS):  # of the pool alone
             reasons.append("there are new labels to go on from")
         reasons += self.unsent(manifest) if stage.name == "push" else []
         if not reasons:
             if stage.name in ("import", "pull") and (late := self.unanswered(manifest)):
-                words = f"no answer yet to round {late[0]} ({late[1].relative_to(self.root)})"
+                words = f"no answer yet to round {late[0]} ({self.named(late[1])})"
                 return StageState(stage, "waiting", words)
             return StageState(stage, "done", "; ".join(filter(None, [counts, *kept])))
         # Tasks are not made again once people have answered, or a campaign has been pushed.
@@ -226,26 +224,24 @@ class _Look:
 
     def inputs(self, stage: Stage) -> tuple[list[Path], list[str]]:
         """Return the files a stage reads now, and what is missing."""
-        found, absent, inside = list[Path](), list[str](), f"{self.root.as_posix()}/"
+        found, absent, settled = list[Path](), list[str](), set[Path]()
+        if stage.name == "push":  # some carriers are not sent changed tasks
+            carriers = campaign_rounds(self.root).items()
+            settled = {tasks_file(self.root, n) for n, by in carriers if by not in ("labelstudio", "page")}
         for need in (*stage.needs, *stage.optional):
             section, _, key = need.partition(".")
             if "*" in need:
                 paths = sorted(self.root.glob(need))
             elif "/" in need or need == STORE:
                 paths = [self.root / need]
-            elif isinstance(self.workspace.setting(section, key), list):
+            elif isinstance(patterns := self.workspace.setting(section, key), list):
                 paths = self.workspace.paths(section, key)
-                absent += [] if paths else [" ".join(self.workspace.setting(section, key))]
+                absent += [] if paths else [" ".join(patterns)]
             else:
                 paths = [path for path in (self.workspace.path(section, key),) if path]
-            if stage.name == "push":
-                carriers = campaign_rounds(self.root).items()  # others are not sent changed tasks
-                is_sent = ("labelstudio", "page")
-                settled = {tasks_file(self.root, number) for number, by in carriers if by not in is_sent}
-                paths = [path for path in paths if path not in settled]
-            found += [path for path in paths if path.is_file()]
+            found += [path for path in paths if path.is_file() and path not in settled]
             if need in stage.needs:
-                absent += [path.as_posix().removeprefix(inside) for path in paths if not path.is_file()]
+                absent += [self.named(path) for path in paths if not path.is_file()]
         return found, absent
 
     def is_newer(self, manifest: Manifest, name: str) -> bool:
@@ -253,15 +249,15 @@ class _Look:
         path = self.root / name
         return path.is_file() and manifest.inputs.get(name) != self.hash_of(path)
 
-    def latest_tasks(self, first: Path) -> Path:
+    def latest_tasks(self) -> Path:
         """Return the manifest of the tasks made last, which are of the workspace's pool where any are."""
         files = [path for _, path in sorted(handed_out(self.root).items(), reverse=True)]
-        there = [at for at in (manifest_path(path, is_folder=False) for path in files) if at.is_file()]
+        there = [at for at in map(manifest_path, files) if at.is_file()]
         for at in there if (self.root / _POOL).is_file() else ():
             with suppress(FireError):
                 if not self.is_newer(manifest_at(at), _POOL):
                     return at
-        return there[0] if there else first
+        return there[0] if there else manifest_path(tasks_file(self.root, 1))
 
     def unanswered(self, manifest: Manifest) -> tuple[int, Path] | None:
         """Return the first round after those of the judgments whose tasks were handed out, and its tasks."""
@@ -272,9 +268,9 @@ class _Look:
 
     def changed(self, stage: Stage, manifest: Manifest, at: Path, inputs: list[Path]) -> dict[str, str]:
         """Return what has become of the files of a stage, by name: of its outputs, then of its inputs."""
-        folder = at.parent.relative_to(self.root)
-        files = {(folder / name).as_posix(): (sha256, EDITED) for name, sha256 in manifest.outputs.items()}
-        now = [path.as_posix().removeprefix(f"{self.root.as_posix()}/") for path in inputs]
+        written = manifest.outputs.items()
+        files = {self.named(at.parent / name): (sha256, EDITED) for name, sha256 in written}
+        now = [*map(self.named, inputs)]
         files |= dict.fromkeys({*now} - {*manifest.inputs, *self.unread(stage, manifest)}, ("", NEW))
         was = {name: sha256 for name, sha256 in manifest.inputs.items() if name not in stage.recalls}
         if stage.name == "push":  # what was drawn from other files stays
@@ -291,13 +287,12 @@ class _Look:
 
     def unread(self, stage: Stage, manifest: Manifest) -> list[str]:
         """Return the files that a stage needs and did not read, as its command named others."""
-        found, options = list[str](), _options(manifest)
+        options, paths = _options(manifest), list[Path | None]()
         for need in stage.needs if stage.name in COMPUTED else ():
             section, _, key = need.partition(".")
-            path = self.root / need if "/" in need else None
-            path = self.workspace.path(section, key) if f"--{key}" in options else path
-            if path and path.is_file():
-                found.append(path.as_posix().removeprefix(f"{self.root.as_posix()}/"))
+            paths += [self.root / need] if "/" in need else []
+            paths += [self.workspace.path(section, key)] if f"--{key}" in options else []
+        found = [self.named(path) for path in paths if path and path.is_file()]
         return [name for name in found if name not in manifest.inputs]
 
     def changed_parameters(self, manifest: Manifest, stage: Stage) -> tuple[list[str], list[str]]:

@@ -19,7 +19,6 @@ from fire_toolkit.workspace.manifests import (
     checked,
     finish_interrupted,
     manifest_at,
-    manifest_path,
     write_stage,
     writer_of,
 )
@@ -33,7 +32,7 @@ NEW = {"a.csv": "new a\n", "b.csv": "new b\n"}
 
 def write(folder: Path, texts: dict[str, str]) -> None:
     manifest = Manifest("pool", "0", {"depth": 1}, {"in": "0"})
-    at = manifest_path(folder, is_folder=True)
+    at = folder / "manifest.json"
     write_stage({folder / name: text for name, text in texts.items()}, manifest, at=at)
 
 
