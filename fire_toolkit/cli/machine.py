@@ -92,9 +92,7 @@ def run(
         try:
             with chat, metered("answers", len(requests)) as meter:
                 ask = asking(own, prompt, chat, media, spending)
-                n_stored, n_left = ask_all(
-                    requests, own, cache, ask, spending=spending, at_once=asked.at_once, report=meter
-                )
+                n_stored, n_left = ask_all(requests, own, cache, ask, spending=spending, report=meter)
         finally:
             table = machine_table(cache.rows, requests, own, faults=faults)
             n_ok = int((table["status"] == OK).sum())

@@ -181,7 +181,6 @@ def ask_all(
     ask: Callable[[Request], Answer],
     *,
     spending: Spending,
-    at_once: int = 4,
     report: Callable[[int], None] = lambda n: None,
 ) -> tuple[int, int]:
     """Ask a judge what its cache does not hold, and count what all of its answers cost.
@@ -190,28 +189,27 @@ def ask_all(
 
     Args:
         requests: each pair and sample once.
-        judge: whose settings are part of each key.
+        judge: whose settings are part of each key, and who says how many requests may be in flight.
         cache: open; every answer is kept there as soon as it comes.
         ask: sends one request, from several threads at once; what it raises ends the run.
         spending: counts; what a request costs is never known before, so the mean of those so far is set
             aside for each one in flight.
-        at_once: how many requests are in flight.
         report: called with 1 for each answer that has come.
 
     Raises:
         FireError: as `ask`; 20 failures in a row; a budget that cannot be kept. What had come is kept.
     """
-    spending.n_lost = cache.n_lost
-    for answer in cache.stored.values():
+    stored, spending.n_lost = cache.stored, cache.n_lost
+    for answer in stored.values():
         spending.add(answer)
-    waiting = [(key, each) for each in requests if (key := each.key(judge)) not in cache.stored][::-1]
+    waiting = [(key, each) for each in requests if (key := each.key(judge)) not in stored][::-1]
     n_asked, n_left = len(waiting), 0
     flying: dict[Future[Answer], tuple[str, Request]] = {}
     n_alike, is_over, error = 0, False, None
-    with ThreadPoolExecutor(at_once) as pool:
+    with ThreadPoolExecutor(judge.at_once) as pool:
         while flying or (waiting and not is_over):
             try:
-                while waiting and not is_over and len(flying) < at_once:
+                while waiting and not is_over and len(flying) < judge.at_once:
                     if not spending.allows(len(flying) + 1):
                         is_over, n_left = True, len(waiting)
                         break

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -134,7 +135,7 @@ def test_an_error_ends_the_run_and_what_was_in_flight_is_kept(tmp_path: Path) ->
     requests = [request(n) for n in range(1, 9)]
     with opened(tmp_path / "toy") as cache:
         with pytest.raises(ServerError, match="no such model"):
-            ask_all(requests, JUDGE, cache, ask, spending=Spending(), at_once=3)
+            ask_all(requests, replace(JUDGE, at_once=3), cache, ask, spending=Spending())
         assert {place[0] for _, place, _ in cache.rows} == {"q1", "q3"}
     assert stored_and_lost(tmp_path / "toy" / STORE) == ({"q1", "q3"}, 1)
 
@@ -168,8 +169,6 @@ def test_a_damaged_file_is_named_and_nothing_is_asked(
 
 def test_whatever_decides_an_answer_is_in_the_key() -> None:
     """Each setting of the judge and each part of the request by itself makes another key."""
-    from dataclasses import replace
-
     plain = request(1)
     keys = {plain.key(JUDGE)}
     for name, value in JUDGE.settings.items():
