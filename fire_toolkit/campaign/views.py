@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from urllib.parse import quote
 
 import pandas as pd
@@ -171,9 +171,15 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     dropped = pd.concat(parts, ignore_index=True)
     dropped = check_dropped(dropped.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
     judgments = check_judgments(_with_pages(result.judgments, store))
-    of_clocks = _notes_of_clocks(store, judgments, dropped)
-    notes = (*notes_of_votes(judgments, dropped, guideline), *_notes(judgments, dropped), *of_clocks)
-    return ImportResult(judgments, dropped, notes)
+    notes = [*notes_of_votes(judgments, dropped, guideline), *_notes(judgments, dropped)]
+    ahead = store.table("select * from ahead") if (dropped["reason"] == SUPERSEDED).any() else None
+    if ahead is not None and (n := len(ahead.merge(judgments, on=list(ahead)))):
+        notes.append(
+            f"{n_of(n, 'judgment')} with a time after it was read, before which another label of the same "
+            f"person does not count (dropped.csv, {SUPERSEDED}); if a clock was wrong and that label is "
+            "right, import it as JSON with a later updated_at"
+        )
+    return ImportResult(judgments, dropped, tuple(notes))
 
 
 def _with_copies(dropped: Dropped, judgments: Judgments) -> Dropped:
@@ -244,35 +250,13 @@ def _with_pages(judgments: pd.DataFrame, store: Store) -> pd.DataFrame:
     return both.fillna({"page": "", "page_position": ""})
 
 
-def _notes_of_clocks(store: Store, judgments: pd.DataFrame, dropped: pd.DataFrame) -> Iterator[str]:
-    """Yield how many judgments count before a label that was read later, as their own time is ahead."""
-    if not (dropped["reason"] == SUPERSEDED).any():
-        return
-    ahead = store.table("select * from ahead")
-    if n := len(ahead.merge(judgments, on=list(ahead))):
-        yield (
-            f"{n_of(n, 'judgment')} with a time after it was read, before which another label of the same "
-            f"person does not count (dropped.csv, {SUPERSEDED}); if a clock was wrong and that label is "
-            "right, import it as JSON with a later updated_at"
-        )
-
-
-def _notes(judgments: pd.DataFrame, dropped: pd.DataFrame) -> Iterator[str]:
-    n_unassigned = int((judgments["kind"] == UNASSIGNED).sum())
-    if n_unassigned:
-        yield (
-            f"{n_unassigned} of {len(judgments)} judgments were not assigned to their annotator "
-            f"(kind {UNASSIGNED})"
-        )
-    n_elsewhere = int((judgments["kind"] == ELSEWHERE).sum())
-    if n_elsewhere:
-        yield (
-            f"{n_elsewhere} of {len(judgments)} judgments were made elsewhere (kind {ELSEWHERE}); agreement "
-            "takes them as given without sight of other answers"
-        )
-    n_lost = int((dropped["reason"] == NO_PAIR).sum())
-    if n_lost:
-        yield (
-            f"{n_lost} answers belong to tasks without pair_id, which were not pushed from here; they stay "
-            "in the ledger and do not count as judgments"
-        )
+def _notes(judgments: pd.DataFrame, dropped: pd.DataFrame) -> list[str]:
+    of_all, kinds = f"of {len(judgments)} judgments were", judgments["kind"]
+    counts = {
+        f"{of_all} not assigned to their annotator (kind {UNASSIGNED})": kinds == UNASSIGNED,
+        f"{of_all} made elsewhere (kind {ELSEWHERE}); agreement takes them as given without sight of other "
+        "answers": kinds == ELSEWHERE,
+        "answers belong to tasks without pair_id, which were not pushed from here; they stay in the ledger "
+        "and do not count as judgments": dropped["reason"] == NO_PAIR,
+    }
+    return [f"{int(found.sum())} {words}" for words, found in counts.items() if found.any()]

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from records import answer_row, day
 
 from examples import THOROUGH, some
 from fire_toolkit.campaign.counting import count_answers
 from fire_toolkit.campaign.keys import pair_id
-from fire_toolkit.campaign.ledger import ANSWERED
 from fire_toolkit.campaign.numbers import add_given
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import record_to_judgments
@@ -28,28 +28,23 @@ RULES = read_guideline("caption-relevance-v1")
 def row(chance: random.Random, seen_at: str) -> dict[str, str]:
     """A version of one of 12 answers on 5 pairs, by anybody, in a queue or none, rarely on no pair."""
     number = chance.randrange(12)
-    label, day = chance.choice(["relevant", "irrelevant", "", "two"]), chance.randint(1, 9)
+    label, moment = chance.choice(["relevant", "irrelevant", "", "two"]), chance.randint(1, 9)
     names = ["relevant", "irrelevant"] if label == "two" else [label] if label else []
     result = [{"from_name": "relevance", "value": {"choices": names}}] if names else []
     if chance.random() < 0.3:
         result.append(
             {"from_name": "comment", "value": {"text": [chance.choice(["=1+1", 'a, "b"', "plain"])]}}
         )
-    moment = f"2026-01-0{day}T00:00:00.000000Z"
-    answer = {"id": number, "updated_at": moment, "result": result, "was_cancelled": not names}
-    return {
-        "source": "http://server",
-        "project": "1",
-        "annotation": f"a{number}",
-        "updated_at": moment,
-        "state": ANSWERED,
+    content = {"id": number, "updated_at": day(moment), "result": result, "was_cancelled": not names}
+    columns = {
         "seen_at": seen_at,
         "pair_id": "" if chance.random() < 0.05 else pair_id(f"q{chance.randrange(5)}", "d,1"),
         "task": str(number),
         "queue": chance.choice(["", "", "1/A01", "2/A02"]),
         "annotator_id": chance.choice(["", "A01", "A02", 'ann,"o']),
-        "answer": json.dumps(answer | {"lead_time": chance.choice([3, 0.1 + 0.2, None])}),
+        "answer": json.dumps(content | {"lead_time": chance.choice([3, 0.1 + 0.2, None])}),
     }
+    return answer_row(f"a{number}", day(moment), **columns)
 
 
 def step(path: Path, chance: random.Random) -> None:

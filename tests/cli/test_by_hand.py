@@ -32,7 +32,7 @@ from command import (
     write_table,
 )
 from exports import answered
-from fake_api import FakeServer
+from fake_api import FakeServer, Killed
 from records import read_ledger
 
 from examples import cases, some
@@ -673,10 +673,6 @@ def test_rounds_before_the_campaign_keep_their_answers(hand: Path) -> None:
     assert [{name: row[name] for name in before[0]} for row in of_7] == before
     assert {(row["round"], row["kind"]) for row in of_a02} <= {("2", "task"), ("2", "overlap")}
     assert {row["kind"] for row in of_7} == {""}
-
-
-class Killed(BaseException):
-    pass
 
 
 class People:

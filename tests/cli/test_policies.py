@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import exports
 import numpy as np
 import pytest
 from command import StandIn, as_json, by_pair, manifest_of, rows, run, states, write_run, write_table
@@ -49,9 +50,7 @@ def fill_in(say: Callable[[str, str], bool]) -> bool:
         name = "round-1" if sheet.parent.name == "tasks" else sheet.parent.name
         done = Path("exports") / f"{name}.{sheet.name.removeprefix('tasks.')}"
         if not done.exists():
-            pairs = [row["pair_id"] for row in rows(sheet)]
-            said = ["relevant" if say(*split_pair_id(pair)) else "irrelevant" for pair in pairs]
-            write(done, "pair_id,label", (f"{pair},{label}" for pair, label in zip(pairs, said, strict=True)))
+            exports.fill_in(sheet, done, lambda *pair: "relevant" if say(*pair) else "irrelevant")
             n_filled += 1
     if n_filled:
         run("import")

@@ -148,28 +148,24 @@ def test_a_corrected_caption_is_shown_from_then_on_unless_it_was_answered(root: 
         assert office.state(name)["page"]["captions"][0]["text"] == "a corrected caption"
 
 
-def test_an_answer_given_while_its_caption_is_corrected_counts_for_none_or_stops_it(
+def test_an_answer_in_the_moment_of_a_correction_is_not_kept_or_stops_it(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = (root / "collection/queries.tsv").read_text()
+    before, begin = (root / "collection/queries.tsv").read_text(), push.begin
     with office_of(root, RULES) as (office, name):
         correct(root, before.replace(next_pair(office, name)["text"], "a corrected caption"))
-        n_before = len(office._store.page_records())
-        with monkeypatch.context() as patched:  # the push comes between the look of the page and its writing
-            keep = office._store.add_page_records
-            patched.setattr(
-                office._store, "add_page_records", lambda *of, **how: (run("push"), keep(*of, **how))
-            )
+        keep, seen = office._store.add_page_records, office.state(name)["done"]
+        with monkeypatch.context() as patched:
+            patched.setattr(office._store, "add_page_records", lambda *of, **c: (run("push"), keep(*of, **c)))
             with pytest.raises(Refused, match="not the current one"):
                 answered(office, name, "too late")
-        assert len(office._store.page_records()) == n_before
-        assert office.state(name)["page"]["captions"][0]["text"] == "a corrected caption"
+        shown = office.state(name)
+        assert (shown["done"], shown["page"]["captions"][0]["text"]) == (seen, "a corrected caption")
         correct(root, before.replace("caption 7", "once more"))
-        begin = push.begin
 
         def answer_first(*given: Any) -> None:
-            while waiting(office.state(name)):
-                answered(office, name, str(len(office._store.page_records())))
+            while waiting(state := office.state(name)):
+                answered(office, name, str(state["done"]))
             begin(*given)
 
         monkeypatch.setattr(push, "begin", answer_first)
