@@ -253,7 +253,7 @@ def write_rounds(root: Path, *entries: Round) -> None:
             continue
         names = [name for name in TASKS.names if name in entry.tasks.columns]
         known = set() if there is None else set(_rows(there.tasks, names))
-        shown = entry.tasks[[row not in known for row in _rows(entry.tasks, names)]]
+        shown = entry.tasks.loc[[row not in known for row in _rows(entry.tasks, names)]]
         written.append((entry, there, names, shown))
     changed = {(str(e.number), pair) for e, there, _, shown in written if there for pair in shown["pair_id"]}
     with Store(root / STORE) as store, asking(store) as db:

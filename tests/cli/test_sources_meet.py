@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 
 import exports
@@ -51,21 +50,6 @@ def exported_before() -> Votes:
         for n in range(N_PAIRS)
         for who in ("11", "12")
     }
-
-
-def test_another_campaigns_answers_leave_those_of_people_of_the_same_name(root: Path) -> None:
-    shutil.copytree(root, root.parent / "theirs")
-    for place, label in (("theirs", "irrelevant"), ("work", "relevant")):
-        with chdir(root.parent / place):
-            run("tasks", "--annotator", "A01", "--overlap", 0)
-            exports.fill_in(Path("tasks/tasks.A01.csv"), Path("exports/tasks.A01.csv"), said(label))
-            run("import")
-    own = votes()
-    record = "../theirs/campaign.sqlite"
-    assert "6 new, 0 edited" in run("import", record, "--source", "siteC").stderr
-    theirs = {("siteC-A01", f"q{n}", "irrelevant", "unassigned") for n in range(N_PAIRS)}
-    assert votes() == own | theirs
-    assert "0 new, 0 edited" in run("import", record, "--source", "siteC").stderr
 
 
 def test_exports_read_before_a_campaign_by_hand_stay_and_their_votes_count() -> None:

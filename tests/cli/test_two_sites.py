@@ -242,6 +242,7 @@ def test_people_of_another_campaign_with_a_name_here_are_others(sites: Sites, tm
     assert (judged(one), progress(one)) == before
     at(one, *record, "--source", "lab")
     assert {row[2] for row in judged(one)} == {"A1", "lab-A1"}
+    assert before[0] == {row for row in judged(one) if row[-1] != "unassigned"}
     assert progress(one) == before[1]
     assert "0 new" in at(one, *record, "--source", "lab").stderr
     told = at(one, "import", other / "campaign.sqlite", "--source", "lab", code=1).stderr

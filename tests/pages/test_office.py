@@ -175,15 +175,15 @@ def test_an_answer_in_the_moment_of_a_correction_is_not_kept_or_stops_it(
 def test_a_clock_that_was_ahead_is_ahead_for_its_own_answers_alone(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with office_of(root, RULES) as (office, name):
-        with monkeypatch.context() as patched:
-            patched.setattr(offices, "time_now", lambda: "2099-01-01T00:00:00.000000Z")
-            answered(office, name, "ahead")
+    with office_of(root, RULES) as (office, name), monkeypatch.context() as patched:
+        patched.setattr(offices, "time_now", lambda: "2099-01-01T00:00:00.000000Z")
+        answered(office, name, "ahead")
+        patched.undo()
         office.act("undo", name, {"who": name, "key": "back"})
-        assert office._store.page_records()[-1]["at"] > "2099"
         answered(office, name, "again", "irrelevant")
         answered(office, name, "another")
-        assert office._store.page_records()[-1]["at"] < "2099"
+        years = [record["at"][:4] for record in office._store.page_records()[-4:]]
+        assert [year == "2099" for year in years] == [True, True, True, False]
     run("pull")
     found = rows(root / "judgments/judgments.csv") + rows(root / "judgments/dropped.csv")
     assert max(found, key=lambda row: row["created_at"])["label"] == "irrelevant"
