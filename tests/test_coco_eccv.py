@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from planned import planned
 
 from examples import cases
 from fire_toolkit import score
@@ -17,10 +18,9 @@ from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference.bounds import coverage
 from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.inference.leave_out import leave_out
-from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists, lists_of
-from fire_toolkit.planning.outcomes import Cost, Outcome, Tops, cost_of, outcomes_of, told_rates
+from fire_toolkit.planning.outcomes import Cost, Outcome
 from fire_toolkit.planning.relevance import Truths
 from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.results import Found
@@ -161,20 +161,13 @@ def truth(lists: Lists, eccv: Qrels) -> Bools:
     return pair_rows(lists.pairs, positives) >= 0
 
 
-def planned(
+def simulated(
     lists: Lists, truth: Bools, design: Design, names: list[str], rates: tuple[float, float]
 ) -> tuple[Cost, dict[tuple[str, str], Outcome]]:
     """Return a design's cost and outcomes, by measure and estimate, where the truth is known."""
-    read = lists.top(design.depth)
     positive = (truth | lists.is_original)[lists.best_rank <= design.depth]
     truths = Truths(np.tile(positive, (4, 1)), np.tile(np.reshape(rates, (2, 1, 1)), (1, 4, 1)))
-    cost = cost_of(read, lists, design, truths, seed=3)
-    told, tops = (
-        told_rates(design, cost, truths),
-        (Tops(read, truths, each) for each in parse_measures(names)),
-    )
-    found = (each for top in tops for each in outcomes_of(read, design, cost, truths, top, told))
-    return cost, {(each.measure.name, each.estimate): each for each in found}
+    return planned(lists.top(design.depth), lists, design, truths, *names, seed=3)
 
 
 def test_pairs_and_positives_by_depth(lists: Lists, truth: Bools) -> None:
@@ -190,7 +183,7 @@ def test_votes_that_err(
     policy: str, cost: float, c_10: float, c_1: float, gap: float, lists: Lists, truth: Bools
 ) -> None:
     design = Design(depth=10, policy=policy, overlap=0)
-    spent, found = planned(lists, truth, design, ["C@1", "C@10"], (0.92, 0.04))
+    spent, found = simulated(lists, truth, design, ["C@1", "C@10"], (0.92, 0.04))
     assert spent.n_judgments / spent.n_pairs == pytest.approx(cost, abs=0.01)
     by_labels = found["C@10", "labelled"].bias[0]
     assert found["C@1", "labelled"].bias[0].mean() == pytest.approx(c_1, abs=0.004)
@@ -203,7 +196,7 @@ def test_votes_that_err(
 def test_corrected_scores(policy: str, overlap: float, rmse: list[float], lists: Lists, truth: Bools) -> None:
     names = ["C@1", "C@5", "C@10", "P@10"]
     design = Design(depth=10, policy=policy, overlap=overlap)
-    _, found = planned(lists, truth, design, names, (0.92, 0.04))
+    _, found = simulated(lists, truth, design, names, (0.92, 0.04))
     of = [found[name, "corrected"] for name in names]
     assert [float(np.sqrt((each.noise**2).mean())) for each in of] == pytest.approx(rmse, abs=0.0015)
     assert max(float(np.abs(each.bias).max()) for each in of) < 1e-9
@@ -212,13 +205,13 @@ def test_corrected_scores(policy: str, overlap: float, rmse: list[float], lists:
 # 9,143 where the order changes with each answer; settled scores are exact.
 def test_settling_c_10_asks_a_quarter(lists: Lists, truth: Bools) -> None:
     designs = [Design(k, "verify", is_settled=True, overlap=0) for k in (1, 5, 10)]
-    asked = [planned(lists, truth, design, ["C@1"], (1.0, 0.0))[0].n_pairs for design in designs]
+    asked = [simulated(lists, truth, design, ["C@1"], (1.0, 0.0))[0].n_pairs for design in designs]
     assert asked == pytest.approx([3_798, 7_624, 9_143], rel=0.005)
 
 
 # Judged to rank 50, a tenth of the queries: 11.4 thousand pairs beside the depth-10 pool.
 def test_a_tenth_of_the_queries_judged_deep(lists: Lists, truth: Bools) -> None:
-    cost, found = planned(lists, truth, Design(10, n_deep=133), ["C@10"], (0.92, 0.04))
+    cost, found = simulated(lists, truth, Design(10, n_deep=133), ["C@10"], (0.92, 0.04))
     assert cost.n_pairs - 35_595 == pytest.approx(11_400, rel=0.01)
     assert set(found) == {("C@10", "labelled"), ("C@10", "corrected")}
 
@@ -227,7 +220,7 @@ def test_a_tenth_of_the_queries_judged_deep(lists: Lists, truth: Bools) -> None:
 @pytest.mark.parametrize(("depth", "n_queries", "rmse"), [(10, 372, 0.0149)])
 def test_a_sample_of_queries(depth: int, n_queries: int, rmse: float, lists: Lists, truth: Bools) -> None:
     design = Design(depth=depth, overlap=0, queries=n_queries / 1332)
-    _, found = planned(lists, truth, design, ["C@10"], (1.0, 0.0))
+    _, found = simulated(lists, truth, design, ["C@10"], (1.0, 0.0))
     spread = found["C@10", "labelled"].spread[1]  # bm25 and tfidf_char are the second pair
     assert spread / np.sqrt(n_queries) == pytest.approx(rmse, rel=0.1)
 

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from planned import planned
 from small_world import World, qrels_of, run_in_order
 
 from examples import cases, seeds
@@ -16,18 +17,16 @@ from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.outcomes import (
     Outcome,
-    Tops,
     cost_of,
     open_pairs,
-    outcomes_of,
     rate_covariance,
-    told_rates,
 )
 from fire_toolkit.planning.plan import mcnemar_least, paired_t_least
 from fire_toolkit.planning.relevance import Truths
 from fire_toolkit.tables import check_qrels
 
 T, F = 0.8, 0.1
+Outcomes = dict[tuple[str, str], Outcome]
 RATES = np.array([T, F]).reshape(2, 1, 1)
 
 
@@ -36,18 +35,9 @@ def small(seed: int, *, n_queries: int = 30) -> Lists:
     return lists_of(world.runs, world.original, depth=12, most_queries=1000, seed=0)
 
 
-def planned(
-    lists: Lists, design: Design, positive: np.ndarray, *names: str
-) -> dict[tuple[str, str], Outcome]:
+def outcomes(lists: Lists, design: Design, positive: np.ndarray, *names: str) -> Outcomes:
     """Return a design's outcomes where the truth is known, by measure and estimate."""
-    truths = Truths(positive[None], RATES)
-    cost = cost_of(lists, lists, design, truths, seed=0)
-    told, tops = (
-        told_rates(design, cost, truths),
-        (Tops(lists, truths, each) for each in parse_measures(names)),
-    )
-    found = (each for top in tops for each in outcomes_of(lists, design, cost, truths, top, told))
-    return {(each.measure.name, each.estimate): each for each in found}
+    return planned(lists, lists, design, Truths(positive[None], RATES), *names)[1]
 
 
 def one_query() -> tuple[Lists, np.ndarray]:
@@ -69,7 +59,7 @@ def labels_of(policy: str, votes: tuple[bool, bool, bool]) -> bool:
 def test_bias_and_variances_are_those_of_all_votes_that_can_be_cast(policy: str) -> None:
     """Every combination of votes on four docs, with its chance: C@2, P@2 of both runs and both queries."""
     lists, positive = one_query()
-    found = planned(lists, Design(2, policy, overlap=0.0), positive, "C@2", "P@2")
+    found = outcomes(lists, Design(2, policy, overlap=0.0), positive, "C@2", "P@2")
     patterns = list(itertools.product((True, False), repeat=3))
     chance_of = {
         rate: sum(
@@ -120,7 +110,7 @@ def test_half_of_the_queries_add_the_error_of_a_sample() -> None:
     originals = check_qrels(pd.DataFrame({"query_id": queries, "doc_id": "b", "relevance": 1}))
     lists = lists_of(run, originals, depth=1, most_queries=400, seed=0).top(1)
     positive = lists.query % 4 == 0
-    found = planned(lists, Design(1, overlap=0.0, queries=0.5), positive, "C@1")["C@1", "labelled"]
+    found = outcomes(lists, Design(1, overlap=0.0, queries=0.5), positive, "C@1")["C@1", "labelled"]
     rng = np.random.default_rng(0)
     means = []
     for _ in range(4000):
@@ -136,7 +126,7 @@ def test_corrected_scores_have_no_bias_and_the_error_that_simulated_votes_have()
     lists = small(4, n_queries=60).top(5)
     rng = np.random.default_rng(2)
     positive = lists.is_original | (rng.random(len(lists.query)) < 0.2)
-    found = planned(lists, Design(5, "doubled", overlap=1.0), positive, "C@5", "P@5")
+    found = outcomes(lists, Design(5, "doubled", overlap=1.0), positive, "C@5", "P@5")
     t, f = (rate**2 * (3 - 2 * rate) for rate in (T, F))
     relevance = (rng.random((4000, len(positive))) < np.where(positive, t, f)) * 1.0
     relevance = np.where(lists.is_original, 1.0, (relevance - f) / (t - f))

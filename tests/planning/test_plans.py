@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from planned import planned
 from small_world import World
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.designs import Design, designs_for, within_budget
 from fire_toolkit.planning.lists import Lists, PilotVotes, draw_pilot, lists_of
-from fire_toolkit.planning.outcomes import Tops, cost_of, outcomes_of, told_rates
 from fire_toolkit.planning.plan import plan_lists
 from fire_toolkit.planning.relevance import Truths, assumed_parameters, draw_truths, fitted_parameters
 from fire_toolkit.planning.words import Wish, plan_text
@@ -51,7 +51,7 @@ def test_a_pilot_finds_how_many_positives_there_are_and_how_votes_err(lists: Lis
 @pytest.mark.slow
 def test_intervals_of_pilots_hold_what_the_right_positives_give(lists: Lists) -> None:
     """The interval is of the error that a world has whose positives the model did not draw."""
-    designs, known = [Design(5, policy) for policy in ("one", "verify")], parse_measures(["C@5", "P@5"])
+    designs = [Design(5, policy) for policy in ("one", "verify")]
     is_held = []
     for seed in range(16):
         rng = np.random.default_rng(seed)
@@ -61,13 +61,8 @@ def test_intervals_of_pilots_hold_what_the_right_positives_give(lists: Lists) ->
         table = plan_lists(lists, ["C@5", "P@5"], votes=votes, n_draws=40, seed=seed).designs
         read = lists.top(5)
         truths = Truths(positive[None, lists.best_rank <= 5], np.array([T, F]).reshape(2, 1, 1))
-        tops = [Tops(read, truths, measure) for measure in known]
         for design in designs:
-            cost = cost_of(read, lists, design, truths, seed=seed)
-            told = told_rates(design, cost, truths)
-            for right in (
-                each for top in tops for each in outcomes_of(read, design, cost, truths, top, told)
-            ):
+            for right in planned(read, lists, design, truths, "C@5", "P@5", seed=seed)[1].values():
                 error = float(np.sqrt((right.bias**2 + right.noise**2).mean()))
                 row = table[
                     (table["policy"] == design.policy)
