@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.planning.lists import Lists, PilotVotes, draw_pilot, lists_of
+from fire_toolkit.planning.lists import Lists, draw_pilot, lists_of
 from fire_toolkit.planning.plan import plan_lists
 from fire_toolkit.tables import check_qrels
 from fire_toolkit.tables.columns import pair_rows
@@ -78,13 +78,15 @@ def tables_of(world: World) -> Lists:
     return lists_of(runs, check_qrels(originals), depth=DEPTH, most_queries=N_QUERIES, seed=0)
 
 
-def judged_pilot(lists: Lists, positive: np.ndarray, rates: tuple[float, float], seed: int) -> PilotVotes:
+def judged_pilot(lists: Lists, positive: np.ndarray, rates: tuple[float, float], seed: int) -> pd.DataFrame:
     rng = np.random.default_rng([seed, 7])
     pool = draw_pilot(lists, N_PILOT, depth=POOLED, seed=seed)
     pair = pair_rows(pool, lists.pairs)
     votes = rng.random((3, len(pair))) < np.where(positive[pair], *rates)
     has_third = votes[0] != votes[1]
-    return PilotVotes(pair, votes[:2].sum(axis=0) + (has_third & votes[2]), 2 + has_third, 0)
+    return pd.DataFrame(
+        {"pair": pair, "n_positive": votes[:2].sum(axis=0) + (has_third & votes[2]), "n_votes": 2 + has_third}
+    )
 
 
 class Pool(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import fire_toolkit as fire
-from fire_toolkit.planning.lists import Lists, PilotVotes, draw_pilot, lists_of
+from fire_toolkit.planning.lists import Lists, draw_pilot, lists_of
 from fire_toolkit.planning.plan import plan_lists
 from fire_toolkit.tables import Qrels, Run, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -64,16 +64,16 @@ def measured(runs: list[Run], original: Qrels, positives: pd.DataFrame, n_repeat
     return np.sqrt((errors**2).mean(axis=(0, 3)))
 
 
-def judged_pilot(lists: Lists, positive: np.ndarray, seed: int) -> PilotVotes:
+def judged_pilot(lists: Lists, positive: np.ndarray, seed: int) -> pd.DataFrame:
     """Return the votes on a pilot, each pair judged twice, with a third vote where the two differ."""
     pair = pair_rows(draw_pilot(lists, 500, depth=DEPTH, seed=seed), lists.pairs)
     rng = np.random.default_rng([seed, 1])  # apart from the draw of pairs
     first, second, third = (vote(positive[pair], rng).astype(np.int64) for _ in range(3))
     differ = (first != second).astype(np.int64)
-    return PilotVotes(pair, first + second + differ * third, 2 + differ, 0)
+    return pd.DataFrame({"pair": pair, "n_positive": first + second + differ * third, "n_votes": 2 + differ})
 
 
-def predicted(lists: Lists, votes: PilotVotes, seed: int) -> np.ndarray:
+def predicted(lists: Lists, votes: pd.DataFrame, seed: int) -> np.ndarray:
     """Return the error that a plan expects and the ends of its interval: (3, n_policies, n_measures)."""
     # without doubled pairs, as `measured` has none
     table = plan_lists(lists, MEASURES, votes=votes, overlap=0.0, seed=seed).designs

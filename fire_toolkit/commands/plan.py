@@ -91,9 +91,13 @@ def plan(
         if unread := next((name for name, value in others.items() if value is not None), None):
             raise UsageError(f"--draw-pilot does not read --{unread}; leave one of them out")
         return _drawn_pilot(lists, n_drawn, measures, seed)
-    votes = None
+    votes, rests_on = None, [f"votes right on {RATES[0]:.0%} of positives and {1 - RATES[1]:.0%} of others"]
     if pilot is not None:
-        votes = pilot_votes(lists, pilot, pilot["label"].map(grades_or_usual(pilot, grades)))
+        judged = pilot_votes(lists, pilot, pilot["label"].map(grades_or_usual(pilot, grades)))
+        votes = judged[judged["pair"] >= 0]
+        rests_on = [f"a pilot of {n_of(len(votes), 'pair')}, {n_of(int(votes['n_votes'].sum()), 'vote')}"]
+        if n_unknown := len(judged) - len(votes):
+            rests_on.append(f"{n_of(n_unknown, 'judged pair')} not in these runs left out")
     seconds = so_far if seconds is None else seconds
     wish = Wish(*(each and each / 100 for each in (points, within or (None if points else 2))))
     found = plan_lists(
@@ -105,12 +109,6 @@ def plan(
         wish=wish,
         seed=seed,
     )
-    if votes is None:
-        rests_on = [f"votes right on {RATES[0]:.0%} of positives and {1 - RATES[1]:.0%} of others"]
-    else:
-        n_pairs, n_votes = n_of(len(votes.pair), "pair"), n_of(int(votes.n_votes.sum()), "vote")
-        left_out = f"{n_of(votes.n_unknown, 'judged pair')} not in these runs left out"
-        rests_on = [f"a pilot of {n_pairs}, {n_votes}", *([left_out] if votes.n_unknown else [])]
     chosen = "" if found.best.empty else f" {found.best['pool_options'].iloc[0]}"
     return replace(
         found,

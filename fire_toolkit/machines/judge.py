@@ -27,7 +27,6 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "at_once": (1, 64),
     "timeout_s": (0.1, 86_400),
 }
-_NEEDED = ("endpoint", "model")
 _OURS = "prompt_sha256"  # what stands in no file
 # Whatever of these differs makes another judge.
 _SHOWN = ("logprobs", "frames", "frame_px")
@@ -99,7 +98,7 @@ def read_judge(path: Path) -> Judge:
     ]
     if price is not None and not is_pair:
         wrong.append(f"price = {price!r}, expected two numbers such as [0.15, 0.60]")
-    wrong += [f'{key} is missing; expected {key} = "…"' for key in _NEEDED if not found[key]]
+    wrong += [f'{key} is missing; expected {key} = "…"' for key in ("endpoint", "model") if not found[key]]
     if found["samples"] > 1 and not found["temperature"]:
         wrong.append("samples above 1 needs a temperature above 0: at 0 all samples are one answer")
     for words in wrong:

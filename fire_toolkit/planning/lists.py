@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -114,15 +113,6 @@ def lists_of(
     return Lists(run_ids, *of_queries, 1.0 - has_original.mean(axis=1))
 
 
-class PilotVotes(NamedTuple):
-    """pair: places in the lists; n_positive, n_votes of each; n_unknown: pairs that the lists do not hold."""
-
-    pair: Ints
-    n_positive: Ints
-    n_votes: Ints
-    n_unknown: int
-
-
 def draw_pilot(lists: Lists, n_pairs: int, *, depth: int, seed: int) -> Pool:
     """Return a pool of `n_pairs` pairs, drawn as evenly from bands of best ranks as these are large.
 
@@ -158,8 +148,9 @@ def draw_pilot(lists: Lists, n_pairs: int, *, depth: int, seed: int) -> Pool:
     return check_pool(table.reset_index(drop=True))
 
 
-def pilot_votes(lists: Lists, judgments: Judgments, relevance: pd.Series) -> PilotVotes:
-    """Return the votes on each judged pair that the lists hold.
+def pilot_votes(lists: Lists, judgments: Judgments, relevance: pd.Series) -> pd.DataFrame:
+    """Return the votes on each judged pair: pair, its place in the lists, −1 where they do not hold it;
+    n_positive; n_votes.
 
     Args:
         judgments: one row for each annotator and pair.
@@ -167,7 +158,5 @@ def pilot_votes(lists: Lists, judgments: Judgments, relevance: pd.Series) -> Pil
             vote.
     """
     votes = judgments[PAIR].assign(positive=relevance >= 1)[relevance.notna()]
-    pairs = votes.groupby(PAIR, sort=True)["positive"].agg(["sum", "size"]).reset_index()
-    rows = pair_rows(pairs, lists.pairs)
-    positive, total = pairs.loc[rows >= 0, ["sum", "size"]].to_numpy(dtype=np.int64).T
-    return PilotVotes(rows[rows >= 0], positive, total, int((rows < 0).sum()))
+    pairs = votes.groupby(PAIR)["positive"].agg(n_positive="sum", n_votes="size").reset_index()
+    return pairs.assign(pair=pair_rows(pairs, lists.pairs))

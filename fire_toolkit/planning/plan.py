@@ -22,7 +22,7 @@ from fire_toolkit.inference.distributions import noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import OVERLAP, designs_for, within_budget
-from fire_toolkit.planning.lists import Lists, PilotVotes
+from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.outcomes import (
     LABELLED,
     NOT_KNOWN,
@@ -60,7 +60,7 @@ def plan_lists(
     lists: Lists,
     measures: Sequence[str | Measure] = PLANNED,
     *,
-    votes: PilotVotes | None = None,
+    votes: pd.DataFrame | None = None,
     budget: float = math.inf,
     seconds: float = math.nan,
     wish: Wish = Wish(within=0.02),  # noqa: B008
@@ -71,7 +71,7 @@ def plan_lists(
     """Return what each design is expected to cost, to get wrong and to tell.
 
     Args:
-        votes: of a pilot.
+        votes: of a pilot, see `pilot_votes`, on pairs that the lists hold.
         budget: judgments; a design that takes more is cut to a random part of the queries.
         seconds: that one judgment takes; nan where nobody knows.
         overlap: the random share of pairs that two people judge.
@@ -131,15 +131,15 @@ def plan_lists(
     best = min(fulfilling, key=lambda each: int(each["n_judgments"].iloc[0]), default=tables[0].iloc[:0])
     n_pilot, n_deep = None, 0
     if votes is not None:  # n_deep: queries of which the pilot judged every pair
-        is_open = ~are_among(votes.pair, len(lists.query)) & ~lists.is_original
-        n_pilot, n_deep = len(votes.pair), lists.n_queries - len(np.unique(lists.query[is_open]))
+        is_open = ~are_among(votes["pair"].to_numpy(), len(lists.query)) & ~lists.is_original
+        n_pilot, n_deep = len(votes), lists.n_queries - len(np.unique(lists.query[is_open]))
     candidates = serving or [*map(shown_rows, tables)]
     said = sentences(candidates, best, wish, lists.n_universe, n_pilot=n_pilot, n_deep=n_deep)
     return Found({"designs": pd.concat(tables, ignore_index=True), "best": best}, said=said)
 
 
 def _possible_truths(
-    lists: Lists, read: Lists, votes: PilotVotes | None, n_draws: int, rng: np.random.Generator
+    lists: Lists, read: Lists, votes: pd.DataFrame | None, n_draws: int, rng: np.random.Generator
 ) -> list[Truths]:
     """Return what a pilot leaves open of the pairs that are read; without one, what each assumption does."""
     if votes is None:

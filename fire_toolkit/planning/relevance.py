@@ -18,10 +18,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.planning.lists import Lists, PilotVotes
+from fire_toolkit.planning.lists import Lists
 
 POOL_DEPTH = 10  # of the pools that assumptions count positives in
 FEW = 8
@@ -62,10 +63,10 @@ class _Model:
 
     def __init__(self, lists: Lists, chosen: Bools | Ints | slice = slice(None)) -> None:
         nearest, own = lists.depth + 1 + _OFFSET, (lists.ranks + _OFFSET)[chosen]
-        self.near: Floats = np.log(nearest / own)
-        self.carried = np.sqrt(self.near / math.log(nearest / (1 + _OFFSET)))
+        near = np.log(nearest / own)
+        self.carried: Floats = np.sqrt(near / math.log(nearest / (1 + _OFFSET)))
         beside = np.column_stack([lists.n_runs - 1.0, lists.without_original[lists.query]])[chosen]
-        self.columns = np.column_stack([np.ones(len(own)), self.near, beside])
+        self.columns = np.column_stack([np.ones(len(own)), near, beside])
 
     def chances(self, parameters: Floats) -> Floats:
         """Return P(positive) of each pair over all effects, by Gauss and Hermite's rule."""
@@ -111,7 +112,7 @@ def assumed_parameters(lists: Lists, missing: Sequence[float], rates: tuple[floa
 
 
 def fitted_parameters(
-    lists: Lists, votes: PilotVotes, rates: tuple[float, float], *, n_draws: int, rng: np.random.Generator
+    lists: Lists, votes: pd.DataFrame, rates: tuple[float, float], *, n_draws: int, rng: np.random.Generator
 ) -> Floats:
     """Return parameters drawn from what a pilot's votes leave open: (n_draws, n_parameters).
 
@@ -120,20 +121,20 @@ def fitted_parameters(
     it is; each pair counts by its chance over all effects.
 
     Args:
-        votes: of pairs that were chosen by their ranks; originals are left out, whatever the votes on them;
-            who votes a third time may depend on the first two.
+        votes: pair, n_positive and n_votes of pairs that were chosen by their ranks; originals are left out,
+            whatever the votes on them; who votes a third time may depend on the first two.
         rates: P(vote 1 | positive) and P(vote 1 | not), as they are thought to be before any vote.
 
     Raises:
         UsageError: no judged pair of these lists that is not an original.
     """
-    is_new = ~lists.is_original[votes.pair]
-    if not is_new.any():
+    votes = votes[~lists.is_original[votes["pair"]]]
+    if votes.empty:
         raise UsageError(
             "the pilot judges no pair of these runs beside originals; draw one with --draw-pilot"
         )
-    model = _Model(lists, votes.pair[is_new])
-    n_positive, n_negative = votes.n_positive[is_new], (votes.n_votes - votes.n_positive)[is_new]
+    pair, n_positive, n_votes = votes[["pair", "n_positive", "n_votes"]].to_numpy(dtype=np.int64).T
+    model, n_negative = _Model(lists, pair), n_votes - n_positive
 
     def log_likelihoods(parameters: Floats) -> Floats:
         of_positive, of_other = (
@@ -152,10 +153,9 @@ def fitted_parameters(
 def _centres(lists: Lists, rates: Sequence[float]) -> Floats:
     """Return the parameters before any judgment: weights by where the originals stand, with a ridge."""
     is_found = lists.best_rank <= lists.depth
-    near, is_one = _Model(lists, is_found).near, lists.is_original[is_found]
-    columns = np.column_stack([np.ones(len(near)), near])
-    penalty = np.append(0.0, np.ones(near.shape[1]))
-    weights = np.zeros(columns.shape[1])
+    columns, is_one = _Model(lists, is_found).columns[:, :-2], lists.is_original[is_found]
+    weights: Floats = np.zeros(columns.shape[1])
+    penalty = np.append(0.0, np.ones(len(weights) - 1))
     for _ in range(_STEPS):
         chance = _logistic(columns @ weights)
         gradient = columns.T @ (is_one - chance) - penalty * weights

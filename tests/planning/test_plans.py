@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from planned import planned
 from small_world import World
@@ -10,7 +11,7 @@ from small_world import World
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.designs import Design, designs_for, within_budget
-from fire_toolkit.planning.lists import Lists, PilotVotes, draw_pilot, lists_of
+from fire_toolkit.planning.lists import Lists, draw_pilot, lists_of
 from fire_toolkit.planning.plan import plan_lists
 from fire_toolkit.planning.relevance import Truths, assumed_parameters, draw_truths, fitted_parameters
 from fire_toolkit.planning.words import Wish, plan_text
@@ -31,10 +32,12 @@ def clustered(lists: Lists, rng: np.random.Generator) -> np.ndarray:
     return lists.is_original | (rng.random(len(of_query)) < of_query / np.sqrt(lists.best_rank))
 
 
-def votes_on(lists: Lists, positive: np.ndarray, pair: np.ndarray, rng: np.random.Generator) -> PilotVotes:
+def votes_on(lists: Lists, positive: np.ndarray, pair: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
     votes = rng.random((3, len(pair))) < np.where(positive[pair], T, F)
     differ = votes[0] != votes[1]
-    return PilotVotes(pair, votes[:2].sum(axis=0) + (differ & votes[2]), 2 + differ, 0)
+    return pd.DataFrame(
+        {"pair": pair, "n_positive": votes[:2].sum(axis=0) + (differ & votes[2]), "n_votes": 2 + differ}
+    )
 
 
 def test_a_pilot_finds_how_many_positives_there_are_and_how_votes_err(lists: Lists) -> None:
