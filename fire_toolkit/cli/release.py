@@ -209,7 +209,7 @@ class _Release:
         counts = {**published.counts, **by_machine}
         hashes = {name: sha256(content).hexdigest() for name, content in sorted(contents.items())}
         manifest = Manifest(STAGE, __version__, parameters, given.published, hashes, counts)
-        write_folder(self.out, {**contents, MANIFEST: manifest.as_bytes()})
+        write_folder(self.out, [*contents.items(), (MANIFEST, manifest.as_bytes())])
         return published.counts
 
     def _read(self, given: Given) -> Published:

@@ -144,21 +144,18 @@ def near_duplicates(queries: Queries, *, min_similarity: float = 0.9) -> pd.Data
     one, other = (named.iloc[rows].reset_index(drop=True) for rows in (left, right))
     is_turned = one["query_id"] > other["query_id"]
     one, other = one.where(~is_turned, other), other.where(~is_turned, one)
-    edits = [
-        Levenshtein.distance(*texts, score_cutoff=_MAX_EDITS)
-        for texts in zip(one["normal"], other["normal"], strict=True)
-    ]
+    texts = zip(one["normal"], other["normal"], strict=True)
+    edits = pd.Series([Levenshtein.distance(*both, score_cutoff=_MAX_EDITS) for both in texts], dtype="Int64")
     pairs = pd.DataFrame(
         {
             "query_id": one["query_id"],
             "other_id": other["query_id"],
             "similarity": np.round(cosines, 6),
-            "edit_distance": pd.array(edits, dtype="Int64"),
+            "edit_distance": edits.where(edits <= _MAX_EDITS),
             "text": one["text"],
             "other_text": other["text"],
         }
     )
-    pairs["edit_distance"] = pairs["edit_distance"].mask(pairs["edit_distance"] > _MAX_EDITS)
     order = ["similarity", "query_id", "other_id"]
     return pairs.sort_values(order, ascending=[False, True, True]).reset_index(drop=True)
 

@@ -72,9 +72,7 @@ class Workspace:
             except (ValueError, NotImplementedError) as error:
                 where = f"{self.root / CONFIG}: [{section}] {key} = {pattern!r}"
                 raise FormatError(f"{where}: {error}; expected a pattern such as runs/*") from None
-        found -= {
-            *map(self.root.joinpath, filter(None, map(self.settings["runs"].get, ("query_ids", "doc_ids"))))
-        }
+        found -= {self.path("runs", axis) for axis in ("query_ids", "doc_ids")}
         own = [path for path in found if not path.name.startswith(".") and not path.name.endswith(BESIDE)]
         return sorted(path for path in own if path.is_file())
 
@@ -103,9 +101,7 @@ def read_workspace(root: Path) -> Workspace:
         if not isinstance(values, dict):
             raise FormatError(f"{path}: {section} = …, expected a section [{section}]")
         of_runs = {key: value for key, value in values.items() if section == "runs" and type(value) is dict}
-        runs = {
-            name: values_over(RUN, own, f"{path}: [runs.{name}]") for name, own in of_runs.items()
-        } or runs
+        runs |= {name: values_over(RUN, own, f"{path}: [runs.{name}]") for name, own in of_runs.items()}
         others = {key: value for key, value in values.items() if key not in of_runs}
         settings[section] = values_over(SETTINGS[section], others, f"{path}: [{section}]")
     return Workspace(root, settings, runs)

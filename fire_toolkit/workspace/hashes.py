@@ -28,23 +28,18 @@ def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
     Args:
         root: the folder of the workspace.
     """
-    kept, looked = _read(root / KEPT), dict[Path, str]()
-    known = dict(kept)
+    kept, looked = _read(root / KEPT), dict[str, tuple[str, str]]()
 
     def hash_of(path: Path) -> str:
-        if path not in looked:
-            name = os.path.relpath(path, root)
+        if (name := os.path.relpath(path, root)) not in looked:
             with opened(path) as stream:
                 state = state_of(os.fstat(stream.fileno()))
-            if path.name == STORE or not state or known.get(name, ("",))[0] != state:
-                looked[path] = content_sha256(path)
-            else:
-                looked[path] = known[name][1]
-            known[name] = (state, looked[path])
-        return looked[path]
+            is_as_it_lay = path.name != STORE and state and kept.get(name, ("",))[0] == state
+            looked[name] = kept[name] if is_as_it_lay else (state, content_sha256(path))
+        return looked[name][1]
 
     yield hash_of
-    found = {name: each for name, each in known.items() if each[0] and (root / name).is_file()}
+    found = {name: each for name, each in (kept | looked).items() if each[0] and (root / name).is_file()}
     if found != kept:
         content = json.dumps(found)
         with suppress(FireError):

@@ -241,9 +241,7 @@ def _renames(record: Path) -> dict[str, str]:
     return renames
 
 
-def write_folder(
-    out: Path, contents: Mapping[str, bytes] | Iterable[tuple[str, bytes | Path]], *, replaces: str = ""
-) -> None:
+def write_folder(out: Path, contents: Iterable[tuple[str, bytes | Path]], *, replaces: str = "") -> None:
     """Write a folder as one change: after a kill it is there whole, the old or the new.
 
     The new folder and the old change names in one step. Where the system cannot do that (Windows, some
@@ -252,8 +250,8 @@ def write_folder(
 
     Args:
         out: the folder, which must not be there.
-        contents: file name, which may lie in a subfolder → bytes; or pairs of a name and bytes, or a file to
-            copy, taken one after the other.
+        contents: file names, which may lie in a subfolder, each with bytes or a file to copy, taken one after
+            the other.
         replaces: a stage, whose folder of before may be there and is replaced.
 
     Raises:
@@ -268,7 +266,7 @@ def write_folder(
         if out.exists():
             _refuse_others(out, replaces)
         folders = {part}
-        for name, content in contents.items() if isinstance(contents, Mapping) else contents:
+        for name, content in contents:
             folders.add((part / name).parent)
             (part / name).parent.mkdir(parents=True, exist_ok=True)
             _write_through(part / name, content)

@@ -28,8 +28,8 @@ from fire_toolkit.workspace.rounds import (
 class Stage:
     """A stage: its command, where it writes, what it reads (settings `section.key`, or places, with `*`).
 
-    out: a file, or a folder, whose chief file bears its name. recalls: what it takes into account where it is
-    there, and need not be run again for.
+    out: a file in a folder, or a folder, whose chief file bears its name. recalls: what it takes into account
+    where it is there, and need not be run again for.
     """
 
     name: str
@@ -133,8 +133,8 @@ def out_of_date(workspace: Workspace, used: Iterable[Path]) -> list[StageState]:
     folders = {path.resolve().parent for path in used}
     behind = set()
     for stage in reversed(stages_of(workspace)):  # a stage reads what those before it write
-        folder = manifest_path(workspace.root / stage.out).resolve().parent
-        if stage.name in (*COMPUTED, "pull") and folder in folders:
+        out = (workspace.root / stage.out).resolve()
+        if stage.name in (*COMPUTED, "pull") and (out.parent if "/" in stage.out else out) in folders:
             behind.add(stage.name)
             made = (need for need in (*stage.needs, *stage.optional) if "/" in need)
             folders |= {(workspace.root / need).resolve().parent for need in made}
@@ -187,7 +187,7 @@ class _Look:
             return StageState(stage, "done", "nothing to compare: one run")
         out = self.root / stage.out
         at = self.latest_tasks() if stage.name == "tasks" else manifest_path(out)
-        own = out if out.suffix else out / f"{stage.out}.csv"
+        own = out if "/" in stage.out else out / f"{stage.out}.csv"
         try:
             if own.is_file() and not at.is_file():
                 checked(own)  # which ends what a kill left half named

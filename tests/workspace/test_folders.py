@@ -11,23 +11,23 @@ from fire_toolkit.workspace.manifests import write_files, write_folder
 
 
 def test_a_folder_has_its_files_alone_and_one_that_is_there_is_not_touched(tmp_path: Path) -> None:
-    write_folder(tmp_path / "made" / "1.0", {"a.txt": b"a", "data/b.txt": b"b"})
+    write_folder(tmp_path / "made" / "1.0", [("a.txt", b"a"), ("data/b.txt", b"b")])
     assert (tmp_path / "made/1.0/data/b.txt").read_bytes() == b"b"
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["1.0", "a.txt", "b.txt", "data", "made"]
     (tmp_path / "1.0").mkdir()
     with pytest.raises(FireError, match=r"1\.0: already exists, and is not overwritten"):
-        write_folder(tmp_path / "1.0", {"a.txt": b"a"})
+        write_folder(tmp_path / "1.0", [("a.txt", b"a")])
     assert list((tmp_path / "1.0").iterdir()) == []
 
 
 def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(FireError, match="cannot be written"):
-        write_folder(tmp_path / "1.0", {"a": b"a", "a/b": b"b"})  # a is a file, and was to be a folder
+        write_folder(tmp_path / "1.0", [("a", b"a"), ("a/b", b"b")])  # a is a file, and was to be a folder
     assert list(tmp_path.iterdir()) == []
 
 
 KILLED_ANYWHERE = """
-import json, os, signal, sys
+import os, signal, sys
 from pathlib import Path
 from fire_toolkit.workspace import manifests
 from fire_toolkit.workspace.manifests import Manifest, MANIFEST, write_folder
@@ -38,8 +38,8 @@ if not can_exchange:
 def write(words):
     names = {"index.html": words, f"data/{words}.js": words}
     manifest = Manifest("gallery", "1", {}, {}, dict.fromkeys(names, ""))
-    contents = {name: text.encode() for name, text in names.items()}
-    write_folder(out, contents | {MANIFEST: json.dumps(vars(manifest)).encode()}, replaces="gallery")
+    contents = [(name, text.encode()) for name, text in names.items()]
+    write_folder(out, [*contents, (MANIFEST, manifest.as_bytes())], replaces="gallery")
 
 def found():
     if not out.exists():
@@ -105,6 +105,6 @@ def test_what_a_killed_writer_moved_away_is_put_back_and_files_are_written_besid
     (moved / "index.html").write_text("old")
     (tmp_path / ".report-999999999.tmp").mkdir()
     write_files({tmp_path / "report.html": b"report"})
-    write_folder(tmp_path / "other", {"a": b"a"})
+    write_folder(tmp_path / "other", [("a", b"a")])
     assert (tmp_path / "gallery/index.html").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gallery", "other", "report.html"]
