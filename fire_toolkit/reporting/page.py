@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.annotators import annotator_profiles
+from fire_toolkit.agreement.table import notes_of_rows
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import FIRST, judged_at
 from fire_toolkit.reporting import plots
+from fire_toolkit.reporting.honest import honest_cells, in_points
 from fire_toolkit.reporting.methods import methods_paragraphs
 from fire_toolkit.reporting.paper import by_length
 from fire_toolkit.reporting.plots import VERDICTS, Plot, drawn_differences, plot_orders, points
@@ -137,6 +139,7 @@ def render_page(study: Study, figures: Mapping[str, Figure], *, title: str, subt
     Every text stands in it as text, whatever it holds, and none names an annotator or a folder of this
     machine. Vega, Vega-Lite and Vega-Embed are within (BSD-3-Clause).
     """
+    agreement = study.told.facts.agreement
     return rendered(
         "reporting",
         "data/report.html",
@@ -149,6 +152,12 @@ def render_page(study: Study, figures: Mapping[str, Figure], *, title: str, subt
         plot_orders=plot_orders,
         methods=methods_paragraphs(study.told.facts),
         points=points,
+        rows_of=lambda rows, run_id: (
+            in_points(rows[rows["run_id"] == run_id]).set_index("measure").to_dict("index")
+        ),
+        uncertain=honest_cells(study.scores, unit="%"),
+        explained={name: parse_measure(name).definition.summary for name in study.compared},
+        agreement_notes=[] if agreement is None else notes_of_rows(agreement.table),
         bundle=text_in("reporting", "data/vega-bundle.js"),
     )
 

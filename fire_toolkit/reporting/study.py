@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.agreement.table import notes_of_rows
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.compare import compare_runs
@@ -24,7 +24,6 @@ from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.reporting.against import Since
-from fire_toolkit.reporting.honest import honest_cells, in_points
 from fire_toolkit.reporting.methods import MethodFacts
 from fire_toolkit.reporting.voted import annotators_beside_others, flipped_pairs
 from fire_toolkit.resolution.judgments import number_annotators
@@ -113,11 +112,6 @@ class Study:
         return first_of(self.honest.scores)
 
     @cached_property
-    def uncertain(self) -> list[dict[str, str]]:
-        """Each score with all that is uncertain, as text by headings."""
-        return honest_cells(self.scores, unit="%")
-
-    @cached_property
     def differences(self) -> tuple[pd.DataFrame, Sequence[object]]:
         """Every difference of two runs, also of corrected scores, and what is said of these alone."""
         qrels: dict[str, Any] = {"augmented": self.augmented, "sources": self.sources}
@@ -180,40 +174,18 @@ class Study:
         over = (name for name in self.compared if parse_measure(name).definition.over_positives)
         return [name for name in over if (is_off & (self.scores["measure"] == name)).any()]
 
-    @property
-    def explained(self) -> dict[str, str]:
-        """What each measure is, in a sentence."""
-        return {name: parse_measure(name).definition.summary for name in self.compared}
-
-    @property
-    def score_table(self) -> dict[str, Any]:
-        """Run → measure → its honest row in points; the best first."""
-        by_run = _by_run(self.scores)
-        return {run_id: by_run[run_id] for run_id in self.best_first}
-
-    @property
-    def usable(self) -> dict[str, Any]:
-        """The same over the usable queries alone; empty where none is flagged."""
-        return {} if self.honest.usable is None else _by_run(self.honest.usable)
-
     @cached_property
     def annotators(self) -> dict[str, Any]:
         """Each annotator beside the others by pseudonyms, the busiest first; empty where none are known."""
         if self.judgments is None or self.grades is None:
             return {}
-        table, two = annotators_beside_others(self.judgments, grades=self.grades)
-        rows = {self.pseudonyms[row["annotator_id"]]: row for row in table.to_dict("records")}
-        pairs = {
-            (self.pseudonyms[row["a"]], self.pseudonyms[row["b"]]): row for row in two.to_dict("records")
-        }
+        names = self.judgments["annotator_id"].map(self.pseudonyms)
+        named = Judgments(self.judgments.assign(annotator_id=names))
+        table, two = annotators_beside_others(named, grades=self.grades)
+        rows = table.set_index("annotator_id").to_dict("index")
+        both = (two.set_index(by).to_dict("index") for by in (["a", "b"], ["b", "a"]))
         in_order = {name: rows[name] for name in self.pseudonyms.values() if name in rows}
-        return {"rows": in_order, "two": pairs | {(b, a): row for (a, b), row in pairs.items()}}
-
-    @cached_property
-    def agreement_notes(self) -> list[str]:
-        """What is said of the statistics of agreement and of their intervals, each once."""
-        summary = self.told.facts.agreement
-        return [] if summary is None else notes_of_rows(summary.table)
+        return {"rows": in_order, "two": dict(ChainMap(*both))}
 
     @cached_property
     def changed(self) -> dict[str, Any]:
@@ -233,10 +205,3 @@ class Study:
         names = "|".join(re.escape(name) for name in sorted(telling, key=len, reverse=True))
         whole = re.compile(rf"(?<![\w@.-])({names})(?![\w@-])")
         return whole.sub(lambda found: self.pseudonyms[found[1]], shown) if names else shown
-
-
-def _by_run(rows: pd.DataFrame) -> dict[str, Any]:
-    return {
-        str(run_id): own.set_index("measure").to_dict("index")
-        for run_id, own in in_points(rows).groupby("run_id", sort=False)
-    }
