@@ -253,7 +253,8 @@ class _Release:
         names = (path.name for path in folder.glob("*") if path.is_dir())
         if not before and (name := version_before(self.version, names)):
             before = folder / name
-        guideline = place_of(published.guideline, workspace) or guideline_name(workspace)
+        named = published.tables["judgments"].get("guideline", pd.Series(dtype="str")).unique()
+        guideline = place_of(named[0] if len(named) == 1 else "", workspace) or guideline_name(workspace)
         rules, answers = read_guideline(guideline), {**workspace.settings["release"]}
         platform, why = _platform_of(workspace)
         if not platform:

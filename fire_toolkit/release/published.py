@@ -65,11 +65,8 @@ def make_pseudonyms(annotators: Iterable[str], *, key: bytes, version: str) -> d
         >>> sorted(make_pseudonyms(["bob", "ann"], key=b"k", version="1.0").values())
         ['annotator-1', 'annotator-2']
     """
-
-    def drawn(name: str) -> bytes:
-        return hmac.digest(key, f"{version}\0{name}".encode(), "sha256")
-
-    return {name: f"annotator-{n}" for n, name in enumerate(sorted(set(annotators), key=drawn), start=1)}
+    names = {hmac.digest(key, f"{version}\0{name}".encode(), "sha256"): name for name in annotators}
+    return {names[drawn]: f"annotator-{n}" for n, drawn in enumerate(sorted(names), start=1)}
 
 
 def published_judgments(
@@ -143,14 +140,12 @@ def find_private(
         a.md:1: a person's name
         a.md:2: an e-mail address
     """
-    general = [_TOKENS]
-    if secrets:
-        general.append(Kind("a secret of the workspace", _any_of(secrets), secrets))
-    named = re.compile(rf"(?<![\w-]){_any_of(names).pattern}(?![\w-])", re.IGNORECASE)
+    secret = Kind("a secret of the workspace", re.compile(_any_of(secrets)), secrets)
+    named = re.compile(rf"(?<![\w-]){_any_of(names)}(?![\w-])", re.IGNORECASE)
+    of_people = [Kind("a person's name", named, ("",))] if names else []
     for file, text in texts.items():
-        kinds = general + ([] if file in _CAPTIONS else [_EMAIL, _PATH])
-        if names and file.endswith(_PROSE):
-            kinds.append(Kind("a person's name", named, ("",)))
+        kinds = [_TOKENS, secret, *([] if file in _CAPTIONS else [_EMAIL, _PATH])]
+        kinds += of_people if file.endswith(_PROSE) else []
         seen = {
             (text.count("\n", 0, match.start()) + 1, kind.what)
             for kind in kinds
@@ -161,8 +156,8 @@ def find_private(
         yield from (Finding(file, line, what) for line, what in sorted(seen))
 
 
-def _any_of(words: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(f"(?:{'|'.join(map(re.escape, sorted(set(words), key=len, reverse=True)))})")
+def _any_of(words: Sequence[str]) -> str:
+    return f"(?:{'|'.join(map(re.escape, sorted(set(words), key=len, reverse=True)))})"
 
 
 def refuse_people(
@@ -194,14 +189,13 @@ def refuse_people(
     names = [name for name in {*people} - {*allowed} if len(name) >= _LONG_ENOUGH and not name.isdigit()]
     hidden = [*passwords, *(each for each in addresses if each not in contact.lower())]
     if is_anonymous:
-        creators = ((name, spoken_name(name), name.split(",")[0]) for name in answers["creators"])
-        names += [part for parts in creators for part in parts]
+        for name in answers["creators"]:
+            names += [name, spoken_name(name), name.split(",")[0]]
         hidden += [contact, answers["url"], answers["files_url"]]
     texts = {name: content.decode() for name, content in contents.items() if not name.endswith(".parquet")}
     texts["judgments.csv, comments"] = "\n".join(["", *comments])
-    secrets = [word for word in hidden if word]
-    found = list(find_private(texts, names=names, secrets=secrets, allowed=() if is_anonymous else [contact]))
-    if found:
+    secrets, allowed = [*filter(None, hidden)], [] if is_anonymous else [contact]
+    if found := [*find_private(texts, names=names, secrets=secrets, allowed=allowed)]:
         shown = "; ".join(map(str, found[:5])) + (f"; {len(found) - 5:,} more" if len(found) > 5 else "")
         raise FireError(
             f"nothing was released, since it would publish {shown}; remove that where it was written"
@@ -232,12 +226,6 @@ class Published:
             "judged": len(self.tables["judgments"][PAIR].drop_duplicates()),
             "annotators": len(self.names),
         }
-
-    @property
-    def guideline(self) -> str:
-        """The one guideline that the judgments name; empty where they name none, or several."""
-        named = self.tables["judgments"].get("guideline", pd.Series(dtype="str")).unique()
-        return str(named[0]) if len(named) == 1 else ""
 
 
 def publish(

@@ -37,15 +37,12 @@ class Rankings(NamedTuple):
 
     def files(self) -> dict[str, bytes]:
         """Return runs/RUN_ID.run of each run, in TREC's format."""
-        found = {}
-        for run_id, top in self.tops.groupby("run_id", sort=False):
-            columns = (top[name].tolist() for name in ("query_id", "doc_id", "rank", "score"))
-            lines = [
-                f"{query} Q0 {doc} {rank} {score!r} {run_id}\n"
-                for query, doc, rank, score in zip(*columns, strict=True)
-            ]
-            found[f"runs/{quote(str(run_id), safe='')}.run"] = "".join(lines).encode()
-        return found
+        ranks, scores = self.tops["rank"].map(" {} ".format), self.tops["score"].map(repr)
+        lines = self.tops["query_id"] + " Q0 " + self.tops["doc_id"] + ranks + scores
+        return {
+            f"runs/{quote(str(run_id), safe='')}.run": "".join(of_run + f" {run_id}\n").encode()
+            for run_id, of_run in lines.groupby(self.tops["run_id"], sort=False)
+        }
 
 
 def rankings_of(

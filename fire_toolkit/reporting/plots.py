@@ -179,16 +179,11 @@ def plot_differences(
     runs = list(order or dict.fromkeys([*differences["run_a"], *differences["run_b"]]))
     named, place = _numbered(runs), {run: at for at, run in enumerate(runs)}
     is_first = table["run_a"].map(place) < table["run_b"].map(place)
-    is_turned = (table["qrels"] == "original").to_numpy() == is_first.to_numpy()  # b is to stand in the row
-    names = ("run_a", "run_b", "low", "high", "difference")
-    a, b, low, high, difference = (table[name].to_numpy() for name in names)
-    table = table.assign(
-        row=[named[run] for run in np.where(is_turned, b, a)],
-        column=[named[run] for run in np.where(is_turned, a, b)],
-        difference=np.where(is_turned, -difference, difference),
-        low=np.where(is_turned, -high, low),
-        high=np.where(is_turned, -low, high),
-    )
+    is_turned = (table["qrels"] == "original") == is_first  # b is to stand in the row
+    turned = table.rename(columns={"run_a": "run_b", "run_b": "run_a", "low": "high", "high": "low"})
+    turned[["difference", "low", "high"]] *= -1
+    table = table.mask(is_turned, turned[[*table]], axis=0)
+    table = table.assign(row=table["run_a"].map(named), column=table["run_b"].map(named))
     digits = 1 if len(runs) <= _MANY else 0
     shown = _signed(table["measure"].map(points) * table["difference"], digits)
     return draw("differences", table.assign(shown=shown))
@@ -345,12 +340,11 @@ def plot_annotators(profiles: pd.DataFrame) -> Plot:
 def _of_measures(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     """Return the rows of some measures, in the order of these."""
     names = list(measures or dict.fromkeys(table["measure"]))
-    parts = {name: table[table["measure"] == name] for name in names}
-    missing = [name for name, part in parts.items() if not len(part)]
+    missing = [name for name in names if not (table["measure"] == name).any()]
     if missing or not names:
         raise UsageError(f"the table has no row{f' for the measure {missing[0]}' if missing else ''}")
-    found: pd.DataFrame = pd.concat(parts.values(), ignore_index=True)
-    return found
+    kept = table[table["measure"].isin(names)]
+    return kept.sort_values("measure", key=lambda own: own.map(names.index), kind="stable", ignore_index=True)
 
 
 def points(measure: str) -> int:
