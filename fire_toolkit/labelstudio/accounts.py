@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -27,6 +27,7 @@ from fire_toolkit.labelstudio.connection import (
     PRIVATE,
     Connection,
     prepare_folder,
+    read_connection_file,
     read_secret,
 )
 from fire_toolkit.workspace.locks import hold_lock
@@ -158,12 +159,12 @@ def read_register(folder: Path) -> list[Annotator]:
     names = [each.name for each in fields(Annotator)]
     try:
         rows = [Annotator(**{name: record[name] for name in names}) for record in reader]
+        times = Counter(str(row.pseudonym).lower() for row in rows)
         for row in rows:
             if row.state not in STATES or not _PSEUDONYM.fullmatch(row.pseudonym or ""):
                 raise ValueError(f"row {row.pseudonym!r}")
-        seen = [row.pseudonym.lower() for row in rows]
-        if twice := sorted({name for name in seen if seen.count(name) > 1}):
-            raise ValueError(f"{twice[0]!r} appears twice")
+            if times[row.pseudonym.lower()] > 1:
+                raise ValueError(f"{row.pseudonym!r} appears twice")
     except (csv.Error, KeyError, TypeError, ValueError) as error:
         raise FormatError(
             f"{path}: damaged ({error}); restore it from a backup: it is the only record of who is who"
@@ -181,8 +182,8 @@ def private_words(folder: Path) -> tuple[list[str], list[str], list[str]]:
     hidden = [row.password for row in register]
     hidden += [read_secret(path).strip() for path in sorted(folder.glob("*.key"))]
     if (folder / CONNECTION_FILE).exists():
-        stored = json.loads(read_secret(folder / CONNECTION_FILE))
-        hidden += [str(stored[name]) for name in ("token", "password") if stored.get(name)]
+        stored = read_connection_file(folder / CONNECTION_FILE)
+        hidden += [stored.token, stored.password]
     emails = [row.email for row in register if not row.email.endswith(NO_MAIL)]
     return [row.pseudonym for row in register], emails, hidden
 
@@ -269,16 +270,15 @@ class Accounts:
         """
         names = list(names)
         register = {row.pseudonym: row for row in self.refresh()}
+        known = ", ".join(row.pseudonym for row in register.values() if row.state == ACTIVE) or "none"
         for name in names:
             if name not in register:
-                known = ", ".join(row.pseudonym for row in register.values() if row.state == ACTIVE)
-                raise UsageError(f"no annotator is called {name!r}; active: {known or 'none'}")
+                raise UsageError(f"no annotator is called {name!r}; active: {known}")
             if register[name].state == OWNER:
                 raise UsageError(f"{name} owns the token in use and cannot be retired with it")
             if register[name].state == PENDING:
-                raise UsageError(
-                    f"{name} has no account yet; create it with `fire-toolkit annotators add {name}`"
-                )
+                todo = f"create it with `fire-toolkit annotators add {name}`"
+                raise UsageError(f"{name} has no account yet; {todo}")
         with self._api() as api:
             memberships = f"api/organizations/{self._me(api)[1]}/memberships"
             for row in (register[name] for name in names if register[name].state == ACTIVE):

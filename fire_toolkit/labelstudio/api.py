@@ -235,8 +235,8 @@ class Api(Browser):
             self.pause(0.5 * 2**attempt)
         return call()
 
-    def _entries(self, what: str, found: Json) -> list[dict[str, Any]]:
-        """Return the objects that an answer lists, each with its number."""
+    def entries(self, what: str, found: Json) -> list[dict[str, Any]]:
+        """Return the objects that an answer lists, each with its number; a `ServerError` if it is none."""
         entries: list[Any] = found if isinstance(found, list) else [None]
         if any(not isinstance(entry, dict) or type(entry.get("id")) is not int for entry in entries):
             where = f"{self.connection.url}/api/{what}/"
@@ -245,7 +245,7 @@ class Api(Browser):
 
     def users(self) -> list[dict[str, Any]]:
         """Return the accounts that are to be seen."""
-        return self._entries("users", self.read("api/users/"))
+        return self.entries("users", self.read("api/users/"))
 
     def identity(self) -> str:
         """Return what tells this server from others, wherever it is reached: its organisation's birth."""
@@ -267,7 +267,7 @@ class Api(Browser):
                 if page == 1 or error.status != 404:  # 404: past the end, since projects went meanwhile
                     raise
                 break
-            results = self._entries("projects", _part(answer, "results"))
+            results = self.entries("projects", _part(answer, "results"))
             found |= {project["id"]: project for project in results}
             if not results or not answer.get("next"):
                 break
@@ -301,7 +301,7 @@ class Api(Browser):
 
         def ask() -> tuple[list[Task], int]:
             answer = self.write("GET", "api/tasks/", params=params)
-            tasks = self._entries("tasks", _part(answer, "tasks"))
+            tasks = self.entries("tasks", _part(answer, "tasks"))
             if any(task.get("project", project) != project for task in tasks):
                 words = f"asked for project {project}, got tasks of another; a proxy mixes up answers"
                 raise CallFailed(f"{self.connection.url}/api/tasks/: {words}", may_pass=True)

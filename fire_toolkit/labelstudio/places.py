@@ -7,7 +7,7 @@ gone, has lost its mark, or is there twice is missed whoever asks.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -284,32 +284,28 @@ def n_answers(project: Project) -> int:
 
 def find_doubled(
     listed: Iterable[Project], campaign: Campaign, sizes: Mapping[QueueName, int] | None = None
-) -> list[tuple[str, str]]:
-    """Return what is there more than once, in words, each with the step that helps.
+) -> Iterator[tuple[str, str]]:
+    """Yield what is there more than once, in words, each with the step that helps.
 
     Copies of a project, of which the oldest stays where nobody has answered; and projects that have more
     tasks than their queue, of those in `sizes`, see `queue_sizes`.
     """
-    n_tasks = sizes or {}
-    found: list[tuple[str, str]] = []
     for queue, copies in own_projects(listed, campaign).items():
+        answered = [project for project in copies if n_answers(project)]
+        spare = ", ".join(str(each["id"]) for each in copies if each not in (answered or copies[:1]))
         if len(copies) > 1:
             shown = ", ".join(f"{each['id']} ({n_of(n_answers(each), 'answer')})" for each in copies)
-            answered = [project for project in copies if n_answers(project)]
-            spare = ", ".join(str(each["id"]) for each in copies if each not in (answered or copies[:1]))
             fix = f"delete project {spare} in Label Studio (its Settings, Danger Zone): nobody has answered "
             fix += "there"
             if len(answered) > 1:
                 fix = "answers in each of them count; let the annotator go on in one, and delete the tasks "
                 fix += "without answers in the others (Data Manager)"
-            found.append((f"queue {queue} has {len(copies)} projects: {shown}", fix))
-        fullest = max(copies, key=lambda project: int(project.get("task_number") or 0))
-        n_more = int(fullest.get("task_number") or 0) - n_tasks.get(queue, 1 << 60)
-        if n_more > 0:
-            words = f"project {fullest['id']} (queue {queue}) has {n_more:,} tasks more than its queue"
+            yield f"queue {queue} has {len(copies)} projects: {shown}", fix
+        n_tasks, number = max((int(each.get("task_number") or 0), each["id"]) for each in copies)
+        if sizes and (n_more := n_tasks - sizes.get(queue, n_tasks)) > 0:
+            words = f"project {number} (queue {queue}) has {n_more:,} tasks more than its queue"
             fix = "fire-toolkit push (names them; delete copies without answers in the Data Manager)"
-            found.append((f"{words}: doubled or foreign", fix))
-    return found
+            yield f"{words}: doubled or foreign", fix
 
 
 def full_pull_due(store: Store) -> str:

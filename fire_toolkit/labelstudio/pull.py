@@ -61,8 +61,8 @@ def pull_answers(
     than the last time, is read anew: a task's time does not move with every answer, a deleted task has none,
     and one of each leaves the number of answers as it was. One without an answer, here and there, is not read
     again: its last change is that its tasks came, and all of them would be. Projects that are gone, have lost
-    their mark or are there twice are named in the notes, as are answers to a caption that the round has not
-    (in a copy of a project, which no push corrects): they are not read.
+    their mark or are there twice are named in the notes, as are answers to a caption that the round has not:
+    they are not read.
 
     Raises:
         ServerError: a labeling page was changed (nothing is read then), or the server fails; what was
@@ -188,11 +188,11 @@ class _Pull:
     def _take(self, key: Key, since: str) -> str:
         """Read what has changed since a time (empty: all), and return up to which time all is read now.
 
-        That is the last change of all before the reading, or after its first page, by the server's clock:
-        what changes meanwhile is later, or within the time that is looked back.
+        That is the last change of all after the first page, by the server's clock: what changes meanwhile is
+        later, or within the time that is looked back.
         """
         api, store, place, others = self._api, self._store, self._places[key], self._others[key]
-        newest, is_first, filters = since or self._newest(key), bool(since), []
+        newest, filters = "", []
         if since:
             earlier = datetime.fromisoformat(since) - timedelta(seconds=LOOK_BACK_S)
             filters = [("updated_at", "greater", "Datetime", utc_time(earlier.isoformat()) or since)]
@@ -201,9 +201,7 @@ class _Pull:
         seen: set[str] = set()
         looked_at: set[tuple[str, str]] = set()
         for page in api.sweep(key[0], include=_INCLUDE, filters=filters):
-            if is_first:
-                is_all = len(page) < api.page_size
-                newest, is_first = max(newest, _last_change(page) if is_all else self._newest(key)), False
+            newest = newest or (_last_change(page) if len(page) < api.page_size else self._newest(key))
             if any(not isinstance(task.get("annotations"), list) for task in page):
                 raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
             tasks = list(split_pages(page))
@@ -220,7 +218,7 @@ class _Pull:
             missing = store.missing(*here, seen=seen, tasks=of_tasks, since=place.born)
             if missing and self._there(key):
                 store.add_deleted(missing, origin.seen_at)
-        return newest
+        return max(newest, since)
 
 
 def _last_change(tasks: list[Task]) -> str:

@@ -269,10 +269,8 @@ class Push:
         settings = project_settings(self._campaign, plan.queue, self._guideline, is_several=plan.is_several)
 
         def write() -> tuple[Project, bool]:
-            project = self._api.write("POST", "api/projects/", json=settings)
-            if not isinstance(project, dict) or type(project.get("id")) is not int:
-                raise ServerError(f"{self._api.connection.url}: the server created a project without an id")
-            return project, True
+            made = self._api.write("POST", "api/projects/", json=settings)
+            return self._api.entries("projects", [made])[0], True
 
         def look() -> tuple[Project, bool] | None:
             copies = own_projects(self._api.projects(), self._campaign).get(plan.queue)
