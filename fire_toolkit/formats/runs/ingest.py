@@ -160,42 +160,27 @@ def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingest
         UsageError: no reading of the file gives the logged scores, or both do.
     """
     reader, given = recognise(path), (request.query_ids, request.doc_ids)
-    about = {"reader": reader.name, "format": reader.what, "evidence": reader.evidence}
-    found: Any = None
+    about: dict[str, Any] = {"reader": reader.name, "format": reader.what, "evidence": reader.evidence}
     if request.candidates is not None:
         listed, own, length = read_candidates(path, request.candidates)
         request = replace(request, depth=min(request.depth, length))
         listed = with_ids(listed, path, given, own)
         notes, counts = gaps_of(listed, length, request.depth)
-        n_docs = len(listed.scored["doc_id"].cat.categories)
-        reading = _of_lists(replace(listed, notes=tuple(notes)), path, request, n_docs=n_docs)
-        reading.about |= {"scores": request.candidates, "candidates": length, **counts}
-    elif other is not None:
-        reading = _of_vectors([read_vectors(path), read_vectors(other)], path, request, (path, other))
-    elif isinstance(found := reader.read(path, request.key), Listed):
-        reading = _of_lists(with_ids(found, path, given), path, request)
-    else:
-        return _of_arrays(found, path, request, about)
-    return _finished(reading, path, request, about)
+        about |= {"scores": request.candidates, "candidates": length, **counts}
+        n_searched = len(listed.scored["doc_id"].cat.categories)
+        return _of_lists(replace(listed, notes=tuple(notes)), path, about, request, n_searched=n_searched)
+    if other is not None:
+        return _of_vectors([read_vectors(path), read_vectors(other)], path, about, request, (path, other))
+    found = reader.read(path, request.key)
+    if isinstance(found, Listed):
+        return _of_lists(with_ids(found, path, given), path, about, request)
+    return _of_arrays(found, path, about, request)
 
 
-@dataclass
-class _Reading:
-    """What a file is read as: what ranks it (given the cells that are kept), the ids, and notes on it.
-
-    about: for the report. n_docs: of how many docs there are scores, by default all that are ranked.
-    """
-
-    rank: Callable[..., Ranked]
-    axes: Axes
-    about: dict[str, Any] = field(default_factory=dict)
-    run_id: str | None = None
-    notes: Sequence[str] = ()
-    n_docs: int | None = None
-
-
-def _of_lists(listed: Listed, path: Path, request: Request, *, n_docs: int | None = None) -> _Reading:
-    """Return ranked lists; n_docs: of how many docs a vector search gave them."""
+def _of_lists(
+    listed: Listed, path: Path, about: dict[str, Any], request: Request, *, n_searched: int = 0
+) -> Ingested:
+    """Return ranked lists; n_searched: of how many docs a vector search gave them."""
     if request.qrels is not None:
         qrels = request.qrels[request.qrels["relevance"] >= 1]
         named = qrels[qrels["query_id"].isin(list(listed.targets))]
@@ -207,14 +192,15 @@ def _of_lists(listed: Listed, path: Path, request: Request, *, n_docs: int | Non
                 )
     if OF_GROUPS in listed.notes:
         raise UsageError(f"{path}: {OF_GROUPS}")
-    run_id = run_name(path, request.run_id or listed.run_id)
-    ranked, axes = rank_lists(listed, path, run_id=run_id, may_flood=n_docs is not None)
-    return _Reading(lambda **_: ranked, axes, {}, run_id, listed.notes, n_docs)
+    request = replace(request, run_id=run_name(path, request.run_id or listed.run_id))
+    ranked, axes = rank_lists(listed, path, run_id=request.run_id, may_flood=n_searched > 0)
+    n_docs = n_searched or len(axes[1])
+    return _finished(lambda **_: ranked, axes, path, about, request, n_docs=n_docs, notes=listed.notes)
 
 
 def _of_vectors(
-    arrays: Sequence[Arrays], path: Path, request: Request, files: Sequence[Path] = ()
-) -> _Reading:
+    arrays: Sequence[Arrays], path: Path, about: dict[str, Any], request: Request, files: Sequence[Path] = ()
+) -> Ingested:
     """Return the products of query vectors and doc vectors; files: where there is one for each side."""
     sides = zip(arrays, files, strict=bool(files))
     names = [choose_matrix(own, str(file), key=None, shapes=set()) for own, file in sides]
@@ -229,16 +215,17 @@ def _of_vectors(
             f"{len(axes[1])} doc ids; expected query vectors, then doc vectors, one for each id"
         )
     rank = partial(request.rank_vectors, queries, docs, request.similarity, n_rows=len(axes[0]))
-    return _Reading(rank, axes, {"vectors": names, "similarity": request.similarity or COSINE})
+    about = {**about, "vectors": names, "similarity": request.similarity or COSINE}
+    return _finished(rank, axes, path, about, request)
 
 
-def _of_arrays(arrays: Arrays, path: Path, request: Request, about: dict[str, Any]) -> Ingested:
+def _of_arrays(arrays: Arrays, path: Path, about: dict[str, Any], request: Request) -> Ingested:
     """Return what arrays hold: the vectors of both sides, or the matrix that was asked for.
 
     A matrix is oriented by its shape, a word or a logged score.
     """
     if request.key is None and vector_names(arrays) is not None:
-        return _finished(_of_vectors([arrays, arrays], path, request), path, request, about)
+        return _of_vectors([arrays, arrays], path, about, request)
     given = request.query_ids, request.doc_ids
     axes = axes_of(path, (arrays.query_ids, arrays.doc_ids), given, arrays.texts)
     mask = arrays.mask if request.mask is None else request.mask
@@ -247,24 +234,21 @@ def _of_arrays(arrays: Arrays, path: Path, request: Request, about: dict[str, An
     about = {**about, "array": name, "shape": list(arrays.matrices[name].values.shape)}
     said = "the shape" if wanted is None else "given" if request.orientation else "said by the file"
     said = said if len(fits) == 1 else "the logged score"
-    readings = {
-        side: _Reading(
-            partial(rank_rows, blocks_of(rows, str(path), request.on_read), mask=mask, n_rows=len(rows)),
-            axes,
-            {"orientation": side, "orientation_from": said},
-        )
-        for side, rows in fits.items()
-    }
+    readings: dict[str, Callable[[Request], Ingested]] = {}
+    for side, rows in fits.items():
+        rank = partial(rank_rows, blocks_of(rows, str(path), request.on_read), mask=mask, n_rows=len(rows))
+        own = {**about, "orientation": side, "orientation_from": said}
+        readings[side] = partial(_finished, rank, axes, path, own)
     if len(readings) > 1:
-        return _by_expectation(readings, path, request, about)
-    return _finished(readings.popitem()[1], path, request, about)
+        return _by_expectation(readings, path, request, about["shape"])
+    return readings.popitem()[1](request)
 
 
 def _by_expectation(
-    readings: Mapping[str, _Reading], path: Path, request: Request, about: dict[str, Any]
+    readings: Mapping[str, Callable[[Request], Ingested]], path: Path, request: Request, sides: Sequence[int]
 ) -> Ingested:
     """Return the reading of a square matrix that gives the logged scores, the only one of the two."""
-    shape, logged = " × ".join(map(str, about["shape"])), request.expected
+    shape, logged = " × ".join(map(str, sides)), request.expected
     square = f"{path}: {shape} is square: its shape does not tell whether queries are rows or columns"
     if request.qrels is None:
         raise UsageError(
@@ -273,7 +257,7 @@ def _by_expectation(
         )
     agreeing, words = list[Ingested](), list[str]()
     for name, reading in readings.items():
-        result = _finished(reading, path, replace(request, expected=()), about)
+        result = reading(replace(request, expected=()))
         found = found_scores(request.scored(result.run), request.qrels, logged or [_R1])
         pairs = zip(logged or [_R1], found, strict=True)
         words.append(f"{name} gives {', '.join(f'{e.name} {e.rescaled(v):.4g}' for e, v in pairs)}")
@@ -294,20 +278,31 @@ def _by_expectation(
     raise UsageError(f"{square}: {problem}")
 
 
-def _finished(reading: _Reading, path: Path, request: Request, about: dict[str, Any]) -> Ingested:
-    """Return a reading as a run of what is kept of it, after a look at anomalies and logged scores."""
-    (axes, where), report = (reading.axes, str(path)), {**about, **reading.about}
+def _finished(
+    rank: Callable[..., Ranked],
+    axes: Axes,
+    path: Path,
+    report: dict[str, Any],
+    request: Request,
+    *,
+    n_docs: int = 0,
+    notes: Sequence[str] = (),
+) -> Ingested:
+    """Return what is kept of ranked docs as a run, after a look at anomalies and logged scores.
+
+    rank: what ranks them, given the cells that are kept. n_docs: of how many there are scores, 0: of all.
+    """
+    where = str(path)
     cells, n_outside = request.cells(axes)
-    ranked = reading.rank(where=where, axes=axes, depth=request.depth, cells=cells)
+    ranked = rank(where=where, axes=axes, depth=request.depth, cells=cells)
     ranked, n_below = kept_of(ranked, axes, cells, request.depth)
     allowed = refuse_anomalies(ranked.anomalies, len(axes[0]), allow=request.allow, where=where)
-    notes = [*reading.notes, *allowed]
-    notes += [_SHARED] if ranked.is_shared else []
+    notes = [*notes, *allowed, *([_SHARED] if ranked.is_shared else [])]
     if not ranked.is_whole:
         report["positives_outside"] = n_outside
     if n_outside and not ranked.is_whole:
         notes += [OUTSIDE.format(n_outside)]
-    run = run_of_ranked(ranked, reading.run_id or run_name(path, request.run_id), axes, where=where)
+    run = run_of_ranked(ranked, run_name(path, request.run_id), axes, where=where)
     if run.empty:
         raise TableError(f"{path}: no pair of a query and a doc has a score, expected at least one")
     if request.expected and request.qrels is None:
@@ -324,12 +319,11 @@ def _finished(reading: _Reading, path: Path, request: Request, about: dict[str, 
         report["reproduced"] = words
     if not request.own_items and request.groups is None:
         n_below.pop("others_below_top")
-    n_queries, n_docs = (len(run[name].cat.categories) for name in PAIR)
-    report |= {"queries": n_queries, "docs": n_docs, "rows": len(run), "top": request.depth}
-    report |= n_below | ranked.anomalies.counts()
+    sizes = zip(("queries", "docs"), (len(run[name].cat.categories) for name in PAIR), strict=True)
+    report |= {**dict(sizes), "rows": len(run), "top": request.depth, **n_below, **ranked.anomalies.counts()}
     sense = None
     if request.qrels is not None:
-        sense = sense_of(request.scored(run), request.qrels, n_docs=reading.n_docs or len(axes[1]))
+        sense = sense_of(request.scored(run), request.qrels, n_docs=n_docs or len(axes[1]))
         report["sense"] = sense.words
     return Ingested(run, report, notes, sense=sense)
 
@@ -371,6 +365,6 @@ def ingest_matrix(sims: Any, request: Request) -> Run:
             )
     request = replace(request, query_ids=ids[0], doc_ids=ids[1], orientation=QUERIES_ROWS)
     try:
-        return _of_arrays(arrays, Path("run"), request, {}).run
+        return _of_arrays(arrays, Path("run"), {}, request).run
     except TableError as error:
         raise TableError(str(error).replace("`add-run` --allow ", "allow=")) from None
