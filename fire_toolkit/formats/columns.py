@@ -45,12 +45,14 @@ OWN = {"query_id": QUERY, "doc_id": (*DOC[:1], *_PASSAGE[:4], *DOC[1:], *_PASSAG
 _IDS = {"query_id": _CAPTION, "doc_id": (*_ITEM, "item", "doc", "document", "sound", "audio")}
 _LOOSE = {"query_id": (*_TOPIC, *_KEY), "doc_id": _FILE}
 # What people call the columns that a table of answers, or of captions, needs; for guesses, in lines to type.
-_TEXTS = (*TEXT, "captions", "sentences", "descriptions", "desc", "narration", "question", "edit", "name")
+_TEXTS = (
+    *(*TEXT, "captions", "sentences", "descriptions", "desc", "narration", "question", "query-text"),
+    *("query_txt", "edit", "name"),
+)
 _ANSWERS = ("gold_ids", "answer_pids", "pos_cand_list", "pth2")  # the docs of a query, of one of two paths
 REFERENCES = ("reference", "pth1")
-_ITEMS = (*DOC, *_ANSWERS, *_ITEM, "vid", "videoid", "vid_name", "did", *_PATHS)
-GUESSED_CAPTIONS = {"doc_id": (*_ITEMS, "id"), "text": _TEXTS}
-GUESSED_QUERIES = {"doc_id": _ITEMS, "text": _TEXTS, "query_id": (*QUERY, "id")}
+_DOCS = (*DOC, *_ANSWERS, *_ITEM, "vid", "videoid", "vid_name", "did", *_PATHS)
+GUESSED_CAPTIONS = {"doc_id": (*_DOCS, "id"), "text": _TEXTS}
 GUESSED = {
     "annotator": (*ANNOTATOR, "coder", "judge", "participant", "who", "email"),
     "query": (*QUERY, *_CAPTION, *_TOPIC, *TEXT, "question", "prompt"),
@@ -144,7 +146,8 @@ def guessed_columns(
 
     def has_usual_word(column: str, names: Sequence[str]) -> bool:
         words = {word for name in names for word in _WORD.findall(name.lower())} - _OF_NO_USE
-        return bool(words & {*_WORD.findall(column.lower())})
+        own = {*_WORD.findall(column.lower())}  # a query's picture is no doc
+        return bool(words & own) and ("query" not in own or "query" in words)
 
     found = dict(given or {})
     for fits in (lambda column, names: column.strip().lower() in names, has_usual_word, lambda *_: True):

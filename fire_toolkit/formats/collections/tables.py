@@ -89,12 +89,13 @@ def line_to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
         >>> line_to_type(["query", "id", "gold_ids"], {})
         "--columns 'doc_id=gold_ids,text=query,query_id=id'"
     """
-    asks = find_name(columns, ("query", "question"))
-    usual = usual_names.GUESSED_QUERIES if asks else usual_names.GUESSED_CAPTIONS
+    usual, known = usual_names.GUESSED_CAPTIONS, roles_of(columns, given)[1]
     free = [name for name in columns if name not in given.values()]
     names = {"doc_id": usual["doc_id"], COLUMN: usual_names.REFERENCES}
+    if "query_id" not in known and find_name(columns, ("query", "question")):
+        names = {"query_id": ("id",), **names, "doc_id": usual["doc_id"][:-1]}
     own = {role: name for role, wanted in names.items() if (name := find_name(free, wanted))}
-    found = guessed_columns(columns, usual, {**roles_of(columns, given)[1], **own, **given})
+    found = guessed_columns(columns, usual, {**known, **own, **given})
     stem = found.get("text", "").rstrip("0123456789")
     alike = columns_of(columns, f"{stem}*") if stem and "text" not in given else []
     if len(alike) > 1 and not any(each[len(stem) :].strip("_0123456789") for each in alike):
@@ -297,7 +298,7 @@ def _rows(source: Source) -> pd.DataFrame:
         texts = columns_of(record, roles.get("text", ""))
         for name in (each for column in needed for each in columns_of(record, column) or [column]):
             value, here = entry.value(name), f"{entry.where}: {name}"
-            if name == docs and isinstance(value, list):
+            if name == docs and isinstance(value, list) and len({*map(type, value)}) < 2:
                 row[name], has_lists = entry.ids(name), True
             elif name not in texts:
                 id_text(value, here)

@@ -153,7 +153,7 @@ def read_trec_qrels(path: str | Path) -> Qrels:
     if len(ends) == 1 and (end := min(ends))[0] == "1" and end[1] not in (1, -1):
         raise FormatError(
             f"{path}: all lines end in 1 {end[1]}, a grade and a task's number (M-BEIR), and in no stratum "
-            f"and grade; keep four fields: cut -d ' ' -f 1-4 {shlex.quote(str(path))} > NEW"
+            f"and grade; keep four fields: awk '{{print $1,$2,$3,$4}}' {shlex.quote(str(path))} > NEW"
         )
     return check_qrels(found, where=str(path))
 
