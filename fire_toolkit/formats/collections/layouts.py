@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
@@ -116,14 +116,17 @@ def _read(spec: Spec, source: Source, split: str | None) -> Part:
     rows = list(_entries(spec, source))
     if "texts" in spec:
         more = [name for name in ("media_url", "reference") if have(source.records, name)]
-        return Part(path, texts=_texts(spec, rows, more))
+        told = [
+            [row.id(spec["texts"]), row.text("title") if row.fields.get("title") else ""]
+            + [row.text(name) for name in (spec["text"], *more)]
+            for row in rows
+        ]
+        return Part(path, texts=pd.DataFrame(told, columns=["id", "title", "text", *more], dtype=object))
     listed = Entry(source.mapping, path).entries(spec["items"]) if "items" in spec else rows
-    notes: list[str] = []
-    is_cut = False
+    chosen, notes = ALL, list[str]()
     if "split" in spec:
         splits = [str(row.value(f"{spec['split']}?")) for row in listed]
         chosen, notes = chosen_split(splits, split, path)
-        is_cut = chosen != ALL
         listed = [row for row, own in zip(listed, splits, strict=True) if chosen in (ALL, own)]
     asked = rows if "items" in spec else listed
     if "within" in spec:  # captions within an entry, which have its fields too
@@ -144,7 +147,7 @@ def _read(spec: Spec, source: Source, split: str | None) -> Part:
         if strange and "is_whole" in spec:
             shown = f"{doc_id} {strange[0].id(doc_id)} is not among the {spec['items']}"
             raise FormatError(f"{strange[0].where}: {shown}")
-        asked = [row for row in asked if not is_cut or row.id(doc_id) in docs]
+        asked = [row for row in asked if chosen == ALL or row.id(doc_id) in docs]
     if "left_out" in spec:
         others = ((row, each) for row in asked for each in _listed(row.value(spec["left_out"])))
         n_left_out = sum(each not in _docs_of(spec, row) for row, each in others)
@@ -164,20 +167,6 @@ def _read(spec: Spec, source: Source, split: str | None) -> Part:
         texts = part.queries.rename(columns={"query_id": "id"})
         return replace(part, texts=texts.reindex(columns=["id", "title", "text"], fill_value=""))
     return _listing_items(part)
-
-
-def _texts(spec: Spec, rows: Iterable[Entry], more: Sequence[str]) -> pd.DataFrame:
-    """Return texts with their ids, which may be queries or the corpus: the qrels tell."""
-    found = [
-        {
-            "id": row.id(spec["texts"]),
-            "title": row.text("title") if row.fields.get("title") else "",
-            "text": row.text(spec["text"]),
-            **{name: row.text(name) for name in more},
-        }
-        for row in rows
-    ]
-    return pd.DataFrame(found, columns=["id", "title", "text", *more], dtype=object)
 
 
 def _rows_of(spec: Spec, row: Entry, alike: Mapping[str, list[str]]) -> Iterator[dict[str, Any]]:

@@ -88,19 +88,18 @@ def read_qrels(path: str | Path) -> Qrels:
         roles = ("query_id", "doc_id")
         names = {needed_column(source.header, role, str(path)): role for role in roles} | {grade: "relevance"}
         return check_qrels(read_delimited(path).rename(columns=names), where=str(path))
-    if _BEIR.recognise(source):
-        table = _BEIR.read(source, None).positives
-    elif "label" not in source.columns and roles_of(source.columns)[0] == "pairs":
-        table = read_table(source).positives
-    else:
-        table = read(source, None).positives if recognise(source) else None
-    if table is None and (source.json is not None or len(source.header) > 1):
+    are_pairs = "label" not in source.columns and roles_of(source.columns)[0] == "pairs"
+    known = ((_BEIR.recognise(source), _BEIR.read), (are_pairs, read_table), (recognise(source), read))
+    table = next((own(source, None).positives for fits, own in known if fits), None)
+    if table is not None:
+        return check_qrels(table, where=str(path))
+    if source.json is not None or len(source.header) > 1:
         found = f"columns {', '.join(source.header[:8])}" if source.header else "JSON of another form"
         raise FormatError(
             f"{path}: {found}; expected columns query_id, doc_id and relevance, JSON "
             "{query: {doc: grade}}, or TREC's qrels"
         )
-    return read_trec_qrels(path) if table is None else check_qrels(table, where=str(path))
+    return read_trec_qrels(path)
 
 
 def known_labels_in(path: Path, grades: Grades) -> pd.DataFrame:
