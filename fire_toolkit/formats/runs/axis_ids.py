@@ -99,19 +99,23 @@ Ids = Sequence[str] | IdFile | None
 
 
 def _values(path: Path, column: str) -> Any:
-    """Return what a file of ids holds, as a list."""
+    """Return what a file of ids holds, as a list: as it is, under a name, in lines, or of a collection."""
     start = start_of(path)[0] if path.is_file() else b""
-    if (tree := tree_of(start, path)) is not None:
-        only = next(iter(tree.values())) if isinstance(tree, dict) and len(tree) == 1 else tree
-        if callable(only) or isinstance(only, np.ndarray):  # alone, whatever it is called
-            tree = only() if callable(only) else only
-        return _under_a_name(tree, Source(path), column)
-    if start.startswith(PARQUET_MAGIC):
-        return _in_a_collection(Source(path), column)
-    source = Source(path, read_text(path).encode())
-    if (source.text or "").lstrip()[:1] in ("[", "{"):
-        found = source.records is None
-        return _under_a_name(source.json, source, column) if found else _in_a_collection(source, column)
+    tree = tree_of(start, path)
+    is_text = tree is None and not start.startswith(PARQUET_MAGIC)
+    only = next(iter(tree.values())) if isinstance(tree, dict) and len(tree) == 1 else tree
+    if callable(only) or isinstance(only, np.ndarray):  # alone, whatever it is called
+        tree = only() if callable(only) else only
+    source = Source(path, read_text(path).encode() if is_text else None)
+    is_json = is_text and source.text.lstrip()[:1] in ("[", "{")
+    tree = source.json if is_json and source.records is None else tree
+    if isinstance(tree, Mapping):
+        found = found_as(f"{column}s", tree)
+        return _in_a_collection(source, column, list(tree)) if found is None else found
+    if tree is not None:
+        return tree
+    if is_json or not is_text:
+        return _in_a_collection(source, column)
     lines, rows = source.fields, [line.strip() for line in source.lines]
     mark = delimiter_of(rows[0])
     are_rows = lines == rows and all(mark in row for row in rows)
@@ -119,14 +123,6 @@ def _values(path: Path, column: str) -> Any:
     if is_table or any(len(line.split()) > 1 and not FILE_NAME.fullmatch(line) for line in lines[:2]):
         return _in_a_collection(source, column)
     return ids_of_lines(lines, str(source.path), column)
-
-
-def _under_a_name(values: Any, source: Source, column: str) -> Any:
-    """Return a list as it is; of named lists the one named as ids, else the ids of a collection's file."""
-    if not isinstance(values, Mapping):
-        return values
-    found = found_as(f"{column}s", values)
-    return _in_a_collection(source, column, list(values)) if found is None else found
 
 
 def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) -> list[str]:
