@@ -16,7 +16,7 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.registry import own_item_rule_of, read_collection
 from fire_toolkit.formats.collections.tables import ROLES
-from fire_toolkit.formats.columns import columns_by_role
+from fire_toolkit.formats.columns import named_columns
 from fire_toolkit.formats.releases import said_at
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.formats.written import as_text
@@ -63,7 +63,7 @@ def add_collection(
     inputs = Given({"out": out, "as_json": as_json})
     folder = inputs.out("collection")
     paths = as_files(files)
-    named = columns_by_role(columns, ROLES)
+    named = named_columns(columns, ROLES, are_several=True)
     collection, recognised = read_collection(paths, split=split, columns=named)
     collection = turned(collection) if texts_as_items else collection
     for found in recognised:

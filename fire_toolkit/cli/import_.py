@@ -236,7 +236,7 @@ def _from_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> No
     if given.values["guideline"] and given.guideline.name != rules.name:
         raise UsageError(f"--guideline: the workspace judges by {rules.name}; leave it out")
     labels, exports = Labels(asked.mapping, _names_of(rules)), Given()
-    columns = named_columns(asked.columns, ROLES)
+    columns = {role: own for role, (own,) in named_columns(asked.columns, ROLES).items()}
     kept = read_submissions(given.use(asked.submissions)) if asked.submissions else None
     read = partial(read_elsewhere, columns=columns, split=asked.split, kept=kept, controls=labels.controls)
     files = [read(exports.use(path)) for path in dict.fromkeys(paths)]

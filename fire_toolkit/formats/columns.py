@@ -193,23 +193,18 @@ def line_of(roles: Mapping[str, str]) -> str:
 _SAME = ({"query", "query_id"}, {"doc", "doc_id"}, {"annotator", "annotator_id"})
 
 
-def named_columns(texts: Sequence[str], roles: Sequence[str]) -> dict[str, str]:
-    """Return role → column of texts `ROLE=COLUMN,ROLE=COLUMN`; a column may hold commas and `=`.
+def named_columns(
+    texts: Sequence[str], roles: Sequence[str], *, are_several: bool = False
+) -> dict[str, list[str]]:
+    """Return role → columns of texts `ROLE=COLUMN,ROLE=COLUMN`; a column may hold commas and `=`.
 
     `query` and `query_id` are one role, so are `doc` and `doc_id`, and `annotator` and `annotator_id`.
+    are_several: whether a role may have several columns, each of a table.
 
     Examples:
         >>> named_columns(["doc=file_name,text=caption_*"], ["doc_id", "query_id", "text"])
-        {'doc_id': 'file_name', 'text': 'caption_*'}
+        {'doc_id': ['file_name'], 'text': ['caption_*']}
     """
-    found = columns_by_role(texts, roles)
-    if twice := [role for role, columns in found.items() if len(columns) > 1]:
-        raise UsageError(f"--columns: {twice[0]} is named twice")
-    return {role: columns[0] for role, columns in found.items()}
-
-
-def columns_by_role(texts: Sequence[str], roles: Sequence[str]) -> dict[str, list[str]]:
-    """Return what `named_columns` does of texts that may name several columns for a role, each once."""
     meant = {name: role for role in roles for name in next((same for same in _SAME if role in same), {role})}
     found: dict[str, list[str]] = {}
     for text in texts:
@@ -219,4 +214,6 @@ def columns_by_role(texts: Sequence[str], roles: Sequence[str]) -> dict[str, lis
                 raise UsageError(f"--columns {part}: expected ROLE=NAME with one of {', '.join(roles)}")
             columns = found.setdefault(meant[name], [])
             columns += [column] if column not in columns else []
+            if len(columns) > 1 and not are_several:
+                raise UsageError(f"--columns: {meant[name]} is named twice")
     return found

@@ -167,9 +167,7 @@ class MatrixRun(StoredRun, Shown):
         """
         deepest = len(self.doc_ids) if depth is None else depth + bool(self.own_items)
         run = self._ranked(self.values, (self.query_ids, self.doc_ids), None, deepest)
-        if not self.own_items:
-            return run
-        run = drop_own_items(run, self.own_items)
+        run = drop_own_items(run, self.own_items or {})
         return run if depth is None else top(run, depth)
 
     def doubts(self, qrels: Qrels) -> Iterator[str]:

@@ -84,8 +84,7 @@ def open_run(
     elif len(readings) > 1:
         rows = "square, and its rows are taken for queries; bring it in with add-run --expect to be sure"
         warnings.warn(f"{path}: {rows}", FileNote, stacklevel=2)
-    is_unsaid = found.query_ids is None and found.orientation is None
-    may_be_turned = is_unsaid and QUERIES_COLUMNS in readings
+    may_be_turned = found.query_ids is None and found.orientation is None and QUERIES_COLUMNS in readings
     matrix = MatrixRun(path, run_name(path, run_id), found.matrices[name], *axes, is_turned, may_be_turned)
     for words in () if qrels is None else matrix.doubts(qrels()):
         warnings.warn(f"{path}: {words}", FileNote, stacklevel=2)

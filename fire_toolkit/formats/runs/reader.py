@@ -96,12 +96,6 @@ class RunReader:
         )
 
 
-def _is_header(start: bytes, _: Path) -> bool:
-    """Whether the first line names a query and a doc."""
-    names = names_in(start.decode(errors="replace"))
-    return all(pair_columns(names, role) for role in PAIR)
-
-
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
 # Of each format its name, what it is, how it is known, a file's test, and what reads it.
 _ROWS: tuple[tuple[Any, ...], ...] = (
@@ -125,7 +119,12 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("json", "JSON", "begins with { or [", begins(TEXT + rb"\s*[{\[]"), json_runs.read_json),
     (
         *("table", "CSV or TSV with a header", "the header names query_id and doc_id"),
-        begins(TEXT + rb"[\r\n]*+[^\n]*[\t,;]", _is_header),
+        begins(
+            TEXT + rb"[\r\n]*+[^\n]*[\t,;]",
+            lambda start, _: all(
+                pair_columns(names_in(start.decode(errors="replace")), each) for each in PAIR
+            ),
+        ),
         lambda path, key: listed_table(read_delimited(path), str(path), key),
     ),
     (
