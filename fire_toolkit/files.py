@@ -9,7 +9,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -133,33 +133,25 @@ def text_sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def sha256_of(path: str | Path, *, is_own: bool = False) -> str:
+def sha256_of(path: str | Path) -> str:
     """Return the sha256 of a file's bytes as they lie on disk, in hex.
 
-    A file that lies as it lay is read once by a process; is_own: one that it has just written not at all, for
-    what is only shown.
+    A file that lies as it lay is read once by a process.
     """
     with opened(path) as stream:
-        found = os.fstat(stream.fileno())
-        state, sha256 = state_of(found), _HASHES.get(state_of(found, is_own=is_own))
-        sha256 = sha256 or hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+        state = state_of(os.fstat(stream.fileno()))
+        sha256 = _HASHES.get(state) or hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
     if state:
         _HASHES[state] = sha256
     return sha256
 
 
-def keep_sha256(path: Path, sha256: str) -> None:
-    """Keep the sha256 of a file that this process has just written."""
-    with suppress(OSError):  # it is gone again
-        _HASHES[state_of(path.stat(), is_own=True)] = sha256
-
-
-def state_of(found: os.stat_result, *, is_own: bool = False) -> str:
+def state_of(found: os.stat_result) -> str:
     """Return in what state a file lies: another one after each change, which its times tell.
 
-    Empty where it has just changed, unless that is_own: the next change might not show in them.
+    Empty where it has just changed: the next change might not show in them.
     """
-    if not is_own and time.time() - max(found.st_mtime, found.st_ctime) < _SETTLED_S:
+    if time.time() - max(found.st_mtime, found.st_ctime) < _SETTLED_S:
         return ""
     return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
 

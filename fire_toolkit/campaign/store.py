@@ -109,11 +109,10 @@ class Store(Database):
         check_asked(self)
         check_counted(self)
 
-    def _make_views(self, query: str | None = None) -> None:
-        """Make the views, and where a query rests on what counts bring that up to all that is there."""
-        if query and RESTS_ON_COUNTED.search(query):
+    def _prepare(self, query: str) -> None:
+        """Bring what counts up to all that is there, where a query rests on it."""
+        if RESTS_ON_COUNTED.search(query):
             count_answers(self)
-        super()._make_views(query)
 
     def rows(self) -> pd.DataFrame:
         """Return all rows of answers in the order in which they arrived, with their number.

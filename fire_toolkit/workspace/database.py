@@ -6,7 +6,6 @@ What was committed is on disk, a kill leaves the last commit, and processes wait
 import errno
 import hashlib
 import os
-import re
 import shlex
 import shutil
 import sqlite3
@@ -24,7 +23,6 @@ MAGIC = b"SQLite format 3\0"
 _WAIT_S = 60.0
 _AT_ONCE = 2_000  # rows of a query: more of them leave the processor's cache before they are used
 _OF_THE_DISK = ("space", "I/O", "open", "readonly")  # all else that SQLite says is wrong with the file
-_VIEW = re.compile(r"create temp \w+ (\w+)")
 _LEAST_BYTES = 512  # of an SQLite file
 _OLDEST = (3, 35)  # which knows all that the queries use
 _LEAST_FREE = 1 << 16  # bytes, below which SQLite says no more than "disk I/O error"
@@ -47,7 +45,7 @@ class Database:
         schema: the statements that make the tables.
         version: of the schema.
         remedy: what to do where the file is damaged, with `{}` for its path.
-        views: the statements that make temporary views, each made when a query first names one of them.
+        views: the statements that make temporary views.
 
     Attributes:
         is_made: whether there is a file.
@@ -59,17 +57,16 @@ class Database:
 
     def __init__(self, path: Path, *, schema: str, version: int, remedy: str, views: str = "") -> None:
         self.path, self.remedy = path, remedy.format(shlex.quote(str(path)))
-        self._version, self._has_written = version, False
-        self._views, self._names = views, _VIEW.findall(views)
-        self._has_views = self.is_made = False
+        self._version, self._views, self._has_written = version, views, False
         if sqlite3.sqlite_version_info < _OLDEST:
             found, oldest = sqlite3.sqlite_version, ".".join(map(str, _OLDEST))
             raise FireError(f"this Python has SQLite {found}, expected {oldest} or newer: use another Python")
-        if os.path.lexists(path):
+        self.is_made = os.path.lexists(path)
+        if self.is_made:
             self._open()
             return
         self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._db.executescript(f"{schema};\npragma user_version = {version};")
+        self._db.executescript(f"{schema};\npragma user_version = {version};\n{views}")
 
     def _open(self) -> None:
         _refuse_unreadable(self.path)
@@ -77,7 +74,7 @@ class Database:
             raise self.damaged("not an SQLite file" if n_bytes else "an empty file")
         with self.named():
             self._db = _connect(self.path, isolation_level=None, check_same_thread=False)
-        self.is_made, self._has_views, self._opened = True, False, self.path.stat()
+        self.is_made, self._opened = True, self.path.stat()
         try:
             with self.named():
                 self._db.execute("pragma synchronous = full")
@@ -94,17 +91,14 @@ class Database:
                     f"{self.path}: written in schema {version}, expected {self._version}; use the version of "
                     "fire-toolkit that wrote it"
                 )
+            with self.named():
+                self._db.executescript(self._views)
         except BaseException:
             self._db.close()
             raise
 
-    def _make_views(self, query: str | None = None) -> None:
-        """Make the views, unless a query names none: they take longer than most of what is read."""
-        if self._has_views or (query is not None and not any(name in query for name in self._names)):
-            return
-        self._has_views = True
-        with self.named():
-            self._db.executescript(self._views)
+    def _prepare(self, query: str) -> None:
+        """Bring up to date what a query rests on."""
 
     def __enter__(self) -> Self:
         return self
@@ -137,7 +131,6 @@ class Database:
             words = "was moved or replaced while this had it open; stop this, and start it again"
             raise FireError(f"{self.path}: {words}")
         self._has_written = True
-        self._make_views()
         with self.named():
             self._db.execute("begin immediate")
             try:
@@ -151,7 +144,6 @@ class Database:
     @contextmanager
     def aside(self) -> Iterator[sqlite3.Connection]:
         """Write temporary tables inside, of what the file has at one moment: no other process sees them."""
-        self._make_views()
         with self.named():
             self._db.execute("savepoint aside")
             try:
@@ -164,13 +156,13 @@ class Database:
 
     def select(self, query: str, values: Iterable[Any] = ()) -> list[Any]:
         """Return the rows that a query finds."""
-        self._make_views(query)
+        self._prepare(query)
         with self.named():
             return self._db.execute(query, tuple(values)).fetchall()
 
     def chunks(self, query: str, values: Iterable[Any] = ()) -> tuple[list[str], Iterator[list[Any]]]:
         """Return the names of the columns that a query finds, and its rows, some thousands at once."""
-        self._make_views(query)
+        self._prepare(query)
         with self.named():
             found = self._db.execute(query, tuple(values))
 
@@ -255,6 +247,6 @@ def rows_in(path: Path, query: str) -> list[Any]:
 def content_sha256(path: Path) -> str:
     """Return the sha256 of a file; of a campaign's record that of its answers, of whatever else it holds."""
     if path.name != STORE:
-        return sha256_of(path, is_own=True)
+        return sha256_of(path)
     last = "select number, sha256, (select count(*) from versions) from batches order by number desc limit 1"
     return hashlib.sha256(repr(rows_in(path, last)).encode()).hexdigest()

@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from fire_toolkit.errors import FireError, FormatError, StaleError
-from fire_toolkit.files import keep_sha256, read_bytes, sha256_of
+from fire_toolkit.files import read_bytes, sha256_of
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -147,8 +147,6 @@ def write_stage(
     contents = {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()}
     outputs = {path.name: hashlib.sha256(content).hexdigest() for path, content in sorted(contents.items())}
     write_files(contents | {at: replace(manifest, outputs=outputs).as_bytes()})
-    for path in contents:
-        keep_sha256(path, outputs[path.name])
     for name in earlier.outputs.keys() - outputs.keys():
         at.with_name(name).unlink(missing_ok=True)
 

@@ -213,10 +213,3 @@ def test_a_file_that_may_have_changed_is_hashed_anew(tmp_path: Path, monkeypatch
     while path.stat().st_ctime_ns == now.st_ctime_ns:  # a moment later
         os.utime(path, ns=(now.st_atime_ns, now.st_mtime_ns))  # as a copy that keeps times does
     assert sha256_of(path) == one
-    path.unlink()
-    write(tmp_path, {"a.csv": "2"})
-    with monkeypatch.context() as patched:
-        patched.setattr("fire_toolkit.files.hashlib.file_digest", None)
-        assert sha256_of(path, is_own=True) == other  # which this process wrote
-        with pytest.raises(TypeError):  # as it is no function now
-            sha256_of(path)  # what is computed with is read
