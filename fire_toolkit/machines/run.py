@@ -203,35 +203,31 @@ def ask_all(
     for answer in stored.values():
         spending.add(answer)
     waiting = [(key, each) for each in requests if (key := each.key(judge)) not in stored][::-1]
-    n_asked, n_left = len(waiting), 0
-    flying: dict[Future[Answer], tuple[str, Request]] = {}
-    n_alike, is_over, error = 0, False, None
+    n_stored, n_left, n_alike = len(requests) - len(waiting), 0, 0
+    flying: dict[Future[Answer], tuple[str, Place]] = {}
     with ThreadPoolExecutor(judge.at_once) as pool:
-        while flying or (waiting and not is_over):
-            try:
-                while waiting and not is_over and len(flying) < judge.at_once:
+        try:
+            while flying or waiting:
+                while waiting and len(flying) < judge.at_once:
                     if not spending.allows(len(flying) + 1):
-                        is_over, n_left = True, len(waiting)
+                        n_left, waiting = len(waiting), []
                         break
                     key, request = waiting.pop()
                     cache.add(key, request.place)
-                    flying[pool.submit(ask, request)] = key, request
+                    flying[pool.submit(ask, request)] = key, request.place
                 for done in wait(flying, return_when=FIRST_COMPLETED).done:
-                    key, request = flying.pop(done)
-                    answer = done.result()
-                    cache.add(key, request.place, answer)
+                    asked, answer = flying.pop(done), done.result()
+                    cache.add(*asked, answer)
                     report(1)
-                    n_alike = 0 if answer.label else n_alike + 1
                     spending.add(answer)
+                    n_alike = 0 if answer.label else n_alike + 1
                     if n_alike >= ALIKE:
                         raise ServerError(
                             f"{ALIKE} answers in a row failed, the last one: {answer.reason}; look at the "
                             "server and the model, then run the command again"
                         )
-            except BaseException as trouble:  # what is in flight is still waited for, and kept
-                if error and not isinstance(trouble, FireError):
-                    raise  # interrupted a second time: nobody wants to wait
-                is_over, error = True, error or trouble
-    if error is not None:
-        raise error
-    return len(requests) - n_asked, n_left
+        finally:  # where the run ends early, what is in flight is still waited for, and kept
+            for done in wait(flying).done:
+                if not done.exception():
+                    cache.add(*flying[done], done.result())
+    return n_stored, n_left

@@ -47,12 +47,8 @@ MOST_QUERIES, DEPTH = 2000, 50
 N_DRAWS, N_ASSUMED = 80, 8  # of what a pilot leaves open; of each assumption
 _MOST_CELLS = 4_000_000  # of truths × pairs
 _ERF = np.vectorize(math.erf, otypes=[float])
-_UNKNOWN = {
-    "estimate": NOT_KNOWN,
-    **dict.fromkeys(("bias", "error", "error_low", "error_high"), math.nan),
-    **dict.fromkeys(("chance_within", "least_difference"), math.nan),
-    **dict.fromkeys(("run_a", "run_b"), ""),
-}
+_NUMBERS = ("bias", "error", "error_low", "error_high", "chance_within", "least_difference")
+_UNKNOWN = {"estimate": NOT_KNOWN, **dict.fromkeys(_NUMBERS, math.nan), "run_a": "", "run_b": ""}
 POWER, LEVEL = 0.8, 0.05
 
 
