@@ -248,10 +248,7 @@ def test_the_manifest_says_where_media_went(folder: Path, ask: Ask) -> None:
     assert manifest["counts"] == {"answers": 4, "failed": 0, "in_flight_when_killed": 0}
 
 
-Run = Callable[..., Result]
-
-
-def test_a_composed_query_shows_its_reference_first(folder: Path, ask: Run) -> None:
+def test_a_composed_query_shows_its_reference_first(folder: Path, ask: Ask) -> None:
     (folder / "queries.tsv").write_text("query_id\ttext\treference\nq1\ta dog in red\tb\nq2\tis bigger\ta\n")
     server = ChatServer()
     composed = ("--guideline", "composed-image-relevance-v1")
@@ -273,7 +270,7 @@ def test_a_composed_query_shows_its_reference_first(folder: Path, ask: Run) -> N
     assert server.times_asked == {"a dog in red": 4, "is bigger": 3}
 
 
-def test_a_composed_query_without_its_reference_fails_by_name(folder: Path, ask: Run) -> None:
+def test_a_composed_query_without_its_reference_fails_by_name(folder: Path, ask: Ask) -> None:
     (folder / "queries.tsv").write_text(
         "query_id\ttext\treference\nq1\ta dog in red\tgone\nq2\tis bigger\ta\n"
     )

@@ -61,14 +61,12 @@ def test_bias_and_variances_are_those_of_all_votes_that_can_be_cast(policy: str)
     lists, positive = one_query()
     found = outcomes(lists, Design(2, policy, overlap=0.0), positive, "C@2", "P@2")
     patterns = list(itertools.product((True, False), repeat=3))
-    chance_of = {
-        rate: sum(
-            np.prod([rate if vote else 1 - rate for vote in votes])
-            for votes in patterns
-            if labels_of(policy, votes)
-        )
-        for rate in (T, F)
-    }
+
+    def chance_of_label(rate: float) -> float:
+        votes = np.array([each for each in patterns if labels_of(policy, each)])
+        return float(np.where(votes, rate, 1 - rate).prod(axis=1).sum())
+
+    chance_of = {rate: chance_of_label(rate) for rate in (T, F)}
     tops = {"r1": "ab", "r2": "bd"}
     right, mean, squares, cross = ({name: np.zeros((2, 2)) for name in ("C@2", "P@2")} for _ in range(4))
     for query, original in enumerate(("z", "d")):
@@ -79,13 +77,8 @@ def test_bias_and_variances_are_those_of_all_votes_that_can_be_cast(policy: str)
                 rate = chance_of[T if doc in "ad" else F]
                 chance *= rate if label else 1 - rate
             labelled[original] = 1
-            values = {
-                name: [
-                    (max if name == "C@2" else np.mean)([labelled[doc] for doc in top])
-                    for top in tops.values()
-                ]
-                for name in ("C@2", "P@2")
-            }
+            gains = [[labelled[doc] for doc in top] for top in tops.values()]
+            values = {"C@2": list(map(max, gains)), "P@2": list(map(np.mean, gains))}
             for name, (one, two) in values.items():
                 mean[name][query] += chance * np.array([one, two])
                 squares[name][query] += chance * np.array([one, two]) ** 2

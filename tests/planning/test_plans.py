@@ -62,16 +62,13 @@ def test_intervals_of_pilots_hold_what_the_right_positives_give(lists: Lists) ->
         pool = draw_pilot(lists, 300, depth=5, seed=seed)
         votes = votes_on(lists, positive, pair_rows(pool, lists.pairs), rng)
         table = plan_lists(lists, ["C@5", "P@5"], votes=votes, n_draws=40, seed=seed).designs
+        table = table.set_index(["policy", "measure", "estimate"])
         read = lists.top(5)
         truths = Truths(positive[None, lists.best_rank <= 5], np.array([T, F]).reshape(2, 1, 1))
         for design in designs:
             for right in planned(read, lists, design, truths, "C@5", "P@5", seed=seed)[1].values():
                 error = float(np.sqrt((right.bias**2 + right.noise**2).mean()))
-                row = table[
-                    (table["policy"] == design.policy)
-                    & (table["measure"] == right.measure.name)
-                    & (table["estimate"] == right.estimate)
-                ].iloc[0]
+                row = table.loc[design.policy, right.measure.name, right.estimate]
                 is_held.append(row["error_low"] <= error <= row["error_high"])
                 assert row["error_low"] < row["error"] < row["error_high"]
     assert len(is_held) == 128
