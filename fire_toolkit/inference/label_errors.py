@@ -45,10 +45,8 @@ class ErrorRates(NamedTuple):
             )
         worst = (t - f).argmin()
         if t[worst] - f[worst] < LEAST_GAP:
-            return (
-                f"a vote calls {t[worst]:.0%} of positives positive, and {f[worst]:.0%} of other pairs: the "
-                f"two must be {LEAST_GAP:.0%} apart, else votes carry too little information"
-            )
+            told = f"one vote, or audited label, {rates_in_words(t[worst], f[worst])}: the two must be "
+            return f"{told}{LEAST_GAP:.0%} apart, else labels carry too little information"
         return ""
 
     @property
@@ -100,7 +98,7 @@ class LabelRates:
     @property
     def kind(self) -> Ints:
         """The kind of each pair: its class, band and label, in that order."""
-        place = self.pairs["design_class"].map({name: n for n, name in enumerate(CLASSES)}).to_numpy()
+        place = pd.Categorical(self.pairs["design_class"], categories=CLASSES).codes.astype(np.int64)
         of_band = place * len(self.bands) + self.pairs["band"].to_numpy()
         return np.asarray(of_band * 2 + self.pairs["relevance"].to_numpy(), dtype=np.int64)
 

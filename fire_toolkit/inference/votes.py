@@ -195,9 +195,9 @@ class Votes(LabelRates):
         later = [split_votes(name if name in CLASSES else DOUBLED, v)[1] for name, v in every]
         voted = [[(v.count("1"), v.count("0")) for v in texts] for texts in (later, [v for _, v in every])]
         beyond, whole = np.array(voted).reshape(2, -1, 2)[:, own]
-        of_pair, m = self.pairs["label"].to_numpy(), int(beyond.max(initial=0)) + 1
-        alike = np.unique((self.kind * m + beyond[:, 0]) * m + beyond[:, 1], return_inverse=True)[1]
-        by_rule = np.bincount(alike, weights=of_pair != self.kind % 2)[alike] > 0
+        of_pair = self.pairs["label"].to_numpy()
+        is_other = pd.Series(of_pair != self.kind % 2)
+        by_rule = is_other.groupby([self.kind, *beyond.T]).transform("any").to_numpy()
         each = np.column_stack([self.kind, np.where(by_rule[:, None], whole, beyond), of_pair, by_rule])
         patterns, pattern = np.unique(each, axis=0, return_inverse=True)
         kind, n_yes, n_no, label, is_by_rule = (np.asarray(column) for column in patterns.T)

@@ -9,7 +9,7 @@ from brought import refused
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.audit import AuditedLabels, draw_audit, labels_by_band, with_answers
-from fire_toolkit.inference.corrected import Corrected, corrected_terms
+from fire_toolkit.inference.corrected import corrected_terms
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
@@ -85,13 +85,13 @@ def test_answers_count_with_their_query_in_the_standard_error() -> None:
     )
     joined = join_runs(run, original, audited.pairs[[*PAIR, "relevance"]])
 
-    def corrected(rates: AuditedLabels) -> Corrected:
-        return corrected_terms(joined, original, rates, parse_measures(["P@6"]))["r", "P@6"]
-
-    one = corrected(audited)
     wider = replace(audited, bands=("", *audited.bands), answers=np.add(audited.answers, [0, 1, 0, 0]))
     lifted = replace(wider, pairs=audited.pairs.assign(band=audited.pairs["band"] + 1))
-    assert corrected(lifted).terms.tolist() == pytest.approx(one.terms.tolist())  # no label in the first band
+    one, same = (
+        corrected_terms(joined, original, rates, parse_measures(["P@6"]))["r", "P@6"]
+        for rates in (audited, lifted)
+    )
+    assert same.terms.tolist() == pytest.approx(one.terms.tolist())  # the first band has no label
 
     rows = labels.pairs.merge(sample[PAIR].assign(truth=truth * 1.0), how="left")
 
