@@ -3,7 +3,7 @@
 `pairs` are those labelled that the judge answered, with columns query_id, doc_id; query (code); people (1
 where relevant); vote of the judge (1, 0, or nan where it gave none); score (nan where none); weight (inverse
 inclusion probability). Numbers are had at once from the pairs as they are and from resamples of their
-queries: `draws` says how often each query stands in each, and its first row is the queries as they are.
+queries: `draws` says what each query weighs in each, and its first row is the queries as they are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.model import refuse_unknown_labels
 from fire_toolkit.inference.judged_pairs import pooled_by
 from fire_toolkit.inference.limits import share_interval
-from fire_toolkit.inference.resampling import draw_units
+from fire_toolkit.inference.resampling import draw_weights
 from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.resolution.judgments import first_round
@@ -70,7 +70,7 @@ def check_judge(
         sources, pool: which run pooled which pair at which rank, and by which chance pairs were drawn.
         threshold: from which score on an answer without label is positive; None: .5 where all scores lie in
             [0, 1], else such answers have no label.
-        n_resamples, seed: of the bootstrap over queries, by which intervals (95%) are had; those of
+        n_resamples, seed: of the Bayesian bootstrap over queries, by which intervals (95%) are had; those of
             agreement by query are those of `agreement`, those of calibration score intervals.
 
     Returns:
@@ -104,7 +104,7 @@ def check_judge(
         words = f"{few} of the {n} labelled pairs are {what}, fewer than {LEAST_EACH}: neither AUC nor"
         raise UsageError(f"{words} agreement beyond chance can be told; label more pairs")
     n_queries = int(pairs["query"].max()) + 1
-    drawn = draw_units(n_queries, n_resamples=n_resamples, seed=seed)
+    drawn = draw_weights(np.ones(n_queries), n_resamples=n_resamples, seed=seed)
     draws = np.concatenate([np.ones((1, n_queries)), *drawn])
     statistics = [*_agreements(pairs, judgments, positive), _auc_row(pairs, draws)]
     columns = ["statistic", "value", "low", "high", "n_pairs", "n_queries", "note"]
@@ -225,14 +225,9 @@ def _auc_row(pairs: pd.DataFrame, draws: Floats) -> tuple[object, ...]:
 
 
 def _with_limits(draws: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the value of each column (its first row) and the middle 95% of the others.
-
-    nan where a resample has no value in more than half of them.
-    """
-    value, drawn = draws[0], draws[1:]
-    is_bad = np.isnan(drawn).mean(axis=0) > 0.5
-    low, high = np.nanquantile(np.where(is_bad, 0.0, drawn), [0.025, 0.975], axis=0)
-    return value, np.where(is_bad, np.nan, low), np.where(is_bad, np.nan, high)
+    """Return the value of each column (its first row) and the middle 95% of the others."""
+    low, high = np.quantile(draws[1:], [0.025, 0.975], axis=0)
+    return draws[0], low, high
 
 
 def _calibration(pairs: pd.DataFrame) -> pd.DataFrame:
