@@ -44,7 +44,7 @@ def test_votes_that_tell_nothing_or_fit_no_probability_have_no_rates() -> None:
         ErrorRates(*np.array([[[t, 0.9], [0.9, 0.9]], [[0.1] * 2] * 2, [[0.2] * 2] * 2])) for t in (0.9, 0.4)
     ]
     assert of_bands[0].why_not == ""  # of several bands and draws
-    few = "40% of positives positive, and 10% of other pairs"
+    few = "finds 40.0% of positives and calls 10.00% of others positive"
     assert few in of_bands[1].why_not
     assert few in alike._replace(t=np.array(0.4), f=np.array(0.1)).why_not
 
