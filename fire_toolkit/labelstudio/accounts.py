@@ -299,10 +299,8 @@ class Accounts:
 
     def _sign_up(self, invitation: str, row: Annotator) -> None:
         """Make an account as its owner would on the sign-up page: the API makes none with a password."""
-        from fire_toolkit.labelstudio.api import Browser
-
         path, params = "/user/signup/", {"token": invitation}
-        with Browser(self._connection) as client:
+        with self._api() as client:
             page = client.get(path, params=params)
             csrf = _CSRF.search(page.text)
             if page.status_code != 200 or csrf is None:

@@ -24,7 +24,7 @@ from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FileNote, ServerError
 from fire_toolkit.labelstudio.connection import Connection
 
-TIMEOUT_S, _LATE_S = 60.0, 5.0
+_LATE_S = 5.0
 _BUSY = (408, 409, 425, 429)
 _MAX_DETAIL = 300
 _JWT = re.compile(r"\beyJ[\w-]+\.[\w-]+(\.[\w-]*)?")
@@ -69,22 +69,47 @@ def _trusted(*, trust_env: bool) -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=trust_env)
 
 
-class Browser(httpx.Client):
-    """Asks a server without the SDK and without the token; no proxy leads to a server on this machine.
+Json = Any
+Task = dict[str, Any]
+Project = dict[str, Any]
+Filter = tuple[str, str, str, object]  # of the Data Manager: field, operator, type, value
 
-    Raises, in all requests:
-        CallFailed: no answer. It names the call, what happened and what to do, and never the token.
+_KEYS_AT_ONCE = 500
+_LONGEST_PAUSE_S = 30.0
+_SWEEPS = _STALE_PAGES = 5
+_LISTED = "id,title,description,label_config,created_at"
+_LISTED += ",task_number,total_annotations_number,skipped_annotations_number"
+
+
+class Api(httpx.Client):
+    """A server and how to talk to it; as a context manager it closes its connections.
+
+    `read`, `write`, `change` and what rests on them go with the token; the requests of an HTTP client (`get`,
+    `post`) without. Without encryption each call has a connection of its own: Label Studio sends an answer in
+    two parts, and on a connection that is kept the second one waits 40 ms for word of the first. No redirect
+    is followed; no proxy leads to a server on this machine.
+
+    Args:
+        connection: address and token, of either kind.
+        timeout_s: limit for each connect, write, and wait for an answer.
+        attempts: how often a read is sent.
+
+    Raises:
+        CallFailed: in all calls: no answer, or one that refuses or fails; a personal token that has expired.
+            It names the call, what happened and what to do, and never the token.
     """
 
-    def __init__(self, connection: Connection, *, timeout_s: float = TIMEOUT_S, **settings: Any) -> None:
-        self.connection, self._was_heard = connection, False
+    page_size = 1000
+
+    def __init__(self, connection: Connection, *, timeout_s: float = 60.0, attempts: int = 6) -> None:
+        self.connection, self._attempts, self._was_heard = connection, attempts, False
         super().__init__(
             base_url=connection.url,
             transport=connection.transport,
             timeout=timeout_s,
+            limits=httpx.Limits(max_keepalive_connections=0 if connection.url.startswith("http:") else 20),
             verify=_trusted(trust_env=not connection.is_local),
             trust_env=not connection.is_local,
-            **settings,
         )
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
@@ -136,51 +161,6 @@ class Browser(httpx.Client):
         text = f"{call}: {words}"
         text = text.replace(self.connection.token, "***") if self.connection.token else text
         return CallFailed(_JWT.sub("***", text), **what)
-
-
-def _call_of(request: httpx.Request) -> str:
-    """Return what a request is called in a message: method and address, without what may be secret."""
-    return f"{request.method} {request.url.copy_with(query=None, fragment=None, userinfo=b'')}"
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _MAX_DETAIL else text[:_MAX_DETAIL] + "…"
-
-
-Json = Any
-Task = dict[str, Any]
-Project = dict[str, Any]
-Filter = tuple[str, str, str, object]  # of the Data Manager: field, operator, type, value
-
-_KEYS_AT_ONCE = 500
-_LONGEST_PAUSE_S = 30.0
-_SWEEPS = _STALE_PAGES = 5
-_LISTED = "id,title,description,label_config,created_at"
-_LISTED += ",task_number,total_annotations_number,skipped_annotations_number"
-
-
-class Api(Browser):
-    """A server and how to talk to it, with the token; as a context manager it closes its connections.
-
-    Without encryption each call has a connection of its own: Label Studio sends an answer in two parts, and
-    on a connection that is kept the second one waits 40 ms for word of the first. No redirect is followed.
-
-    Args:
-        connection: address and token, of either kind.
-        timeout_s: limit for each connect, write, and wait for an answer.
-        attempts: how often a read is sent.
-
-    Raises:
-        CallFailed: in all calls: the server refuses or fails, or a personal token has expired.
-    """
-
-    page_size = 1000
-
-    def __init__(self, connection: Connection, *, timeout_s: float = TIMEOUT_S, attempts: int = 6) -> None:
-        limits = httpx.Limits(max_keepalive_connections=0 if connection.url.startswith("http:") else 20)
-        super().__init__(connection, timeout_s=timeout_s, limits=limits)
-        self._attempts = attempts
 
     @cached_property
     def _sdk(self) -> Any:
@@ -367,3 +347,13 @@ class Api(Browser):
 
 def _part(answer: Json, key: str) -> Json:
     return answer.get(key) if isinstance(answer, dict) else None
+
+
+def _call_of(request: httpx.Request) -> str:
+    """Return what a request is called in a message: method and address, without what may be secret."""
+    return f"{request.method} {request.url.copy_with(query=None, fragment=None, userinfo=b'')}"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _MAX_DETAIL else text[:_MAX_DETAIL] + "…"

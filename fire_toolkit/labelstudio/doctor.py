@@ -16,7 +16,7 @@ from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.api import Api, Browser
+from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.places import OnServer, check_config, find_doubled, missed_words, queue_sizes
 from fire_toolkit.labelstudio.push import Plan
@@ -164,16 +164,17 @@ def examine(connection: Connection, begun: Begun | None = None) -> Iterator[Find
         yield Finding("connection", NOTE, f"{url}: the token travels unencrypted", fix)
     name, fix = "server", START if connection.is_local else f"check the address: curl -sS {url}/api/version"
     try:
-        with Browser(connection, timeout_s=_LIMIT_S) as http:
-            version = http.content_of(http.get("/api/version"))
-        if not isinstance(version, dict) or "release" not in version:
-            raise ServerError(f"GET {url}/api/version: no version, so this is not Label Studio")
-        if (words := f"Label Studio {version['release']}").startswith(f"Label Studio {TESTED_SERVER}."):
-            yield Finding("server", GOOD, words)
-        else:
-            yield Finding("server", NOTE, f"{words}; tested with {TESTED_SERVER}", "try it on a copy first")
-        name, fix = "token", f"copy a token from {url}/user/account into FIRE_LABEL_STUDIO_TOKEN"
         with Api(connection, timeout_s=_LIMIT_S, attempts=1) as api:
+            version = api.content_of(api.get("/api/version"))
+            if not isinstance(version, dict) or "release" not in version:
+                raise ServerError(f"GET {url}/api/version: no version, so this is not Label Studio")
+            if (words := f"Label Studio {version['release']}").startswith(f"Label Studio {TESTED_SERVER}."):
+                yield Finding("server", GOOD, words)
+            else:
+                yield Finding(
+                    "server", NOTE, f"{words}; tested with {TESTED_SERVER}", "try it on a copy first"
+                )
+            name, fix = "token", f"copy a token from {url}/user/account into FIRE_LABEL_STUDIO_TOKEN"
             api.read("api/current-user/whoami")
             yield Finding("token", GOOD, "accepted")
             name, fix = "projects", "run it again, or see the server's log"
