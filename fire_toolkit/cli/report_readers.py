@@ -22,7 +22,7 @@ from fire_toolkit.formats.tables.guideline_files import guideline_of, judged_by
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.reporting.against import Side, Since
-from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgments
+from fire_toolkit.reporting.methods import MethodFacts, facts_of_judgments
 from fire_toolkit.reporting.study import TOP, Told
 from fire_toolkit.resolution.judgments import first_round
 from fire_toolkit.tables import Judgments
@@ -161,7 +161,7 @@ def workspace_facts(
     with Store(root / STORE) as store:
         queues = store.select("select kind, count(*) from queues group by kind")
     facts: dict[str, Any] = {
-        "study": {name: workspace.setting("study", name) for name in STUDY},
+        "study": workspace.settings["study"],
         "pool": _stage(given, root / "pool"),
         **_facts_of_guideline(guideline),
         "asked": Counter(dict(queues)) or None,

@@ -144,7 +144,7 @@ def _similarity(it: Any) -> Found:
 def _methods(it: Any) -> Found:
     paragraphs = methods_paragraphs((it.told or Told()).facts)
     blanks = blanks_of(paragraphs)
-    own = [*filter(STUDY.get, blanks)]
+    own = [name for name in blanks if name in STUDY]
     which = "each" if own == blanks else " and ".join(own)
     keys = f"; [study] in fire.toml has a key for {which}" if own else ""
     said = f"not stated: {', '.join(blanks)}{keys}"

@@ -6,15 +6,11 @@ from keyword import iskeyword
 from typing import Any
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.reporting.methods import STUDY
 from fire_toolkit.words import table_in
 
 _WORDS = table_in("release", "asked.toml")
 # By section and key of fire.toml: what must be answered, and an example.
-ASKED = {
-    "release": _WORDS["release"],
-    "study": {name: (what, _WORDS["study"][name]) for name, what in STUDY.items()},
-}
+ASKED = {section: _WORDS[section] for section in ("release", "study")}
 LICENCES: dict[str, tuple[str, str]] = _WORDS["licences"]  # what each is called, and the address of its text
 # The form of an answer, where one is given: section, key, pattern, and what is expected.
 _FORMS = [

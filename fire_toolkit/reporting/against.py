@@ -44,7 +44,7 @@ class Side:
     grades: Grades | None = None
     by_machine: Sequence[str] = ()
 
-    @property
+    @cached_property
     def queries(self) -> pd.Index[str]:
         """The queries of the original qrels, sorted."""
         found: pd.Index[str] = pd.Index(self.original["query_id"].unique()).sort_values()
@@ -111,8 +111,7 @@ class Since:
         if one_sha256 != other_sha256:
             return f"the guideline {one} says something else in {old.name}; nothing is compared"
         have_doc = old.corrected["doc_id"].isin(new.corrected["doc_id"]).any()
-        absent = "" if have_doc else "doc"
-        absent = absent if len(self._shared[0]) else "query"
+        absent = "query" if not len(self._shared[0]) else "" if have_doc else "doc"
         return f"{old.name} and {new.name} have no {absent} in common; nothing is compared" if absent else ""
 
     @property
@@ -157,11 +156,10 @@ class Since:
         }
         other = f"is another file in {old.name}, and is not compared"
         reasons = [f"{run_id} {other}" for run_id in here if run_id in there]
-        apart = (
-            (new, [run_id for run_id in here if run_id not in there]),
-            (old, [name for stem, name in there.items() if stem not in here]),
-        )
-        reasons += [f"runs only in {side.name}, not compared: {', '.join(own)}" for side, own in apart if own]
+        only_here = [run_id for run_id in here if run_id not in there]
+        only_there = [name for stem, name in there.items() if stem not in here]
+        for side, own in ((new, only_here), (old, only_there)):
+            reasons += [f"runs only in {side.name}, not compared: {', '.join(own)}"] if own else []
         return same, reasons
 
     def facts(
@@ -180,7 +178,7 @@ class Since:
         """
         old, new = self.old, self.new
         same, reasons = self._paired_runs()
-        notes = [*([self._why_not] if self._why_not else []), *self._shared[1], *reasons]
+        notes = [*filter(None, [self._why_not]), *self._shared[1], *reasons]
         where = "they count in what is compared here, and nowhere else in the report"
         notes += [f"{side.name}: {said}; {where}" for side in (old, new) for said in side.by_machine]
         scores, orders = pd.DataFrame(), None

@@ -19,14 +19,8 @@ from fire_toolkit.resolution.judgments import DUPLICATE, first_round, number_ann
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import PAIR
 
-# What no file can know: the keys of [study] in fire.toml, and what a checklist asks under that name.
-STUDY = {
-    "recruitment": "who the annotators are and how they were recruited",
-    "qualification": "training, and the test that annotators passed",
-    "pay": "what they were paid, and for which time",
-    "consent": "what they were told and agreed to",
-    "ethics": "the review that approved the study, or why none was needed",
-}
+# What no file can know: the keys of [study] in fire.toml.
+STUDY = ("recruitment", "qualification", "pay", "consent", "ethics")
 
 
 @dataclass(frozen=True)
@@ -130,7 +124,7 @@ def methods_paragraphs(facts: MethodFacts) -> list[tuple[str, str]]:
         "data/methods.txt",
         **vars(facts),
         blank=blank,
-        asked_of_study=list(STUDY),
+        asked_of_study=STUDY,
         statistics=[
             {**row, "title": STATISTICS[str(row["statistic"])].title}
             for row in ([] if agreement is None else agreement.table.to_dict("records"))
