@@ -257,7 +257,8 @@ def _all_items(
     if any(part.is_corpus for part in parts):
         _note_ids(absent, "doc", "of the qrels not in the corpus", notes)
         return listed
-    _note_ids(absent if len(listed) else absent[:0], "item", "known only from the pairs", notes)
+    if len(listed):
+        _note_ids(absent, "item", "known only from the pairs", notes)
     return joined([Part("", items=listed), Part("", items=absent.to_frame())], "items")
 
 
@@ -280,8 +281,8 @@ def _gallery_items(
             f"{some_ids(gallery['doc_id'])}, the items are {some_ids(known)}; write the ids the same way in "
             "both"
         )
-    is_listed = are_in(known, gallery["doc_id"])
-    _kept(known.to_frame(), is_listed, "item", "not in the list of items left out", notes)
+    if n_out := int((~are_in(known, gallery["doc_id"])).sum()):
+        notes.append(f"{n_of(n_out, 'item')} not in the list of items left out")
     extra = [name for name in listed.columns if name not in gallery.columns]
     described = listed.drop_duplicates("doc_id")[["doc_id", *extra]]
     return gallery.merge(described, on="doc_id", how="left").fillna(dict.fromkeys(extra, ""))
