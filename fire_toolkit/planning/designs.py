@@ -94,7 +94,7 @@ def designs_for(
         most: the depth of the lists; a pool is no deeper.
         overlap: see `Design`.
     """
-    cutoffs = sorted({measure.depth for measure in measures if is_predictable(measure) and measure.depth})
+    cutoffs = (measure.depth for measure in measures if is_predictable(measure) and measure.depth)
     depth = min(max(cutoffs, default=10), most)
     found = [Design(depth, policy, overlap=overlap) for policy in POLICIES]
     settled = Design(depth, "verify", is_settled=True, overlap=overlap)
