@@ -138,12 +138,6 @@ def answer_on_server(server: FakeServer, person: str, number: int) -> None:
         server.answer(task["id"], int(person[1:]), label(task["data"]["pair_id"], person))
 
 
-def export_from_server(server: FakeServer, root: Path, person: str, number: int, name: str) -> None:
-    project = server.project_of(person, number)
-    shown = [server._shown(task, {"fields": "all"}) for task in server.tasks_of(project)]
-    (root / "exports" / name).write_text(json.dumps(shown))
-
-
 TOLD_BY_ALL = ("query_id", "doc_id", "annotator_id", "label", "comment", "round", "guideline", "kind")
 
 
@@ -181,7 +175,9 @@ def test_by_hand_and_on_a_server_the_same_answers_are_the_same_judgments(
         monkeypatch.chdir(hand)
         names = {"A02": f"project-{number}-at-2026-11-22-07-00.json", "A03": f"round-{number}.A03.json"}
         for person in sorted(asked & set(names)):
-            export_from_server(server, hand, person, number, names[person])
+            tasks = server.tasks_of(server.project_of(person, number))
+            shown = [server._shown(task, {"fields": "all"}) for task in tasks]
+            (hand / "exports" / names[person]).write_text(json.dumps(shown))
         if "A04" in asked:
             fill_in(hand, "A04", number=number)
         run("import")

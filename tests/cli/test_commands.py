@@ -34,7 +34,7 @@ def test_a_later_model_is_pooled_with_the_earlier_ones(fire: Fire, folder: Path)
     fire("pool", *RUNS, "--depth", 1, "--out", "at_once")
     in_turn, at_once = (folder / name / "pool_sources.csv" for name in ("two", "at_once"))
     assert in_turn.read_bytes() == at_once.read_bytes()
-    found = {r["doc_id"]: (r["is_judged"], r["round"]) for r in pool_rows(folder / "two")}
+    found = {r["doc_id"]: (r["is_judged"], r["round"]) for r in rows(folder / "two/pool.csv")}
     assert found == {"a": ("True", "1"), "b": ("False", "1"), "c": ("False", "2")}
     assert "ssb: new, 2 pairs" in told.stderr
     assert "next: fire-toolkit tasks two --queries queries.tsv --out two/tasks.json" in told.stderr
@@ -42,10 +42,6 @@ def test_a_later_model_is_pooled_with_the_earlier_ones(fire: Fire, folder: Path)
     assert "1 task in t.json; 2 pairs judged or asked before left out" in tasks.stderr
     asked = json.loads((folder / "t.json").read_text())
     assert [(task["data"]["pair_id"], task["meta"]) for task in asked] == [(pair_id("1", "c"), {"round": 2})]
-
-
-def pool_rows(pool: Path) -> list[dict[str, str]]:
-    return rows((pool / "pool.csv").read_text())
 
 
 def test_tasks_warn_of_media_that_no_page_can_show(fire: Fire, folder: Path) -> None:

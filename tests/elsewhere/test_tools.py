@@ -22,12 +22,6 @@ API = "query=metadata.caption_id,doc=metadata.video_id,annotator=responses.user_
 API += "label=responses.values.match.value"
 
 
-def of_api(*states: str) -> Row:
-    value = {"match": {"value": "Yes"}}
-    responses = [{"user_id": f"u{n}", "values": value, "status": state} for n, state in enumerate(states)]
-    return {"metadata": PAIR, "responses": responses}
-
-
 def doccano(*label: str) -> Row:
     return {"id": 1, "text": "a dog", "label": [*label], "Comments": [], **PAIR}
 
@@ -112,7 +106,8 @@ def test_what_is_no_list_of_responses_is_refused_with_its_row() -> None:
 
 
 def test_drafts_alone_are_no_answer_and_a_way_that_leads_nowhere_no_column() -> None:
-    file = save("r.json", [of_api("draft")])
+    response = {"user_id": "u0", "values": {"match": {"value": "Yes"}}, "status": "draft"}
+    file = save("r.json", [{"metadata": PAIR, "responses": [response]}])
     assert "r.json: no answer in it" in fire("import", file, "--columns", API, *YES_NO, code=1).stderr
     wrong = API.replace("metadata.video_id", "metadata.doc")
     error = fire("import", file, "--columns", wrong, *YES_NO, code=1).stderr

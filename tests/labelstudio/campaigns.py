@@ -56,12 +56,6 @@ def tasks_of(n_pairs: int, *, overlap: float = 0.0, prefix: str = "") -> Tasks:
     return make_tasks(pool, queries, items=items, guideline=GUIDELINE, overlap=overlap)
 
 
-def each_once(*tables: Tasks) -> Tasks:
-    """Return the distinct pairs of several tables as one batch."""
-    joined = pd.concat(tables).drop_duplicates("pair_id")
-    return Tasks(joined.assign(batch=1, position=range(1, len(joined) + 1)))
-
-
 def round_of(
     tasks: Tasks,
     annotators: tuple[str, ...] = ("ann", "bob"),
@@ -70,7 +64,9 @@ def round_of(
     controls: Tasks | None = None,
 ) -> Round:
     assigned = assign_tasks(tasks, annotators, training=training, controls=controls, seed=1)
-    contents = each_once(*(table for table in (tasks, training, controls) if table is not None))
+    tables = [table for table in (tasks, training, controls) if table is not None]
+    once = pd.concat(tables).drop_duplicates("pair_id")
+    contents = Tasks(once.assign(batch=1, position=range(1, len(once) + 1)))
     return Round(1, contents, assigned, known(controls))
 
 

@@ -31,14 +31,9 @@ Labels = list[str | None]
 Json = dict[str, Any]
 
 
-def pages_round(n_pairs: int = 9, *, n_captions: int = 4, overlap: float = 0.0) -> Round:
-    tasks = tasks_of(n_pairs, overlap=overlap)
-    assigned = assign_tasks(tasks, ("ann", "bob"), n_captions=n_captions, seed=1)
-    once = tasks[tasks["batch"] == 1]
-    return Round(1, type(tasks)(once), assigned, known(None), n_captions=n_captions)
-
-
-ROUND = pages_round()
+TASKS = tasks_of(9)
+ASSIGNED = assign_tasks(TASKS, ("ann", "bob"), n_captions=4, seed=1)
+ROUND = Round(1, TASKS, ASSIGNED, known(None), n_captions=4)
 
 
 @pytest.fixture

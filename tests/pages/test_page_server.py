@@ -101,7 +101,9 @@ def test_a_new_link_ends_the_old_one_and_answers_stay(root: Path, monkeypatch: p
     assert serve(judge) == {}
 
     def knock(address: str) -> None:
-        assert {name: state_with(address, each) for name, each in people.items()} == {"A01": 401, "A02": 200}
+        cookies = {name: dict(each.http.cookies) for name, each in people.items()}  # of earlier sessions
+        found = {name: ask(f"{address}/state", cookies=own).status_code for name, own in cookies.items()}
+        assert found == {"A01": 401, "A02": 200}
         assert Person(address, leaked["A01"]).opened.status_code == 401
 
     new = serve(knock, "--new-link", "A01")
@@ -113,12 +115,6 @@ def test_a_new_link_ends_the_old_one_and_answers_stay(root: Path, monkeypatch: p
     serve(go_on)
     assert "1 new" in run("pull").stderr
     assert serve(lambda address: None, "--new-link", "A01, A02").keys() == {"A01", "A02"}
-
-
-def state_with(address: str, person: Person) -> int:
-    """Return the status of a page that is asked with the cookie of an earlier session."""
-    cookies = dict(person.http.cookies)
-    return ask(f"{address}/state", cookies=cookies).status_code
 
 
 def test_a_new_link_is_for_an_annotator_of_the_page(root: Path) -> None:
