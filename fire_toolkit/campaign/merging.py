@@ -107,7 +107,8 @@ def _notes_of_texts(other: Store, queries: Queries, items: Items | None) -> list
     if n_other := sum(query_id not in texts for query_id, _ in pairs):
         words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that the collection does not have"
         raise FormatError(f"{path}: {words}; expected another copy of this campaign's record")
-    asked = other.select("select distinct query_id, doc_id, text from asked where text <> ''")
+    last = "rowid in (select max(rowid) from asked group by round, pair_id)"  # as it was corrected
+    asked = other.select(f"select distinct query_id, doc_id, text from asked where text <> '' and {last}")
     differing = [
         (query_id, doc_id, text)
         for query_id, doc_id, text in asked

@@ -16,7 +16,7 @@ import exports
 import pytest
 from campaigns import CAMPAIGN, round_of, tasks_of
 from click.testing import Result
-from command import Fire, StandIn, as_json, begin_workspace, has_answers, rows, run, states, write_run
+from command import Fire, StandIn, alter, as_json, begin_workspace, has_answers, rows, run, states, write_run
 from fake_api import TOKEN, FakeServer
 from fake_http import served
 
@@ -117,6 +117,12 @@ def test_captions_that_read_otherwise_at_the_other_site_are_counted(sites: Sites
     assert "another text" not in merge(one, other)
     queries.write_text(queries.read_text().replace("\ta dog runs 3\n", "\ta cat sits\n", 1))
     assert "1 of its 24 pairs were shown with another text than here (first: q" in merge(one, other)
+    columns = "round, pair_id, query_id, doc_id, media_url, guideline, batch, position"
+    now = (
+        f"insert into asked ({columns}, text) select {columns}, 'a cat sits' from asked where query_id = 'q3'"
+    )
+    alter(other, now)  # it was corrected there too
+    assert "another text" not in merge(one, other)
 
 
 def test_moves_of_both_sites_stand_but_for_what_was_answered_before_it_moved(sites: Sites) -> None:
