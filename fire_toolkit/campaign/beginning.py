@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -125,8 +125,12 @@ def what_begins(
     return last
 
 
-def rounds_on_server(whole: Carried, begun: Sequence[Round], numbers: set[int]) -> list[Round]:
+def rounds_on_server(
+    whole: Carried, begun: Sequence[Round], numbers: set[int], unread: Callable[[], Collection[Path]]
+) -> list[Round]:
     """Return the rounds that the server carries; those by hand stay so, unless they begin now (`numbers`).
+
+    unread: the files with answers that are not read yet.
 
     Raises:
         UsageError: every round is by hand, or one that begins has answers from files already.
@@ -134,7 +138,8 @@ def rounds_on_server(whole: Carried, begun: Sequence[Round], numbers: set[int]) 
     query = "select distinct cast(queue as integer) from answers where source glob 'file:*' and queue <> ''"
     with Store(whole.store) as store:
         answered = {number for (number,) in store.select(query)}
-    for number in sorted(answered & numbers & {each.number for each in begun if each.carrier == BY_HAND}):
+    moving = numbers & {each.number for each in begun if each.carrier == BY_HAND}
+    for number in sorted(moving if moving and unread() else moving & answered):
         raise UsageError(
             f"round {number} was handed out as files, and answers came back; `import` the others"
         )

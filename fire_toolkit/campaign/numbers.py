@@ -38,7 +38,14 @@ class Numbers:
     def of(self, table: str, values: Sequence[Value]) -> list[int]:
         """Return the number of each value of a table; people and pairs are the same where their id is."""
         keys: list[Any] = [value[0] for value in values] if table in BY_ID else list(values)
-        known = self._there(table, keys)
+        if not self._is_whole:
+            by, wanted = (BY_ID[table], keys) if table in BY_ID else ("crc", list(map(_crc, keys)))
+            places = f"json_each(?) as wanted cross join {table} on {by} = wanted.value"
+            known = self._read(table, places, wanted)
+        elif table in self._known:
+            known = self._known[table]
+        else:
+            known = self._known[table] = self._read(table, table)
         if new := {key: value for key, value in zip(keys, values, strict=True) if key not in known}:
             ((last,),) = self._db.execute(f"select max(number) from {table}").fetchall()
             numbers = range((last or 0) + 1, (last or 0) + 1 + len(new))
@@ -47,15 +54,6 @@ class Numbers:
             marks = ", ".join("?" * (1 + len(NAMES[table]) + (table not in BY_ID)))
             self._db.executemany(f"insert into {table} values ({marks})", rows)
         return [known[key] for key in keys]
-
-    def _there(self, table: str, keys: Sequence[Any]) -> dict[Any, int]:
-        """Return the numbers of those of the keys that are there, and of others."""
-        if self._is_whole:
-            if table not in self._known:
-                self._known[table] = self._read(table, table)
-            return self._known[table]
-        by, wanted = (BY_ID[table], keys) if table in BY_ID else ("crc", list(map(_crc, keys)))
-        return self._read(table, f"json_each(?) as wanted cross join {table} on {by} = wanted.value", wanted)
 
     def _read(self, table: str, places: str, wanted: Sequence[Any] | None = None) -> dict[Any, int]:
         query = f"select {BY_ID.get(table) or ', '.join(NAMES[table])}, number from {places}"

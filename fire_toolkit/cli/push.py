@@ -46,13 +46,14 @@ from fire_toolkit.cli.common import draw_rows, metered, n_of, say, say_notes
 from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.here import (
     made_file,
+    named_files,
     needed_workspace,
     relative_path,
     setting_or_default,
     workspace_lock,
 )
 from fire_toolkit.cli.media import media_root, own_media, shown_tasks
-from fire_toolkit.cli.pull import carrier_of, take_earlier_exports
+from fire_toolkit.cli.pull import carrier_of, not_read_yet, take_earlier_exports
 from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, UsageError
@@ -135,7 +136,8 @@ def push(
         return
     whole = Carried(campaign, rounds, rules, root / STORE)
     others = sorted({entry.carrier for entry in rounds} - {BY_HAND, BY_SERVER})
-    on_server = rounds_on_server(whole, begun, {entry.number for entry in entries})
+    unread = partial(not_read_yet, root, named_files("import", "exports"))
+    on_server = rounds_on_server(whole, begun, {entry.number for entry in entries}, unread)
     if sample != 0:
         _refuse_gone([entry for entry in changed if entry.carrier == BY_PAGE], rules)
     begins = partial(begin, root, campaign, changed)

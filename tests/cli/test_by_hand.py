@@ -542,11 +542,13 @@ def test_what_everybody_has_seen_is_left_out_of_a_recheck_and_of_a_budget(judged
 
 def test_a_round_by_hand_goes_to_a_server_before_any_answer_only(hand: Path, server: FakeServer) -> None:
     assert "all was handed out as files" in run("push", code=1).stderr
-    fill_in(hand, "A02", n=3)
-    bring_in()
-    assert "round 1 was handed out as files, and answers came back" in run("push", *ALL, code=1).stderr
+    sheet = fill_in(hand, "A02", n=3)
+    for _ in range(2):  # before and after it is read
+        assert "round 1 was handed out as files, and answers came back" in run("push", *ALL, code=1).stderr
+        bring_in()
     assert server.projects == {}
     alter(hand, "answers")
+    sheet.unlink()
     run("push", *ALL)
     assert len(server.projects) == 3
     assert "push" in run("status").stdout
