@@ -64,8 +64,7 @@ def round_of(
     controls: Tasks | None = None,
 ) -> Round:
     assigned = assign_tasks(tasks, annotators, training=training, controls=controls, seed=1)
-    tables = [table for table in (tasks, training, controls) if table is not None]
-    once = pd.concat(tables).drop_duplicates("pair_id")
+    once = pd.concat([tasks, training, controls]).drop_duplicates("pair_id")
     contents = Tasks(once.assign(batch=1, position=range(1, len(once) + 1)))
     return Round(1, contents, assigned, known(controls))
 
