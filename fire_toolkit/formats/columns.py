@@ -45,14 +45,11 @@ OWN = {"query_id": QUERY, "doc_id": (*DOC[:1], *_PASSAGE[:4], *DOC[1:], *_PASSAG
 _IDS = {"query_id": _CAPTION, "doc_id": (*_ITEM, "item", "doc", "document", "sound", "audio")}
 _LOOSE = {"query_id": (*_TOPIC, *_KEY), "doc_id": _FILE}
 # What people call the columns that a table of answers, or of captions, needs; for guesses, in lines to type.
-_TEXTS = (
-    *(*TEXT, "captions", "sentences", "descriptions", "desc", "narration", "question", "query-text"),
-    *("query_txt", "edit", "name"),
-)
-_ANSWERS = ("gold_ids", "answer_pids", "pos_cand_list", "pth2")  # the docs of a query, of one of two paths
-REFERENCES = ("reference", "pth1")
-_DOCS = (*DOC, *_ANSWERS, *_ITEM, "vid", "videoid", "vid_name", "did", *_PATHS)
-GUESSED_CAPTIONS = {"doc_id": (*_DOCS, "id"), "text": _TEXTS}
+_ASKED = ("question", "query-text", "query_txt", "edit")
+_TEXTS = (*TEXT, "captions", "sentences", "descriptions", "desc", "narration", *_ASKED, "name")
+_FOUND = ("gold_ids", "answer_pids", "pos_cand_list", "pth2")  # the docs of a query, of one of two paths
+_DOCS = (*DOC, *_FOUND, *_ITEM, "vid", "videoid", "vid_name", "did", *_PATHS, "id")
+GUESSED_CAPTIONS = {"doc_id": _DOCS, "text": _TEXTS}
 GUESSED = {
     "annotator": (*ANNOTATOR, "coder", "judge", "participant", "who", "email"),
     "query": (*QUERY, *_CAPTION, *_TOPIC, *TEXT, "question", "prompt"),

@@ -224,6 +224,7 @@ def test_lists_with_scores_are_one_run_however_they_are_saved(content: Any) -> N
         ({"q": {"a": True}}, "score 'True', expected a number"),
         ({"q": ["a", "a"]}, "given twice"),
         ({"video": [["a", "dog"]]}, "no ranked lists; expected {query: {doc: score}}"),
+        ({"m": [{"query_id": "q", "docs": ["a", "b"], "ranks": [2, 1]}]}, "ranks that do not rise from doc"),
         ({"q": [{1: "a", (1, 2): "b"}]}, "found 1, (1, 2), expected doc_id and score, or query_id too"),
     ],
     ids=str,
@@ -287,8 +288,7 @@ def test_objects_in_a_pickle_are_told_how_to_save_them() -> None:
 
 
 def test_runs_in_one_json_are_told_apart_where_each_record_names_its_query() -> None:
-    rows = [{"query_id": "q", "doc_id": "a", "score": 1.0}]
-    both = put("m.json", {"clip": rows, "blip": rows})
+    both = put("m.json", {key: [{"query_id": "q", "doc_id": "a", "score": 1}] for key in ("clip", "blip")})
     refused("2 runs in one file; choose one with `add-run --key`: blip, clip", read_run, both, by=FireError)
     own = {"query_id": "q", "docs": ["a", "b", "c"]}
     for beside, order in (({}, "abc"), ({"scores": [1, 3, 2]}, "bca"), ({"distances": [1, 2, 3]}, "abc")):

@@ -91,7 +91,7 @@ def line_to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
     """
     usual, known = usual_names.GUESSED_CAPTIONS, roles_of(columns, given)[1]
     free = [name for name in columns if name not in given.values()]
-    names = {"doc_id": usual["doc_id"], COLUMN: usual_names.REFERENCES}
+    names = {"doc_id": usual["doc_id"], COLUMN: (COLUMN, "pth1")}
     if "query_id" not in known and find_name(columns, ("query", "question")):
         names = {"query_id": ("id",), **names, "doc_id": usual["doc_id"][:-1]}
     own = {role: name for role, wanted in names.items() if (name := find_name(free, wanted))}

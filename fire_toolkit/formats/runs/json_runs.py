@@ -256,6 +256,9 @@ def _with_numbers(docs: Sequence[Any], record: Mapping[str, Any], at: str) -> _R
             if not len(hits) == len(docs) == len(lists[name]) or not (found := _ranking(hits)):
                 raise FormatError(f"{at}: {kind}s, expected one for each doc, in the order of the docs")
             return found
+    ranks = lists.get(find_name([*lists], ("ranks", "rank")) or "", [])
+    if all(map(_is_number, ranks)) and (np.diff(ranks) < 0).any():
+        raise FormatError(f"{at}: ranks that do not rise from doc to doc; put the docs in order, best first")
     for name, own in lists.items():
         if 0 < len(own) == len(docs) and all(isinstance(each, float | np.floating) for each in own):
             raise FormatError(

@@ -167,7 +167,7 @@ def not_a_run(start: bytes, known: Iterable[str]) -> str | None:
     if not line.replace("\t", " ").isprintable() or len(fields) == 1:
         shown = repr(start[:24].decode("utf-8", errors="replace"))
         return f"begins with {shown}, which is not a known format; expected {'; '.join(known)}"
-    if are_numbers and any("." in field for field in fields):
+    if are_numbers and any("." in field for field in fields) and not all(map(str.isdigit, fields[:2])):
         return (
             f"{len(fields)} numbers on the first line: a matrix is not read as text; save it with numpy.save"
         )
