@@ -215,8 +215,9 @@ class Api(httpx.Client):
             self.pause(0.5 * 2**attempt)
         return call()
 
-    def entries(self, what: str, found: Json) -> list[dict[str, Any]]:
-        """Return the objects that an answer lists, each with its number; a `ServerError` if it is none."""
+    def entries(self, what: str, answer: Json, key: str = "") -> list[dict[str, Any]]:
+        """Return the objects that an answer lists (under `key`), each with its number; or `ServerError`."""
+        found = answer if not key else answer.get(key) if isinstance(answer, dict) else None
         entries: list[Any] = found if isinstance(found, list) else [None]
         if any(not isinstance(entry, dict) or type(entry.get("id")) is not int for entry in entries):
             where = f"{self.connection.url}/api/{what}/"
@@ -247,7 +248,7 @@ class Api(httpx.Client):
                 if page == 1 or error.status != 404:  # 404: past the end, since projects went meanwhile
                     raise
                 break
-            results = self.entries("projects", _part(answer, "results"))
+            results = self.entries("projects", answer, "results")
             found |= {project["id"]: project for project in results}
             if not results or not answer.get("next"):
                 break
@@ -281,7 +282,7 @@ class Api(httpx.Client):
 
         def ask() -> tuple[list[Task], int]:
             answer = self.write("GET", "api/tasks/", params=params)
-            tasks = self.entries("tasks", _part(answer, "tasks"))
+            tasks = self.entries("tasks", answer, "tasks")
             if any(task.get("project", project) != project for task in tasks):
                 words = f"asked for project {project}, got tasks of another; a proxy mixes up answers"
                 raise CallFailed(f"{self.connection.url}/api/tasks/: {words}", may_pass=True)
@@ -343,10 +344,6 @@ class Api(httpx.Client):
                 continue
             place += portion
         return list(found.values())
-
-
-def _part(answer: Json, key: str) -> Json:
-    return answer.get(key) if isinstance(answer, dict) else None
 
 
 def _call_of(request: httpx.Request) -> str:
