@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import Copied, Make, StandIn, begin_small_workspace, run
+from command import Copied, Make, StandIn, begin_small_workspace, begin_workspace, run
 from fake_api import FakeServer
 from network import connect
 from small_release import make_workspace
@@ -26,6 +26,15 @@ def workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = begin_small_workspace(folder)
     monkeypatch.chdir(root)
     return root
+
+
+@pytest.fixture
+def root(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace of as many pairs as its module says (N_PAIRS), each an original one; the current folder."""
+    monkeypatch.chdir(begin_workspace(tmp_path / "work", request.module.N_PAIRS))
+    originals = "".join(f"q{n} 0 v{n} 1\n" for n in range(request.module.N_PAIRS))
+    Path("collection/qrels.txt").write_text(originals)
+    return tmp_path / "work"
 
 
 @pytest.fixture(scope="session")

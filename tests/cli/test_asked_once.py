@@ -26,12 +26,6 @@ SKIPPED = ""
 ALL, FIRST, REST, FOUR = slice(None), slice(1), slice(1, None), slice(4)
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(begin_workspace(tmp_path, N_PAIRS))
-    return tmp_path
-
-
 def export(name: str, tasks: str, account: int, label: str = "relevant", part: slice = ALL) -> None:
     """Answer a part of a file of tasks with one label, or skip them; as an account's export."""
     skip = {"was_cancelled": True, "result": []} if label == SKIPPED else {}

@@ -4,17 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from command import as_json, begin_workspace, given, rows, run
+from command import as_json, given, rows, run
 from exports import fill_in
 from fake_api import FakeServer
 
 from examples import cases, some
 
 
-@pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(begin_workspace(tmp_path, 12))
-    return tmp_path
+N_PAIRS = 12
+pytestmark = pytest.mark.usefixtures("root")
 
 
 def begin(carrier: str = "server", people: str = "A02,A03") -> None:

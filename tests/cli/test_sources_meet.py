@@ -6,20 +6,14 @@ from pathlib import Path
 
 import exports
 import pytest
-from command import begin_workspace, given, named, rows, run, states, write_run, write_table
+from command import given, named, rows, run, states, write_run, write_table
 
 from fire_toolkit.campaign.keys import split_pair_id
 
 N_PAIRS = 6
 YES = {"q0", "q1", "q2"}  # where the two who were asked first differ
 Votes = set[tuple[str, str, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(begin_workspace(tmp_path / "work", N_PAIRS))
-    Path("collection/qrels.txt").write_text("".join(f"q{n} 0 v{n} 1\n" for n in range(N_PAIRS)))
-    return tmp_path / "work"
+pytestmark = pytest.mark.usefixtures("root")
 
 
 def votes() -> Votes:

@@ -5,20 +5,14 @@ from pathlib import Path
 
 import exports
 import pytest
-from command import alter, answer_on_page, begin_workspace, given, named, run, write_run
+from command import alter, answer_on_page, given, named, run, write_run
 
 from fire_toolkit.pages.office import make_links
 from fire_toolkit.workspace.locks import hold_lock
 
 N_PAIRS = 6
 SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
-
-
-@pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(begin_workspace(tmp_path, N_PAIRS))
-    (tmp_path / "collection/qrels.txt").write_text("".join(f"q{n} 0 v{n} 1\n" for n in range(N_PAIRS)))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("root")
 
 
 def follows(*words: object) -> str:
