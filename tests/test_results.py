@@ -7,6 +7,7 @@ import io
 import json
 import pickle
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -27,16 +28,11 @@ RUNS = [
 ]
 QRELS = make_qrels({"1": {"a": 1}, "2": {"b": 1}})
 LABELS = made(check_labels, "query_id doc_id label relevance", ("1", "b", "x", 1), ("2", "b", "x", 1))
+AUGMENTED = fire.augment_qrels(QRELS, LABELS)
 
 
-RESULTS: dict[str, Any] = {
-    "augment_qrels": fire.augment_qrels(QRELS, LABELS),
-}
-
-
-@pytest.mark.parametrize("name", list(RESULTS))
-def test_every_result_has_a_table_notes_and_a_form_for_papers(name: str) -> None:
-    result = RESULTS[name]
+def test_every_result_has_a_table_notes_and_a_form_for_papers() -> None:
+    result = AUGMENTED
     assert isinstance(result, Result)
     first = next(part for part in result if isinstance(part, pd.DataFrame))
     pd.testing.assert_frame_equal(result.table, first)
@@ -53,8 +49,7 @@ def test_every_result_has_a_table_notes_and_a_form_for_papers(name: str) -> None
 
 
 def test_a_notebook_says_what_a_result_rests_on() -> None:
-    found = RESULTS["augment_qrels"].basis
-    assert found == "qrels: 3 rows (2 queries, 2 docs); changes: 3 rows (2 queries, 2 docs)"
+    assert AUGMENTED.basis == "qrels: 3 rows (2 queries, 2 docs); changes: 3 rows (2 queries, 2 docs)"
 
 
 HOSTILE = "<script>alert(1)</script>&"
@@ -147,23 +142,22 @@ def test_forms_for_people_round_at_the_end_and_leave_missing_values_empty() -> N
 JUDGMENTS = fire.judgments(SAMPLE / "judgments.csv")
 
 
-def tables() -> dict[str, pd.DataFrame]:
-    """A table of each public function that returns one plain."""
-    guideline = fire.read_guideline("caption-relevance-v1")
-    labels = fire.resolve(JUDGMENTS, grades=guideline.grades).labels
-    return {
-        "agree": fire.agree(JUDGMENTS).table,
-        "annotator_profiles": fire.annotator_profiles(JUDGMENTS, grades=guideline.grades),
-        "leave_one_out": fire.leave_one_out(JUDGMENTS),
-        "qrels": fire.qrels(str(SAMPLE / "qrels.txt")),
-        "run": fire.run(SAMPLE / "runs/fused.run"),
-        "resolve": labels,
-        "pool": fire.pool(RUNS, depth=2).pool_sources,
-    }
+GRADES = fire.read_guideline("caption-relevance-v1").grades
+# A table of each public function that returns one plain.
+TABLES: dict[str, Callable[[], Any]] = {
+    "agree": lambda: fire.agree(JUDGMENTS).table,
+    "annotator_profiles": lambda: fire.annotator_profiles(JUDGMENTS, grades=GRADES),
+    "leave_one_out": lambda: fire.leave_one_out(JUDGMENTS),
+    "qrels": lambda: fire.qrels(str(SAMPLE / "qrels.txt")),
+    "run": lambda: fire.run(SAMPLE / "runs/fused.run"),
+    "resolve": lambda: fire.resolve(JUDGMENTS, grades=GRADES).labels,
+    "pool": lambda: fire.pool(RUNS, depth=2).pool_sources,
+}
 
 
-@pytest.mark.parametrize(("name", "table"), tables().items(), ids=lambda value: str(value)[:20])
-def test_a_notebook_says_what_a_table_rests_on(name: str, table: pd.DataFrame) -> None:
+@pytest.mark.parametrize("name", TABLES)
+def test_a_notebook_says_what_a_table_rests_on(name: str) -> None:
+    table = TABLES[name]()
     page = table._repr_html_()
     assert page.startswith(pd.DataFrame(table)._repr_html_())
     assert f"<li>rests on: {name} (" in page
@@ -175,9 +169,7 @@ def test_the_words_say_what_was_given_and_no_folder() -> None:
         fire.agree(JUDGMENTS).table,
         fire.qrels(SAMPLE / "qrels.txt"),
         fire.run([[1.0]], "<script>", query_ids=["1"], doc_ids=["a"]),
-        fire.agree(
-            JUDGMENTS, grades={"relevant": 1, "irrelevant": 0, "ambiguous": None}, by="annotator_id"
-        ).table,
+        fire.agree(JUDGMENTS, grades=GRADES, by="annotator_id").table,
     ]
     shown, read, hostile, graded = (table._repr_html_() for table in made)  # type: ignore[operator]
     assert f"rests on: agree (judgments of {len(JUDGMENTS):,} rows" in shown

@@ -10,7 +10,6 @@ from fake_api import FakeServer
 
 from examples import cases, some
 
-
 N_PAIRS = 12
 pytestmark = pytest.mark.usefixtures("root")
 

@@ -148,17 +148,8 @@ def test_ids_with_blanks_are_the_benchmark_s_own_but_in_trec_s_files(
     run("tasks")
     judged = "".join(f"ann,{query}#0,{doc},{query == docs[0]}\n" for query in docs for doc in docs)
     (here / "judged.csv").write_text(f"who,caption,sound,fits\n{judged}")
-    columns = "annotator=who,query=caption,doc=sound,label=fits"
-    run(
-        "import",
-        "judged.csv",
-        "--columns",
-        columns,
-        "--label",
-        "True=relevant",
-        "--label",
-        "False=irrelevant",
-    )
+    columns = ("--columns", "annotator=who,query=caption,doc=sound,label=fits")
+    run("import", "judged.csv", *columns, "--label", "True=relevant", "--label", "False=irrelevant")
     for version in ("1.0", "1.1"):
         follow(*CHAIN)
         run("release", "--version", version, "--include-runs", "2", *DATE)

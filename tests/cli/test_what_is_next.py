@@ -212,12 +212,8 @@ def test_a_round_planned_without_a_campaign_is_named_until_it_is_handed_out_or_l
     said_by = {"ann": "irrelevant", "bob": "relevant"}
     rows = [f"q{n},v{n},{who},{said}\n" for n in range(N_PAIRS) for who, said in said_by.items()]
     Path("theirs.csv").write_text("query_id,doc_id,annotator_id,label\n" + "".join(rows))
-    words = (
-        "import",
-        "theirs.csv",
-        "--columns",
-        "query=query_id,doc=doc_id,annotator=annotator_id,label=label",
-    )
+    columns = "query=query_id,doc=doc_id,annotator=annotator_id,label=label"
+    words = ("import", "theirs.csv", "--columns", columns)
     run(*words)
     run("agree")
     run("resolve")

@@ -67,15 +67,8 @@ def test_what_tasks_were_made_by_is_judged_by_everywhere(fire: Fire, workspace: 
     assert "ordinal" in fire("agree").stdout
     assert "grade 3, the highest of the guideline" in fire("augment").stderr
     assert name in fire("report", "methods").stdout
-    refused = fire(
-        "import",
-        "--guideline",
-        "caption-relevance-v1",
-        "--columns",
-        "query=q,doc=d",
-        "exports/1.json",
-        code=1,
-    )
+    other = ("--guideline", "caption-relevance-v1")
+    refused = fire("import", *other, "--columns", "query=q,doc=d", "exports/1.json", code=1)
     assert f"the workspace judges by {name}; leave it out" in refused.stderr
 
 
