@@ -67,8 +67,8 @@ class _Release:
 
     def __init__(self, files: Files) -> None:
         self.files, qrels = files, qrels_in(files)
-        self.texts = {name: raw.decode("utf-8", "replace") for name, raw in files.items()}
-        self.texts = {name: text for name, text in self.texts.items() if name.endswith(_ENDINGS)}
+        texts = (name for name in files if name.endswith(_ENDINGS))
+        self.texts = {name: files[name].decode("utf-8", "replace") for name in texts}
         sides = {name: _ids(self.texts[name]) for name in _SIDES if name in self.texts}
         own = {name: pairs for name, pairs in qrels.items() if pairs and _FORMS.get(name) is not _trec}
         ids = [each for pairs in own.values() for pair in pairs for each in pair]
@@ -168,9 +168,8 @@ def _card(of: _Release) -> Iterator[Finding]:
     """Yield what is wrong with the header of README.md, which loaders read."""
     if (text := of.texts.get(_CARD)) is None:
         return
-    parts = text.split("---\n", 2)
-    header = _yaml(parts[1]) if text.startswith("---\n") and len(parts) == 3 else None
-    if not isinstance(header, dict):
+    top = re.match(r"---\n(.*?)---\n", text, re.DOTALL)
+    if not isinstance(header := _yaml(top[1]) if top else None, dict):
         what = "no YAML header between lines of ---, which names configs and the licence"
         yield Finding(_CARD, 1, what, SHOULD)
         return
@@ -179,8 +178,9 @@ def _card(of: _Release) -> Iterator[Finding]:
     configs = header.get("configs")
     configs = [each for each in configs if isinstance(each, dict)] if isinstance(configs, list) else []
     names = {str(config.get("config_name")) for config in configs}
+    names |= {"qrels"} if "default" in names else set()
     for name in _WORDS["keys"]["configs"]:
-        if name not in names and not (name == "qrels" and "default" in names):
+        if name not in names:
             what = f"no config {name}, which loaders of retrieval benchmarks ask for"
             yield Finding(_CARD, 1, what, SHOULD)
     for config in configs:

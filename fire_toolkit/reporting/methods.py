@@ -87,7 +87,7 @@ def facts_of_judgments(
     left_out = Counter(() if dropped is None else dropped)
     left_out.pop(DUPLICATE, None)
     if len(seconds):
-        counts["seconds"] = tuple(float(seconds.quantile(share)) for share in (0.25, 0.5, 0.75))
+        counts["seconds"] = tuple(seconds.quantile([0.25, 0.5, 0.75]).tolist())
     if len(moments):
         counts["days"] = tuple(str(moment.date()) for moment in (moments.min(), moments.max()))
     return {

@@ -78,11 +78,10 @@ def _found(study: Study) -> Plot | None:
 
 
 def _lengths(study: Study) -> Plot:
-    measures = study.compared if study.measures else (FIRST,)
+    measures = study.compared[:1] if study.measures else [FIRST]
     tables = (study.joined, study.original, study.augmented, study.queries)
-    place = {run_id: at for at, run_id in enumerate(study.best_first)}
-    table = by_length(*tables, measures[:1], most=_BINS)
-    return plots.plot_lengths(table.sort_values("run_id", key=lambda ids: ids.map(place), kind="stable"))
+    by_run = by_length(*tables, measures, most=_BINS).set_index("run_id")
+    return plots.plot_lengths(by_run.loc[study.best_first].reset_index())
 
 
 def _overlap(study: Study, *, begin: str = "") -> Plot | None:
@@ -93,14 +92,13 @@ def _overlap(study: Study, *, begin: str = "") -> Plot | None:
 
 
 def _judged(study: Study) -> Plot:
-    measures = [judged_at(k) for k in range(1, TOP + 1)]
-    labelling = study.joined.label(study.augmented)
+    measures, labelling = [judged_at(k) for k in range(1, TOP + 1)], study.joined.label(study.augmented)
     rows = [
-        {"run_id": run_id, "measure": measure.name, "value": measure.aggregate(values)}
+        (run_id, measure.name, measure.aggregate(values))
         for run_id in study.best_first
         for measure, values in zip(measures, study.joined.values(run_id, labelling, measures).T, strict=True)
     ]
-    return plots.plot_judged(pd.DataFrame(rows))
+    return plots.plot_judged(pd.DataFrame(rows, columns=["run_id", "measure", "value"]))
 
 
 def _annotators(study: Study) -> Plot | None:

@@ -159,23 +159,20 @@ def all_and_new(
         (pairs that only this run pooled are as in the original qrels), change (new − all), n_own (such
         pairs), n_own_relevant (those of them that only the labels made positive).
     """
-    parsed = parse_measures(measures)
-    joined = join_runs(runs, original, augmented)
+    parsed, joined = parse_measures(measures), join_runs(runs, original, augmented)
     before, after = joined.label(original), joined.label(augmented)
-    pooled = joined.pooled(sources)
+    gained, pooled = (after.relevance >= 1) & (before.relevance < 1), joined.pooled(sources)
     rows = []
     for run_id in joined.places:
-        own = own_pairs(pooled, {run_id})
-        gained = own & (after.relevance >= 1) & (before.relevance < 1)
-        views = {"original": before, "all": after, "new": after.reverted(before, own)}
-        rankings = {name: joined.ranking(run_id, each) for name, each in views.items()}
+        own, is_pooled = own_pairs(pooled, {run_id}), "yes" if run_id in pooled else "no"
+        views = before, after, after.reverted(before, own)
+        rankings = [joined.ranking(run_id, each) for each in views]
+        counts = int(own.sum()), int((own & gained).sum())
         for measure in parsed:
-            row: dict[str, Any] = {"run_id": run_id, "pooled": "yes" if run_id in pooled else "no"}
-            row["measure"] = measure.name
-            row |= {name: measure.aggregate(measure.values(each)) for name, each in rankings.items()}
-            row["change"] = row["new"] - row["all"]
-            rows.append(row | {"n_own": int(own.sum()), "n_own_relevant": int(gained.sum())})
-    return pd.DataFrame(rows)
+            was, by_all, new = (measure.aggregate(measure.values(each)) for each in rankings)
+            rows.append((run_id, is_pooled, measure.name, was, by_all, new, new - by_all, *counts))
+    names = ["run_id", "pooled", "measure", "original", "all", "new", "change", "n_own", "n_own_relevant"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def _values_of(
