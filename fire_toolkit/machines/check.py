@@ -17,7 +17,7 @@ from fire_toolkit.agreement.statistic import divide
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.guidelines.model import refuse_unknown_labels
+from fire_toolkit.guidelines.model import Grades, refuse_unknown_labels
 from fire_toolkit.inference.judged_pairs import pooled_by
 from fire_toolkit.inference.limits import share_interval
 from fire_toolkit.inference.resampling import draw_weights
@@ -43,7 +43,6 @@ BANDS = {"1": (1, 1), "2-5": (2, 5), "6-10": (6, 10), "11-20": (11, 20), "21 and
 _CELLS = 1 << 22
 _STATISTICS = ("alpha", "cohen_kappa", "percent_agreement", "positive_agreement")
 
-Grades = Mapping[str, float | None]
 Votes = Mapping[str, float]  # of each label 1 where it is positive, else 0; nan: no vote
 
 
