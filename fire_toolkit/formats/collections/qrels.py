@@ -31,7 +31,7 @@ def recognise(source: Source) -> str | None:
     if _by_query(source.mapping):
         return "a JSON object of docs under queries"
     fields = source.lines[0].split() if source.lines else []
-    numbers = [fields[1].removeprefix("Q"), *fields[3:]] if len(fields) in (4, 5) else [""]
+    numbers = [fields[1].removeprefix("Q").replace(".", ""), *fields[3:]] if len(fields) in (4, 5) else [""]
     is_trec = all(field.removeprefix("-").isdigit() for field in numbers)
     return f"lines of {len(fields)} fields that end in a grade" if is_trec else None
 
