@@ -27,9 +27,9 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.background import Background, pairs_of_sample
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.correction import (
+    CORRECTED,
     correct_for_errors,
     is_by_design,
-    is_corrected,
     join_with_votes,
     with_corrected_differences,
 )
@@ -281,7 +281,7 @@ def difference(
 
 
 def _drawn(table: pd.DataFrame, form: str) -> str:
-    corrected = set(table.loc[table["qrels"].map(is_corrected), "measure"])
+    corrected = set(table.loc[table["qrels"].isin(CORRECTED.values()), "measure"])
     rows = [_cells(row, corrected) for row in table.to_dict("records")]
     return drawn_text([list(row.values()) for row in rows], list(rows[0]), form)
 
@@ -304,7 +304,7 @@ def _cells(row: Mapping[Any, Any], corrected: set[str]) -> dict[str, str]:
         "p": _p(row["p"]),
         "Holm": _p(row["p_holm"]),
         "effect": "" if row["effect"] != row["effect"] else f"{row['effect']:+.2f}",
-        "wins": "" if is_corrected(row["qrels"]) else f"{row['n_better']} : {row['n_worse']}",
+        "wins": "" if row["qrels"] in CORRECTED.values() else f"{row['n_better']} : {row['n_worse']}",
     }
     if "estimate" in row:
         value, low, high = (scale * row[name] for name in ("estimate", "estimate_low", "estimate_high"))

@@ -215,8 +215,3 @@ def with_corrected_differences(table: pd.DataFrame, correction: Correction) -> p
     order = {each: place for place, each in enumerate(dict.fromkeys(table["measure"]))}
     both = both.sort_values("measure", key=lambda names: names.map(order), kind="stable", ignore_index=True)
     return both[list(table.columns)].astype(dict.fromkeys(("n_better", "n_worse", "n_equal"), "Int64"))
-
-
-def is_corrected(qrels: str) -> bool:
-    """Return whether rows under such qrels are of corrected scores."""
-    return qrels in CORRECTED.values()
