@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from brought import put
 from command import Fire
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -19,12 +20,10 @@ def workspace(fire: Fire, folder: Path) -> Path:
     items = "doc_id\tmedia_url\na\tmedia/a b.webm\nb\thttps://example.org/b.mp4\nc\tmedia/lost.webm\n"
     items += "NA\thttp://127.0.0.1:1/x.mp4\n007\tmedia/7.png\n"
     (folder / "collection/items.tsv").write_text(items)
-    (folder / "media").mkdir()
-    (folder / "media/a b.webm").write_bytes(b"webm")
+    put(folder / "media/a b.webm", b"webm")
     (folder / "media/7.png").write_bytes(b"png")
     text = (folder / "judgments.csv").read_text().replace("00:00:02Z,2.5,,", "00:00:02Z,2.5,,it is an apple")
-    (folder / "judgments").mkdir()
-    (folder / "judgments/judgments.csv").write_text(text)
+    put(folder / "judgments/judgments.csv", text)
     settings = '[collection]\nqueries = "queries.tsv"\nqrels = "qrels.txt"\n[runs]\nfiles = ["*.run"]\n'
     (folder / "fire.toml").write_text(settings)
     fire("resolve")
@@ -89,8 +88,7 @@ def test_the_public_gallery_shows_what_has_a_licence(fire: Fire, workspace: Path
 
 
 def test_its_own_folder_is_made_again_and_others_are_not_touched(fire: Fire, workspace: Path) -> None:
-    Path("mine").mkdir()
-    Path("mine/notes.txt").write_text("mine")
+    put("mine/notes.txt", "mine")
     assert "error: mine: already exists, and is no gallery" in fire("gallery", "--out", "mine", code=1).stderr
     fire("gallery")
     first = {path: path.read_bytes() for path in Path("gallery").rglob("*") if path.is_file()}

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from brought import put
 from command import by_pair, manifest_of, rows, run
 from reports import section_of
 
@@ -27,8 +28,7 @@ def judged(here: Path) -> None:
         "labels/disputes.csv": "query_id,doc_id,reason\nq,c,tie\n",
         JUDGE: "judge_id,query_id,doc_id,score\n" + "".join(f"vlm,q,{doc},{p}\n" for doc, p in answers),
     }.items():
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(text)
+        put(path, text)
 
 
 @pytest.mark.usefixtures("judged")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from brought import put
 from command import as_json, manifest_of, named, pairs_in, run
 
 SCORE = ("score", "--honest", "-m", "P@4")
@@ -22,13 +23,11 @@ def judged(here: Path) -> Path:
         Path(f"runs/{name}.run").write_text("".join(lines))
     positive = {pair: rng.random() < 0.5 for pair in pairs}
     said = [f"j,{q},{doc},{0.8 if positive[q, doc] else 0.3},clip\n" for q, doc in pairs]
-    Path("machine/j").mkdir(parents=True)
-    Path("machine/j/machine.csv").write_text("judge_id,query_id,doc_id,score,backbone\n" + "".join(said))
+    put("machine/j/machine.csv", "judge_id,query_id,doc_id,score,backbone\n" + "".join(said))
     Path("fire.toml").write_text('[runs.a]\nbackbone = "bm25"\n[runs.b]\nbackbone = "CLIP"\n')
     run("pool", "--depth", "4", "--strategy", "machine(judge=j, random=170)", "--budget", "210")
     known = [f"{q},{doc},x,{int(positive[q, doc])}\n" for q, doc in sorted(pairs_in(Path("pool/pool.csv")))]
-    Path("labels").mkdir()
-    Path("labels/labels.csv").write_text("query_id,doc_id,label,relevance\n" + "".join(known))
+    put("labels/labels.csv", "query_id,doc_id,label,relevance\n" + "".join(known))
     return here
 
 
@@ -58,8 +57,7 @@ def test_an_unknown_judge_is_named(judged: Path) -> None:
     pool = ("pool", "--strategy", "machine(judge=k)", "--per-query", "2")
     other = run(*pool, code=1)
     assert "k: no such judge; known are j" in other.stderr
-    (judged / "machine/l").mkdir()
-    (judged / "machine/l/machine.csv").write_bytes((judged / "machine/j/machine.csv").read_bytes())
+    put(judged / "machine/l/machine.csv", (judged / "machine/j/machine.csv").read_bytes())
     for words in (["next-round", "--ask", "doubts"], ["machine", "check"]):
         told = run(*words, code=1).stderr
         assert "name one of the judges (for `next-round` with --judge): j, l" in told, words

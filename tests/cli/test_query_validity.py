@@ -7,6 +7,7 @@ from pathlib import Path
 import krippendorff
 import numpy as np
 import pytest
+from brought import put
 from command import StandIn, as_json, rows, run, states, write_run
 from page_site import office_of
 from reports import tables_of
@@ -31,9 +32,8 @@ def begin() -> None:
     write_run(
         root / "runs/a.run", {query: "d" if query in ("q0", "q1", "q2", "q3") else "e" for query in TEXTS}
     )
-    (root / "labels").mkdir()
     labels = "query_id,doc_id,label,relevance\nq5,e,relevant,1\nq9,e,relevant,1\n"
-    (root / "labels/labels.csv").write_text(labels)
+    put(root / "labels/labels.csv", labels)
 
 
 def judge() -> None:
@@ -148,8 +148,7 @@ def test_unusable_queries_are_flagged_kept_or_dropped(judged: Path) -> None:
     assert c1() == pytest.approx({("all", qrels): value for (_, qrels), value in usable.items()})
     assert words in run("score", "-m", "C@1", "--honest").stderr
     assert "q9" not in Path("augmented/qrels.txt").read_text()
-    Path("judgments").mkdir()
-    Path("judgments/judgments.csv").write_text(JUDGMENTS)
+    put("judgments/judgments.csv", JUDGMENTS)
     (of_all,) = rows(run("report", "table2", "--format", "csv"))
     assert (of_all["pairs"], of_all["relevant"], of_all["disagreement"]) == ("2", "2", "0")  # as in `agree`
     config = Path("fire.toml")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from answer_files import OF_MTURK, OF_PEOPLE, YES_NO, mturk, said, save, table, votes
+from brought import put
 from command import rows
 from command import run as fire
 
@@ -200,8 +201,7 @@ def test_judgments_of_our_own_need_no_columns() -> None:
 
 def test_a_table_that_changed_after_another_import_or_a_pull_is_named_for_import() -> None:
     """Each of them reads what it is for, and left the table stale for ever."""
-    Path("pool").mkdir()
-    Path("pool/pool.csv").write_text("query_id,doc_id\nq4,v3\n")
+    put("pool/pool.csv", "query_id,doc_id\nq4,v3\n")
     other = Path("../other.csv").resolve()
     Path(said(("a", "NA", "v1", "Yes"))).rename(other)
     fire("import", other, *OF_PEOPLE, *YES_NO)
@@ -233,8 +233,7 @@ def test_columns_of_one_name_are_told_apart_by_number() -> None:
 
 @pytest.mark.slow
 def test_a_pair_that_two_carriers_asked_is_one_pair() -> None:
-    Path("pool").mkdir()
-    Path("pool/pool.csv").write_text("query_id,doc_id\nNA,v1\n007,v1\nq4,007\n")
+    put("pool/pool.csv", "query_id,doc_id\nNA,v1\n007,v1\nq4,007\n")
     Path("collection/qrels.txt").write_text("NA 0 v1 1\n007 0 v3 1\nq4 0 v3 1\n1e5 0 v1 1\n")
     fire("tasks", "pool/pool.csv", "--annotator", "A01")
     sheet = Path("tasks/tasks.A01.csv")
@@ -296,9 +295,8 @@ def test_all_rows_of_a_file_are_looked_up_at_once(monkeypatch: pytest.MonkeyPatc
 
 
 def test_judgments_that_nothing_can_make_again_are_not_written_over() -> None:
-    Path("judgments").mkdir()
     own = "query_id,doc_id,annotator_id,label\nq4,v1,ann,relevant\n"
-    Path("judgments/judgments.csv").write_text(own)
+    put("judgments/judgments.csv", own)
     found = fire("import", said(("w", "NA", "v1", "No")), *OF_PEOPLE, *YES_NO, code=1).stderr
     assert "would be lost" in found
     assert Path("judgments/judgments.csv").read_text() == own
