@@ -13,11 +13,7 @@ AUGMENT = ("augment", *QRELS, "--labels", "labels.csv", "--pool", "pool", "--out
 GIVEN = (*QRELS, "--augmented", "out/qrels.txt")
 SETTLE = ("--depth", 2, "--strategy", "settle(C@2)")
 STRATA = ("--depth", 3, "--strategy", "strata(1:1:1,2:3:.5)")
-
-
-@pytest.fixture(autouse=True)
-def files(folder: Path) -> Path:
-    return folder
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def label(*lines: str) -> None:
