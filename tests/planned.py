@@ -12,8 +12,8 @@ def planned(
 ) -> tuple[Cost, dict[tuple[str, str], Outcome]]:
     """Return the cost, and the outcomes by measure and estimate."""
     cost, found = cost_of(read, everything, design, truths, seed=seed), {}
+    told = told_rates(design, cost, truths)
     for measure in filter(design.predicts, parse_measures(names)):
-        told, top = told_rates(design, cost, truths), Tops(read, truths, measure)
-        own = outcomes_of(read, design, cost, truths, top, told)
+        own = outcomes_of(read, design, cost, truths, Tops(read, truths, measure), told)
         found |= {(measure.name, each.estimate): each for each in own}
     return cost, found

@@ -19,7 +19,7 @@ import pytest
 from command import run as fire
 from judge import arguments
 
-from fire_toolkit.errors import FormatError, ServerError
+from fire_toolkit.errors import FireError, FormatError, ServerError
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.machines.run import Cache, Spending, ask_all, open_cache
@@ -141,8 +141,6 @@ def test_an_error_ends_the_run_and_what_was_in_flight_is_kept(tmp_path: Path) ->
 
 
 def test_one_run_of_a_judge_at_a_time(tmp_path: Path) -> None:
-    from fire_toolkit.errors import FireError
-
     with opened(tmp_path / "toy"), pytest.raises(FireError, match="a run of this judge is still running"):
         opened(tmp_path / "toy").__enter__()
 
