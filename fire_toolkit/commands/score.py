@@ -152,12 +152,12 @@ def score(
     measures, left_out = _with_expectation(_OF_CURVES if curves else measures, ties)
     each = per_query or bool(by)
     scores, own = score_runs(runs, qrels, measures, augmented=augmented, per_query=each, **ordered)
-    notes += [*left_out, *own]
+    is_plain = groups is None and not each and ties == "doc-desc"
+    notes += [*left_out, *own, *_as_labelled(is_plain, augmented, labels, known)]
     if groups is None and augmented is not None:  # a group's docs are few, and its positives known
         notes += describe_labelled(runs, qrels, augmented, scores, measures, known.design)
     if curves:
         return Found({"curves": score_curves(runs, qrels, augmented=augmented)}, notes + basis, is_long=True)
-    is_plain = groups is None and not each and ties == "doc-desc"
     errors = {} if augmented is None else known.counts.get("label_errors", {})
     said = [words_of_errors(errors)] if "wrong_share" in errors else []
     if is_plain and augmented is not None and is_by_design(labels, known):
@@ -168,6 +168,16 @@ def score(
         usable = usable_scores(known.unusable, runs, qrels, augmented, measures, **ordered)
         scores = scores if usable is None else Scores(pd.concat([scores, usable]))
     return _shown(scores, [*notes, *basis], said, queries, by=by, is_long=per_query, is_plain=is_plain)
+
+
+def _as_labelled(is_plain: bool, augmented: Qrels | None, labels: Any, known: Background) -> list[str]:
+    """Return that scores are as labelled where plain ones would be corrected for errors."""
+    if is_plain or augmented is None or not is_by_design(labels, known):
+        return []
+    return [
+        "as labelled: scores within groups, of single queries, of a column's values and by another rule of "
+        "ties are not corrected for errors of labels; plain `score` is"
+    ]
 
 
 def _shown(
