@@ -19,6 +19,7 @@ from examples import cases
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.tables.guideline_files import guideline_folder
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
+from fire_toolkit.machines import chat
 from fire_toolkit.machines.judge import read_prompt
 
 Ask = Callable[..., Result]
@@ -159,8 +160,6 @@ def test_nothing_is_sent_where_it_must_not_go(
 
 
 def test_a_server_that_is_not_there_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fire_toolkit.machines import chat
-
     monkeypatch.setattr(chat, "ATTEMPTS", 1)
     with ChatServer().serve() as local:
         port = local.server_port
@@ -356,8 +355,6 @@ def test_a_guideline_for_sounds_is_refused_with_the_reason() -> None:
 def test_a_server_that_never_answers_ends_the_run_and_one_that_once_did_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from fire_toolkit.machines import chat
-
     monkeypatch.setattr(chat, "ATTEMPTS", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
