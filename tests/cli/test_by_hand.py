@@ -34,6 +34,7 @@ from command import (
 from exports import answered
 from fake_api import FakeServer, Killed
 from records import read_ledger
+from small_release import set_in
 
 from examples import cases, some
 from fire_toolkit.campaign import store
@@ -417,13 +418,10 @@ def test_a_file_that_is_damaged_was_handed_out_or_is_of_another_page_is_refused(
     assert not has_answers(hand)
 
 
-def test_a_label_that_was_renamed_lets_nothing_more_into_the_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_label_that_was_renamed_lets_nothing_more_into_the_record(root: Path) -> None:
     """Else it would hold labels of two guidelines, of which neither has all."""
-    monkeypatch.chdir(begin_workspace(tmp_path, 6))
     run("guideline", "mine-v1", "--like", "caption-relevance-v1")
-    Path("fire.toml").write_text(Path("fire.toml").read_text().replace('"caption-relevance-v1"', '"mine-v1"'))
+    set_in(root, guideline="mine-v1")
     run("tasks", "--annotator", "A1,A2", "--overlap", 0)
     exports.fill_in(Path("tasks/tasks.A1.csv"), Path("exports/tasks.A1.csv"), lambda *_: "relevant")
     run("import")

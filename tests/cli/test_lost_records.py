@@ -14,6 +14,7 @@ import pytest
 from brought import refused
 from command import StandIn, as_json, given, named, run
 from page_site import make_workspace
+from small_release import set_in
 
 from examples import cases
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED
@@ -175,8 +176,7 @@ def test_the_doctor_reads_the_guideline(tmp_path: Path, monkeypatch: pytest.Monk
     run("init", tmp_path)
     monkeypatch.chdir(tmp_path)
     run("guideline", "mine-v1", "--like", "caption-relevance-v1")
-    settings = Path("fire.toml").read_text().replace('"caption-relevance-v1"', '"mine-v1"')
-    Path("fire.toml").write_text(settings)
+    set_in(tmp_path, guideline="mine-v1")
     assert "guideline" not in run("doctor", code=1).stdout
     Path("mine-v1/labels.toml").write_text("[[label]")
     told = run("doctor", code=1).stdout

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from command import as_json, begin_workspace, given, run
+from command import as_json, given, run
 from fake_api import FakeServer, Killed
 
 from examples import some
@@ -15,13 +15,12 @@ from fire_toolkit.campaign.records import Rounds
 
 PUSH = ("push", "--annotator", "A02,A03")
 HOST = "http://media.test"
+N_PAIRS = 8
 
 
 @pytest.fixture(autouse=True)
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(begin_workspace(tmp_path / "site", 8))
+def tasks(root: Path) -> None:
     run("tasks", "--overlap", "0.5")
-    return tmp_path / "site"
 
 
 def make_tasks(url_of: Callable[[int], str]) -> None:
