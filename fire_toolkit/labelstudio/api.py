@@ -152,7 +152,8 @@ class Api(httpx.Client):
         if isinstance(body, dict):
             body = body.get("validation_errors") or body.get("detail") or body
         said = _short(str(body or ""))
-        words = f"{status}: {_ADVICE.get(status, _ADVICE[status // 100]).format(location)}"
+        kind = min(max(status // 100, 2), 5)  # servers send others too, such as 101 and 999
+        words = f"{status}: {_ADVICE.get(status, _ADVICE[kind]).format(location)}"
         words += f" (it says: {said})" if said and "<" not in said[:200] else ""  # no web page
         return self._failed(call, words, status=status, may_pass=status >= 500 or status in _BUSY)
 
