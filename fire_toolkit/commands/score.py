@@ -152,7 +152,7 @@ def score(
     measures, left_out = _with_expectation(_OF_CURVES if curves else measures, ties)
     each = per_query or bool(by)
     scores, own = score_runs(runs, qrels, measures, augmented=augmented, per_query=each, **ordered)
-    is_plain = groups is None and not each and ties == "doc-desc"
+    is_plain = not (curves or each) and groups is None and ties == "doc-desc"
     notes += [*left_out, *own, *_as_labelled(is_plain, augmented, labels, known)]
     if groups is None and augmented is not None:  # a group's docs are few, and its positives known
         notes += describe_labelled(runs, qrels, augmented, scores, measures, known.design)
@@ -175,8 +175,8 @@ def _as_labelled(is_plain: bool, augmented: Qrels | None, labels: Any, known: Ba
     if is_plain or augmented is None or not is_by_design(labels, known):
         return []
     return [
-        "as labelled: scores within groups, of single queries, of a column's values and by another rule of "
-        "ties are not corrected for errors of labels; plain `score` is"
+        "as labelled: curves and scores within groups, of single queries, of a column's values and by "
+        "another rule of ties are not corrected for errors of labels; plain `score` is"
     ]
 
 

@@ -331,6 +331,7 @@ def test_labels_come_first_where_votes_may_err_alike(fire: Fire, folder: Path, f
     assert lines[1].startswith("C@5 if errors are independent ")
     assert told.stderr.count(why) == 1
     assert "not corrected for errors of labels" in fire("score", *GIVEN, "-m", "C@5", "--per-query").stderr
+    assert "not corrected for errors of labels" in fire("score", *GIVEN, "--curves").stderr
     honest = fire(*HONEST, "-m", "C@5")
     assert "95% as labelled" in honest.stdout.splitlines()[0]
     assert "corrected if errors are independent" in honest.stdout
