@@ -23,7 +23,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from fire_toolkit import __version__
-from fire_toolkit.cli.common import WORDS, FireGroup, without_collection
+from fire_toolkit.cli.common import WORDS, FireGroup
 from fire_toolkit.words import table_in, text_in
 
 FILE = "helps.json"
@@ -53,9 +53,9 @@ class LazyCommands(Mapping[str, click.Command]):
         word += "_" if iskeyword(word) else ""
         file = next((file for file, names in _FILES.items() if name in names.split()), word)
         is_of_tables = find_spec(f"fire_toolkit.commands.{file}") is not None
-        with (
-            without_collection()
-        ):  # what imports make stays, so cycles are not looked for in it, then or later
+        was_on = gc.isenabled()
+        gc.disable()  # what imports make stays, so cycles are not looked for in it, then or later
+        try:
             module = import_module(f"fire_toolkit.commands.{file}" if is_of_tables else f"{__name__}.{file}")
             found = getattr(module, word, None)
             if not isinstance(found, click.Command):
@@ -63,6 +63,9 @@ class LazyCommands(Mapping[str, click.Command]):
                 make = import_module(f"{__name__}.frame").framed if is_of_tables else plain.plain_command
                 found = plain.group_of(module, make) if hasattr(module, "COMMANDS") else make(found)
             gc.freeze()
+        finally:
+            if was_on:
+                gc.enable()
         self._made[name] = found
         return found
 

@@ -25,7 +25,7 @@ from fire_toolkit.formats.tables.guideline_files import (
 from fire_toolkit.guidelines.label_config import several_config
 from fire_toolkit.labelstudio.connection import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.machines.judge import prompt_problems
-from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
+from fire_toolkit.workspace.config import CONFIG, Workspace, config_text
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import checked, manifest_at, manifest_path, write_files
 from fire_toolkit.workspace.rounds import refuse_lost_record
@@ -53,7 +53,7 @@ def init(
     if path.exists():
         raise UsageError(f"{path}: already exists; edit it, or choose another folder")
     rules = read_guideline(guideline) if guideline else None
-    outer = find_workspace(folder.resolve().parent) if rules and rules.is_of_queries else None
+    outer = current_workspace(folder.resolve().parent) if rules and rules.is_of_queries else None
     settings = {"tasks": {"guideline": guideline}} if guideline else {}
     if outer is not None:
         found = {name: outer.path("collection", name) for name in ("queries", "qrels")}

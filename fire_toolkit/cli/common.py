@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import gc
 import io
 import math
 import os
@@ -98,20 +97,8 @@ class FireGroup(click.Group):
 
 
 def _end(message: str, code: int) -> None:
-    click.echo(f"error: {in_own_names(message)}", err=True)
+    say(f"error: {message}")
     click.get_current_context().exit(code)
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Look for no cycles among objects meanwhile: where millions are made, none of which is in one."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def give_back_memory() -> None:
@@ -131,7 +118,7 @@ def give_command(*words: str) -> None:
 def say(line: str) -> None:
     """Print a line for a person, on stderr; a note that was said already is not said again.
 
-    A line of progress that stands there is wiped first.
+    A line of progress that stands there is wiped first; the copy of standard input is called `-`.
     """
     context = click.get_current_context(silent=True)
     wipe_progress()
@@ -140,7 +127,8 @@ def say(line: str) -> None:
         if line in noted:
             return
         noted.add(line)
-    click.echo(in_own_names(line), err=True)
+    copied = context.meta.get(COPIED) if context else None
+    click.echo(line if copied is None else line.replace(str(copied), STDIN), err=True)
 
 
 def draw_rows(rows: Sequence[Sequence[str]], header: Sequence[str], *, align: str = "right") -> None:
@@ -168,7 +156,7 @@ json_option = click.Option(
 )
 
 
-_KEPT = "fire_toolkit.kept"
+COPIED = f"{__name__}.stdin"  # where the context keeps the copy of standard input
 
 
 def as_files(files: Sequence[str]) -> list[Path]:
@@ -185,22 +173,15 @@ def as_files(files: Sequence[str]) -> list[Path]:
 def copy_of_stdin() -> Path:
     """Return a file with all of standard input, made once, until the command ends."""
     root = click.get_current_context().find_root()
-    if (kept := root.meta.get(_KEPT)) is not None:
-        return Path(kept)
+    if (copied := root.meta.get(COPIED)) is not None:
+        return Path(copied)
     folder = Path(tempfile.mkdtemp())
     root.call_on_close(partial(shutil.rmtree, folder, ignore_errors=True))
     file = folder / "stdin"
     with file.open("wb") as stream:
         shutil.copyfileobj(sys.stdin.buffer, stream)
-    root.meta[_KEPT] = file
+    root.meta[COPIED] = file
     return file
-
-
-def in_own_names(message: str) -> str:
-    """Return a message in which the copy of standard input is called `-`."""
-    context = click.get_current_context(silent=True)
-    kept = context.meta.get(_KEPT) if context else None
-    return message if kept is None else message.replace(str(kept), STDIN)
 
 
 _WIPES = f"{__name__}.wipes"  # where the context keeps what wipes the line that stands

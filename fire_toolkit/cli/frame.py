@@ -18,7 +18,7 @@ import click
 from fire_toolkit.cli.common import DRAWN, format_option, json_option, say, wipe_progress
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.here import current_workspace, named, say_next, workspace_lock, workspace_path
-from fire_toolkit.cli.plain import plain_command
+from fire_toolkit.cli.plain import arguments_of, options_of
 from fire_toolkit.commands.command import about, measure_names, rests_on
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
@@ -33,10 +33,10 @@ _OUT_OF_STAGE = "Where to write, with a manifest. [default: the workspace's {pla
 def framed(function: Callable[..., Found]) -> click.Command:
     """Return the command of a function of `commands`."""
     own, place = inspect.unwrap(function), getattr(function, "place", None)
-    _, parameters, tables = about(own)
+    text, parameters, tables, _ = about(own)
 
-    def act(values: Mapping[str, Any], called: dict[str, Any]) -> None:
-        context = click.get_current_context()
+    def run(**values: Any) -> None:
+        context, called = click.get_current_context(), arguments_of(own, values)
         given, stage = Given({**dict.fromkeys(tables), **values}), context.command_path.partition(" ")[2]
         what, parts = next(iter(called.values()), None), getattr(own, "parts", None)
         if parts and parts[what].writes and values["output_format"] != "table":
@@ -67,10 +67,12 @@ def framed(function: Callable[..., Found]) -> click.Command:
                 is_usual = not any(values.get(each) for each in (*tables, "measures") if each != "guideline")
                 show_tables(result, given, stage, known, of=whole, is_usual=is_usual)
 
-    if place is None:
-        return plain_command(function, act, format_option, click.Option(["--out"], metavar="FILE", help=_OUT))
-    metavar, words = "FILE" if "." in place else "DIR", _OUT_OF_STAGE.format(place=place)
-    return plain_command(function, act, click.Option(["--out"], metavar=metavar, help=words), json_option)
+    run.__module__ = own.__module__
+    metavar = "FILE" if place is None or "." in place else "DIR"
+    words = _OUT_OF_STAGE.format(place=place) if place else _OUT
+    more = [click.Option(["--out"], metavar=metavar, help=words), json_option if place else format_option]
+    name = own.__name__.rstrip("_").replace("_", "-")
+    return click.Command(name, params=options_of(own, *more[:: 1 if place else -1]), callback=run, help=text)
 
 
 _OF_ANSWERS = ("agree", "resolve", "augment")  # after which people may have to be asked first

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import click
 
 from fire_toolkit import __version__
-from fire_toolkit.cli.common import WORDS, Progress, as_files, copy_of_stdin, in_own_names, say, wipe_progress
+from fire_toolkit.cli.common import COPIED, WORDS, Progress, as_files, copy_of_stdin, say, wipe_progress
 from fire_toolkit.cli.here import current_workspace, outside, relative_path
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import STDIN, sha256_of
@@ -152,13 +152,13 @@ class Given:
             given = (each if isinstance(each, list | tuple) else [each] for each in self.values.values())
             as_files([each for each in chain.from_iterable(given) if isinstance(each, str)])
             return copy_of_stdin()
-        if (name := in_own_names(str(path))) != str(path):
-            self._read.append(Path.cwd() / name)
-            self.hashes[name_in_manifest(Path(name))] = sha256_of(path)
+        context = click.get_current_context(silent=True)
+        if context and path == context.meta.get(COPIED):
+            self._read.append(Path.cwd() / STDIN)
+            self.hashes[name_in_manifest(Path(STDIN))] = sha256_of(path)
             return path
         if path.is_file() and path.stat().st_size >= _LARGE_BYTES:
             self.tell(f"working on {path} …")
-        context = click.get_current_context(silent=True)
         if not self.used and context and current_workspace():
             context.call_on_close(self._say_age)
         self.used.append(path)

@@ -11,18 +11,20 @@ import click
 from fire_toolkit.cli import NAMED
 from fire_toolkit.cli.common import say
 from fire_toolkit.errors import UsageError
-from fire_toolkit.workspace.config import BESIDE, SETTINGS, Workspace, find_workspace
+from fire_toolkit.workspace.config import BESIDE, CONFIG, SETTINGS, Workspace, read_workspace
 from fire_toolkit.workspace.locks import hold_workspace
 
 
-def current_workspace() -> Workspace | None:
-    """Return the workspace of the current folder, or None; a command finds it once in each folder."""
-    folder, context = Path.cwd(), click.get_current_context(silent=True)
-    if context is None:
-        return find_workspace(folder)
-    found: dict[Path, Workspace | None] = context.find_root().meta.setdefault(f"{__name__}.found", {})
+def current_workspace(start: Path | None = None) -> Workspace | None:
+    """Return the workspace that holds a folder, by default the current one, or None; a command finds it once.
+
+    It is the nearest folder upwards with a fire.toml.
+    """
+    folder, context = start or Path.cwd(), click.get_current_context(silent=True)
+    found: dict[Path, Workspace | None] = context.meta.setdefault(f"{__name__}.found", {}) if context else {}
     if folder not in found:
-        found[folder] = find_workspace(folder)
+        roots = (each for each in (folder, *folder.parents) if (each / CONFIG).is_file())
+        found[folder] = next(map(read_workspace, roots), None)
     return found[folder]
 
 

@@ -1,5 +1,6 @@
 """`import`: exports of Label Studio, and judgments made elsewhere, as judgments."""
 
+import gc
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.campaigns import begun_here, guideline_here, private_folder
-from fire_toolkit.cli.common import give_back_memory, n_of, numbers_of, say_notes, without_collection
+from fire_toolkit.cli.common import give_back_memory, n_of, numbers_of, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.here import current_workspace, named_files, needed_workspace, say_next, workspace_lock
 from fire_toolkit.cli.pull import (
@@ -132,13 +133,16 @@ def import_(
     is_usual = out is None
     if is_usual and (workspace := current_workspace()) and not any(map(is_record, paths)):
         refuse_lost_record(workspace.root)
-    with without_collection():
+    gc.disable()  # millions of objects are made, none of which is in a cycle
+    try:
         if elsewhere != Elsewhere():
             _from_elsewhere(given, paths, elsewhere)
         elif is_usual and (root := _ledger_here(paths)):
             _into_ledger(given, root, paths if exports else not_read_yet(root, paths), sheets, source)
         else:
             _at_once(given, paths, file)
+    finally:
+        gc.enable()
     if is_usual and not elsewhere.dry_run:
         say_following("agree")
     elif not elsewhere.dry_run:

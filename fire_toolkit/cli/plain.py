@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
-from operator import itemgetter
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin
@@ -19,40 +18,24 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from fire_toolkit.cli.common import FireGroup, Range, format_option, json_option
-from fire_toolkit.cli.here import setting_or_default
+from fire_toolkit.cli.here import current_workspace
 from fire_toolkit.commands.command import Parameter, about, refuse_apart
 from fire_toolkit.commands.types import Table
 from fire_toolkit.matching.own_items import RULES
+from fire_toolkit.workspace.config import SETTINGS
 
 
 @cache
-def plain_command(
-    function: Callable[..., Any], act: Callable[..., int | None] | None = None, *more: click.Parameter
-) -> click.Command:
-    """Return the command of a function.
-
-    act: what the command does, given the values of all options and the function's plain arguments; by default
-    it calls the function. more: further options.
-    """
-    own = inspect.unwrap(function)
-    params, arguments = options_of(own)
-    params = sorted(
-        [*params, *more], key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1)
-    )
-    spelled = {
-        str(each.name): each.human_readable_name if isinstance(each, click.Argument) else each.opts[0]
-        for each in params
-    }
+def plain_command(function: Callable[..., int | None]) -> click.Command:
+    """Return the command of a function; what it returns is the exit code."""
 
     def run(**values: Any) -> None:
-        refuse_apart(own, values, spelled)
-        called = arguments(values)
-        if code := act(values, called) if act else function(**called):
+        if code := function(**arguments_of(function, values)):
             click.get_current_context().exit(code)
 
-    run.__module__ = own.__module__
-    name = own.__name__.rstrip("_").replace("_", "-")
-    return click.Command(name, params=params, callback=run, help=about(own).text)
+    run.__module__ = function.__module__
+    name = function.__name__.rstrip("_").replace("_", "-")
+    return click.Command(name, params=options_of(function), callback=run, help=about(function).text)
 
 
 @cache
@@ -79,28 +62,49 @@ def group_of(module: ModuleType, make: Callable[..., click.Command] = plain_comm
 _OF_THE_FRAME = {"as_json": json_option, "output_format": format_option}
 
 
-def options_of(
-    own: Callable[..., Any],
-) -> tuple[list[click.Parameter], Callable[[Mapping[str, Any]], dict[str, Any]]]:
-    """Return the options of a function's parameters, first its tables, and what makes its plain arguments."""
-    options, makers = list[click.Parameter](), dict[str, Callable[[Mapping[str, Any]], Any]]()
-    plain = [each for each in about(own).parameters.values() if not each.table and each.name != "tell"]
+def options_of(own: Callable[..., Any], *more: click.Parameter) -> list[click.Parameter]:
+    """Return the options of a function: a single word, then its tables, its values, and more."""
+    options = list[click.Parameter]()
     for name, table in about(own).tables.items():
         options += _options_of_table(name, table, about(own).parameters[name].words)
-    for each in plain:
+    for each in about(own).plain:
         if each.name in _OF_THE_FRAME:
             options.append(_OF_THE_FRAME[each.name])
-            makers[each.name] = itemgetter(each.name)
         elif hasattr(each.kind, "__dataclass_fields__"):
-            of_fields, fields = options_of(each.kind)
-            options += of_fields
-            makers[each.name] = partial(
-                lambda kind, fields, values: kind(**fields(values)), each.kind, fields
-            )
+            options += options_of(each.kind)
         else:
             options.append(option_of(each))
-            makers[each.name] = partial(value_of, each)
-    return options, lambda values: {name: make(values) for name, make in makers.items()}
+    return sorted(
+        [*options, *more], key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1)
+    )
+
+
+def arguments_of(own: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a function's plain arguments, of the values of all options: as given, of fire.toml, the default.
+
+    Raises:
+        OptionError: options do not go together.
+    """
+    spelled = {
+        str(each.name): each.human_readable_name if isinstance(each, click.Argument) else each.opts[0]
+        for each in click.get_current_context().command.params
+    }
+    refuse_apart(own, values, spelled)
+    found = dict[str, Any]()
+    for name, default, kind, _, more, *_ in about(own).plain:
+        if hasattr(kind, "__dataclass_fields__"):
+            found[name] = kind(**arguments_of(kind, values))
+        elif more.parse:
+            found[name] = more.parse(values[name])
+        elif values[name] not in (None, ()) or not more.setting:
+            has_default = default is not inspect.Parameter.empty
+            found[name] = default if values[name] == () and has_default else values[name]
+        else:
+            (section, key), workspace = more.setting, current_workspace()
+            setting = (workspace.settings if workspace else SETTINGS)[section][key]
+            is_several = isinstance(setting, list)
+            found[name] = tuple(setting) if is_several else (setting,) if values[name] == () else setting
+    return found
 
 
 _NO_GUIDELINE = "Without it: the default's labels, or numbers as their own grades."
@@ -181,16 +185,3 @@ def option_of(parameter: Parameter) -> click.Parameter:
     shown = default if isinstance(default, str | int | float) else ", ".join(default or ())
     settings["help"] += f" [default: {shown}]" if shown or shown == 0 else ""
     return click.Option(spelled, multiple=several, **settings)
-
-
-def value_of(parameter: Parameter, values: Mapping[str, Any]) -> Any:
-    """Return the value of an option: as given, else of fire.toml, else the default."""
-    value, more = values[parameter.name], parameter.option
-    if more.parse:
-        return more.parse(value)
-    if more.setting:
-        found = setting_or_default(value, *more.setting)
-        is_one = isinstance(found, str | int | float) and isinstance(value, tuple)
-        return (found,) if is_one else tuple(found) if isinstance(found, list) else found
-    has_default = parameter.default is not inspect.Parameter.empty
-    return parameter.default if value == () and has_default else value

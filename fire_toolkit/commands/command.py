@@ -130,11 +130,15 @@ class Parameter(NamedTuple):
 
 
 class About(NamedTuple):
-    """What a command's function says: of itself, of its parameters by name, and which of them are tables."""
+    """What a command's function says: of itself, of its parameters by name, and which of them are tables.
+
+    plain: the other ones, but for what tells of progress.
+    """
 
     text: str
     parameters: Mapping[str, Parameter]
     tables: Mapping[str, Table]
+    plain: Sequence[Parameter]
 
 
 @cache
@@ -152,7 +156,8 @@ def about(function: Callable[..., Any]) -> About:
         option = next((mark for mark in marks if isinstance(mark, Option)), Option())
         more = next((mark for mark in marks if not isinstance(mark, Table | Option)), None)
         found[name] = Parameter(name, each.default, kind, table, option, more, words.get(name, ""))
-    return About(text, found, {name: each.table for name, each in found.items() if each.table})
+    plain = [each for name, each in found.items() if not each.table and name != "tell"]
+    return About(text, found, {name: each.table for name, each in found.items() if each.table}, plain)
 
 
 class Part(NamedTuple):

@@ -77,14 +77,6 @@ class Workspace:
         return sorted(path for path in own if path.is_file())
 
 
-def find_workspace(start: Path) -> Workspace | None:
-    """Return the workspace that holds `start`: the nearest folder upwards with a fire.toml, or None."""
-    for folder in (start, *start.parents):
-        if (folder / CONFIG).is_file():
-            return read_workspace(folder)
-    return None
-
-
 def read_workspace(root: Path) -> Workspace:
     """Return the workspace in the folder `root`.
 

@@ -6,8 +6,9 @@ import pytest
 from brought import refused
 
 from examples import cases
+from fire_toolkit.cli.here import current_workspace
 from fire_toolkit.errors import FormatError
-from fire_toolkit.workspace.config import SETTINGS, config_text, find_workspace, read_workspace
+from fire_toolkit.workspace.config import SETTINGS, config_text, read_workspace
 
 
 def workspace(tmp_path: Path, text: str) -> Path:
@@ -27,7 +28,7 @@ def test_a_workspace_is_found_from_below_and_its_items_where_they_are_there(tmp_
     workspace(tmp_path, "[pool]\ndepth = 5\n")
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    found = find_workspace(below)
+    found = current_workspace(below)
     assert found is not None
     assert (found.root, found.setting("pool", "depth")) == (tmp_path, 5)
     found = read_workspace(workspace(tmp_path, ""))
