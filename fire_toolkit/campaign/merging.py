@@ -14,6 +14,7 @@ from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
 from fire_toolkit.campaign.schema import KEPT
 from fire_toolkit.campaign.sealed import asking
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.views import answered_pairs
 from fire_toolkit.errors import FormatError
 from fire_toolkit.tables import Items, Queries
 from fire_toolkit.words import n_of
@@ -23,7 +24,6 @@ Shown = tuple[Queries, Items | None]  # of a collection: what people see
 # By table: the column of the round, which is the first, and how many of the first columns name a row.
 _OF_ROUNDS = {"rounds": ("number", 1), "asked": ("round", 2), "controls": ("round", 3)}
 _CAMPAIGN = "select * from campaign"
-_CARRIED = "select number, carrier from carried"
 _GIVEN = "select distinct to_annotator_id from given"
 _ANSWERED = "select annotator_id, annotation from answers"
 
@@ -107,8 +107,7 @@ def _notes_of_texts(other: Store, queries: Queries, items: Items | None) -> list
     if n_other := sum(query_id not in texts for query_id, _ in pairs):
         words = f"{n_other:,} of its {n_of(len(pairs), 'pair')} on queries that the collection does not have"
         raise FormatError(f"{path}: {words}; expected another copy of this campaign's record")
-    last = "rowid in (select max(rowid) from asked group by round, pair_id)"  # as it was corrected
-    asked = other.select(f"select distinct query_id, doc_id, text from asked where text <> '' and {last}")
+    asked = other.select("select distinct query_id, doc_id, text from asked_now where text <> ''")
     differing = [
         (query_id, doc_id, text)
         for query_id, doc_id, text in asked
@@ -144,7 +143,7 @@ def _of_other_people(rows: Sequence[Version], store: Store, path: Path, source: 
 
 def _numbers_here(store: Store, other: Store, path: Path) -> tuple[dict[int, int], list[str]]:
     """Return the number here of each round of another record, and what is to be said of those that differ."""
-    here, there = (dict(each.select(_CARRIED)) for each in (store, other))
+    here, there = (dict(each.select("select number, carrier from carried")) for each in (store, other))
     drawn = {each: sorted(_moves(store, each, is_drawn=True)) for each in here}
     found, notes = dict[int, int](), list[str]()
     for number, carrier in there.items():
@@ -170,27 +169,25 @@ def _numbers_here(store: Store, other: Store, path: Path) -> tuple[dict[int, int
 
 
 def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None:
-    """Write down the rounds, moves and retired people of another record that this one does not have."""
-    there = dict(store.select(_CARRIED))
+    """Write down the rounds, moves and retired people of another record that this one does not have.
+
+    What was corrected there and then answered shows here what it was answered to.
+    """
+    answered = {(queue.partition("/")[0], pair) for queue, pair in answered_pairs(other)}
     with asking(store) as db:
         if not db.execute(_CAMPAIGN).fetchall():
             db.executemany("insert into campaign values (?, ?, ?, ?, ?)", other.select(_CAMPAIGN))
         retired = other.select("select annotator_id from retired")
         db.executemany("insert or ignore into retired values (?)", retired)
         for number, own in numbers.items():
-            if own in there:
-                known, theirs = _moves(store, own), _moves(other, number)
-                have = {(to or (name,), pair) for _, _, name, to, pair, _ in known}  # nobody has a pair twice
-                new = [row for row in theirs if (row[3] or (row[2],), row[4]) not in have]
-                later = max((batch for batch, *_ in known), default=0) + 1
-                moved = [(own, batch - new[0][0] + later, *row) for batch, *row in new]
-                # What was drawn, and a salvage here could not read.
-                drawn = {*_moves(store, own, is_drawn=True)}
-                lost = [row for row in _moves(other, number, is_drawn=True) if row not in drawn]
-                add_given(db, [*moved, *((own, *row) for row in lost)])
-            else:
-                both = (_moves(other, number, is_drawn=is_drawn) for is_drawn in (True, False))
-                add_given(db, [(own, *row) for rows in both for row in rows])
+            known, theirs = _moves(store, own), _moves(other, number)
+            have = {(to or (name,), pair) for _, _, name, to, pair, _ in known}  # nobody has a pair twice
+            new = [row for row in theirs if (row[3] or (row[2],), row[4]) not in have]
+            later = max((batch for batch, *_ in known), default=0) + 1
+            moved = [(own, batch - new[0][0] + later, *row) for batch, *row in new]
+            drawn = {*_moves(store, own, is_drawn=True)}  # all of it, but for what a salvage could not read
+            lost = [(own, *row) for row in _moves(other, number, is_drawn=True) if row not in drawn]
+            add_given(db, [*lost, *moved])
             for table, (key, n) in _OF_ROUNDS.items():
                 query = f"from {table} where {key} = ?"
                 here = {row[1:n] for row in db.execute(f"select * {query}", [own])}
@@ -198,6 +195,13 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
                 insert = f"insert into {table} values ({', '.join('?' * len(names))})"
                 for chunk in chunks:
                     db.executemany(insert, [(own, *row[1:]) for row in chunk if row[1:n] not in here])
+            corrected = other.select("select * from corrected where round = ?", [number])
+            if shown := [row[1:] for row in corrected if (str(number), row[1]) in answered]:
+                here = {row[1:] for row in db.execute("select * from asked where round = ?", [own])}
+                if new := [(own, *row) for row in shown if row not in here]:
+                    db.executemany("insert into asked values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
+                    carried = "select number, carrier, captions from carried where number = ?"
+                    db.execute(f"insert into rounds {carried}", [own])
 
 
 def _moves(store: Store, number: int, *, is_drawn: bool = False) -> list[tuple[Any, ...]]:

@@ -152,9 +152,8 @@ class Rounds(Sequence[Round]):
         if number in self._read:
             return self._read[number]
         where = f"{self._path}: round {number}"
-        last = "select max(rowid) from asked where round = ? group by pair_id"
         with Store(self._path) as store:
-            asked = store.table(f"select * from asked where rowid in ({last}) order by position", [number])
+            asked = store.table("select * from asked_now where round = ? order by position", [number])
             known = store.table("select query_id, doc_id, relevance from controls where round = ?", [number])
             hands = store.table(
                 "select annotator_id, pair_id, kind, batch, is_there, row_number() over "
@@ -186,12 +185,11 @@ def tasks_of_pairs(store: Store, pairs: pd.DataFrame) -> Tasks:
     """Return what the tasks of pairs (query_id, doc_id) show, in the first round that asks each."""
     names = list(map("\x1f".join, zip(pairs["query_id"], pairs["doc_id"], strict=True)))
     asked = store.table(
-        "select * from asked where query_id || char(31) || doc_id in (select value from json_each(?)) "
-        "order by round, rowid",
+        "select * from asked_now where query_id || char(31) || doc_id in (select value from json_each(?)) "
+        "order by round, position",
         [json.dumps(names)],
     )
-    asked = asked.drop_duplicates(["round", "pair_id"], keep="last").drop_duplicates("pair_id")
-    return _tasks(asked, str(store.path))
+    return _tasks(asked.drop_duplicates("pair_id"), str(store.path))
 
 
 def other_caption(store: Store) -> Callable[[str, str, str], bool]:
@@ -200,9 +198,8 @@ def other_caption(store: Store) -> Callable[[str, str, str], bool]:
     Without a caption (empty), and of a pair that the round does not ask, it does not. Only rounds that were
     written more than once have captions that were corrected; those of all others are not read.
     """
-    query = "select cast(round as text), pair_id, text, max(rowid) from asked where round in "
-    again = "(select number from rounds group by number having count(*) > 1) group by round, pair_id"
-    now = {(number, pair): text for number, pair, text, _ in store.select(query + again)}
+    rows = store.select("select cast(round as text), pair_id, text from corrected")
+    now = {(number, pair): text for number, pair, text in rows}
     return lambda queue, pair, text: text not in ("", now.get((queue.partition("/")[0], pair), text))
 
 
@@ -287,7 +284,7 @@ def refuse_answered(n_changed: int, answered: Sequence[tuple[str, str]]) -> None
         raise FireError(
             f"{n_changed:,} tasks have another caption or media_url now, and {len(answered):,} of them were "
             f"answered already ({first_three(words)}); nothing was sent. An answer belongs to what was "
-            "shown: restore the old file of tasks, or ask these pairs in another workspace"
+            "shown: correct it back to that and run `tasks`, or ask these pairs in another workspace"
         )
 
 

@@ -16,6 +16,14 @@ create temp view named_pairs as select number as pairs, pair_id, query_id, doc_i
 create temp view carried as
 select number, carrier, captions, max(rowid) from rounds group by number order by number;
 
+-- What each task shows now: as was said last.
+create temp view asked_now as
+select round, pair_id, query_id, doc_id, text, media_url, reference_url, guideline, batch, position
+from asked group by round, pair_id having max(rowid);
+-- Of these the ones that may have been corrected: others are of rounds that were written once.
+create temp view corrected as
+select * from asked_now where round in (select number from rounds group by number having count(*) > 1);
+
 -- Who was ever given which task, and whether it is theirs still.
 create temp view hands as
 select number, round, people, pairs, kind, batch, position,

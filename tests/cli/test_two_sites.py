@@ -16,11 +16,25 @@ import exports
 import pytest
 from campaigns import CAMPAIGN, round_of, tasks_of
 from click.testing import Result
-from command import Fire, StandIn, alter, as_json, begin_workspace, has_answers, rows, run, states, write_run
+from command import (
+    Fire,
+    StandIn,
+    alter,
+    answer_on_page,
+    as_json,
+    begin_workspace,
+    given,
+    has_answers,
+    rows,
+    run,
+    states,
+    write_run,
+)
 from fake_api import TOKEN, FakeServer
 from fake_http import served
 
-from fire_toolkit.campaign.records import write_campaign, write_rounds
+from fire_toolkit.campaign.keys import split_pair_id
+from fire_toolkit.campaign.records import Rounds, write_campaign, write_rounds
 from fire_toolkit.campaign.store import Store
 
 N_PAIRS = 24
@@ -120,6 +134,38 @@ def test_captions_that_read_otherwise_at_the_other_site_are_counted(sites: Sites
     alter(other, "insert into asked select * from asked where query_id = 'q3'")
     alter(other, "update asked set text = 'a cat sits' where rowid = (select max(rowid) from asked)")
     assert "another text" not in merge(one, other)
+
+
+def correct(site: Path, query: str, text: str, code: int = 0) -> str:
+    """Correct a caption in the collection of a site, and push it."""
+    queries = site / "collection/queries.tsv"
+    queries.write_text(re.sub(rf"(?m)^{query}\t.*$", f"{query}\t{text}", queries.read_text()))
+    at(site, "tasks", "--overlap", 0.5)
+    return at(site, "push", "--check-media", 0, code=code).stderr
+
+
+def test_a_caption_is_shown_here_as_it_was_corrected_and_answered_at_the_other_site(sites: Sites) -> None:
+    """Else the second annotator judged another caption here, and it could never be corrected."""
+    one, other = sites
+    for site in sites:
+        at(site, "push", "--carrier", "page", "--annotator", "A1,A2,A3", "--check-media", 0)
+    n_votes = Counter(row["pair_id"] for row in given(other))
+    row = next(row for row in given(other) if n_votes[row["pair_id"]] == 2)
+    (query, _), (left, _) = (split_pair_id(key) for key in (row["pair_id"], min(n_votes, key=n_votes.get)))
+    correct(other, query, "a cat runs")
+    correct(other, query, "a cat sits")
+    correct(other, left, "a dog sits")  # which nobody answers
+    answer_on_page(other, row, "relevant", 1)
+    at(other, "pull")
+    assert "2 of its 24 pairs were shown with another text than here" in merge(one, other)
+    texts = Rounds(one)[0].tasks.set_index("query_id")["text"]
+    assert (texts[query], texts[left]) == ("a cat sits", f"a dog runs {left[1:]}")
+    assert "another text" in merge(other, one)
+    assert "1 of them were answered already" in correct(one, query, "a cat runs", code=1)
+    assert "nothing" not in correct(one, query, "a cat sits")
+    correct(one, left, "a dog sits")
+    assert Rounds(one)[0].tasks.equals(Rounds(other)[0].tasks)
+    assert "another text" not in merge(one, other) + merge(other, one)
 
 
 def test_moves_of_both_sites_stand_but_for_what_was_answered_before_it_moved(sites: Sites) -> None:
