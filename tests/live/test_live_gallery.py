@@ -74,6 +74,9 @@ def browser(chromium: None, tmp_path: Path, gallery: Path) -> Iterator[Browser]:
 def test_clips_play_from_the_disk_and_nothing_else_is_asked(browser: Browser, artefacts: Path) -> None:
     browser.wait_for("the clips in sight", lambda: browser.run(PLAYING) >= 4)
     assert browser.run(ASKED) == []
+    browser.run("document.querySelectorAll('.runs h3')[1].textContent = 'a-long-name'.repeat(9)")
+    tops = "return [...document.querySelectorAll('.runs ol')].map(e => e.getBoundingClientRect().top)"
+    assert len({*browser.run(tops)}) == 1  # equal ranks stand side by side
     for width in (1400, 400):
         browser.resize(width, 900)
         time.sleep(0.3)
