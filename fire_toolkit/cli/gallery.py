@@ -100,7 +100,7 @@ class _Gallery:
             tell(name)
             outputs[name] = sha256_of(content) if isinstance(content, Path) else sha256(content).hexdigest()
             yield name, content
-        parameters = {"depth": self.depth, "public": self.is_public, "policy": self._policy}
+        parameters = {"depth": self.depth, "public": self.is_public, "policy": self.given.known.policy}
         counts = {"captions": len(self.shown.queries)}
         yield (
             MANIFEST,
@@ -134,10 +134,6 @@ class _Gallery:
             yield name, text_in("gallery", f"site/{name}").replace("{{ORIGINS}}", self.media.origins).encode()
         yield from ((name, self.media.files[doc]) for doc, name in self.media.copies.items())
 
-    @property
-    def _policy(self) -> str:
-        return str(self.workspace.setting("augment", "policy"))
-
     @cached_property
     def shown(self) -> Shown:
         given = self.given
@@ -150,7 +146,7 @@ class _Gallery:
             given.queries if self._may_show("captions") else Queries(given.queries.assign(text="")),
             labels=labels,
             disputes=given.disputes if has_disputes else None,
-            policy=self._policy,
+            policy=given.known.policy,
             unusable=[] if validity is None else list(validity.loc[~validity["is_usable"], "query_id"]),
             own_items=given.own.of_query,
             depth=self.depth,
