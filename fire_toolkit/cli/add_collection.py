@@ -18,7 +18,7 @@ from fire_toolkit.formats.collections.registry import own_item_rule_of, read_col
 from fire_toolkit.formats.collections.tables import ROLES
 from fire_toolkit.formats.columns import named_columns
 from fire_toolkit.formats.releases import said_at
-from fire_toolkit.formats.tables.table_files import read_items
+from fire_toolkit.formats.tables.table_files import read_items, read_queries
 from fire_toolkit.formats.written import as_text
 from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.workspace.manifests import MANIFEST, manifest_at
@@ -109,7 +109,7 @@ def add_collection(
 def _refuse_while_out(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     """Raise `UsageError` where another collection would be replaced of which people have tasks.
 
-    One that differs only in where its items lie is no other one: addresses may be put right.
+    One that differs only in captions and in where its items lie is no other one: they may be put right.
     """
     workspace, before = current_workspace(), manifest_at(folder / MANIFEST).outputs
     if workspace is None or not before or not (has_campaign(workspace.root) or handed_out(workspace.root)):
@@ -117,21 +117,25 @@ def _refuse_while_out(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     named = (workspace.path("collection", name) for name in ("queries", "items", "qrels"))
     if folder.resolve() not in {path.resolve().parent for path in named if path}:
         return
-    texts = {name: as_text(name, table) for name, table in tables.items()}
+    texts = {name: as_text(name, table) for name, table in tables.items() if name not in _STAYS}
     raw = {name: text.encode() if isinstance(text, str) else text for name, text in texts.items()}
-    now = {name: hashlib.sha256(content).hexdigest() for name, content in raw.items()}
-    path = folder / "items.tsv"
-    if before | {path.name: ""} == now | {path.name: ""} and path.is_file():
-        parts = ["doc_id", "start_s", "end_s"]  # of which none goes
-        items = read_items(path)[parts]
-        if len(items.merge(tables[path.name][parts])) == len(items):
+    rest = {name: hashlib.sha256(content).hexdigest() for name, content in raw.items()}
+    if rest == {name: sha256 for name, sha256 in before.items() if name not in _STAYS}:
+        pairs = [(read(folder / name), tables[name], parts) for name, (read, parts) in _STAYS.items()]
+        rows = [[each.reindex(columns=parts).astype("str") for each in pair] for *pair, parts in pairs]
+        if all(len(was.merge(now)) == len(was) for was, now in rows):
             return
     raise UsageError(
-        f"{folder}: tasks of this collection are out; another one needs another --out or workspace; a "
-        f"caption is corrected in {folder / 'queries.tsv'}, once {folder / MANIFEST} is deleted"
+        f"{folder}: tasks of this collection are out, and more than captions and addresses differs; another "
+        "collection needs another --out or workspace"
     )
 
 
+# Of what people have tasks, no row goes: of these columns alone, beside which a table may change.
+_STAYS: dict[str, tuple[Any, list[str]]] = {
+    "queries.tsv": (read_queries, ["query_id", COLUMN]),
+    "items.tsv": (read_items, ["doc_id", "start_s", "end_s"]),
+}
 _OWN_ITEMS = {
     "drop": "never pooled, and left out of rankings (score --own-item keep keeps them)",
     "keep": "never pooled, and kept in rankings (score --own-item drop leaves them out)",

@@ -10,7 +10,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fire_toolkit.campaign.asking import refuse_unseen
 from fire_toolkit.campaign.tasks import make_tasks
@@ -145,11 +145,15 @@ def import_(
         words += f"; {counts['failed']:,} rows with neither score nor label are failures"
     if left := counts.get("pool_pairs_without_answer"):
         words += f"; {n_of(left, 'pair')} of the pool without an answer"
-    for column, there in _known_here(Given()).items():  # no input of what is written
+    here, ids = Given(), {"queries": "query_id", "items_if_any": "doc_id"}  # no input of what is written
+    known = {"label": ["", *read_guideline(own_guideline()).grades]} if workspace_path("") else {}
+    is_there = {table: known and here.path(table.removesuffix("_if_any"), exists=True) for table in ids}
+    known |= {name: getattr(here, table)[name] for table, name in ids.items() if is_there[table]}
+    for column, there in known.items():
         if len(odd := table.loc[~table[column].isin(there), column]):
             words += f"; {len(odd):,} with a {column} that is not known here (such as {odd.iloc[0]!r})"
-    known = {"judge": name, "backbone": backbone}
-    given.write(place, {place.name: table}, "machine import", known, counts, words)
+    about = {"judge": name, "backbone": backbone}
+    given.write(place, {place.name: table}, "machine import", about, counts, words)
     _say_check(name)
 
 
@@ -159,14 +163,6 @@ def _say_check(judge: str) -> None:
         say_following()
     else:
         say_next(f"machine check {judge}", "--labels LABELS")
-
-
-def _known_here(given: Given) -> dict[str, Any]:
-    """Return by column the labels of a workspace's guideline, and the ids of its collection."""
-    known = {"label": ["", *read_guideline(own_guideline()).grades]} if workspace_path("") else {}
-    ids = {"queries": "query_id", "items_if_any": "doc_id"} if known else {}
-    is_there = {table: given.path(table.removesuffix("_if_any"), exists=True) for table in ids}
-    return known | {name: getattr(given, table)[name] for table, name in ids.items() if is_there[table]}
 
 
 COMMANDS = (run, import_)

@@ -29,7 +29,7 @@ from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_item
 from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.ids import refuse_mixed_ids, spelling_of
 from fire_toolkit.workspace.config import BESIDE
-from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
+from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at, writer_of
 
 
 @reads
@@ -65,9 +65,8 @@ def own(given: Given) -> OwnItemRule:
         return OwnItemRule.chosen(option, of_query)
     if path is None or not of_query:
         return OwnItemRule({}, False, "")
-    files = [each for each in (path, given.path("qrels")) if each]
-    beside = [(each.name, manifest_at(each.with_name(MANIFEST))) for each in files]
-    recorded = next((each.parameters for name, each in beside if name in each.outputs), {})
+    writers = map(writer_of, (path, given.path("qrels")))
+    recorded = next((made.parameters for made in writers if made), {})
     rule, why = recorded.get("own_item"), "the collection's protocol"
     if rule not in RULES and ("own_item" in recorded or not recorded):
         context = click.get_current_context(silent=True)

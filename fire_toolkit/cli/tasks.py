@@ -149,7 +149,11 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     if rules.shows_media:
         _warn_of_unshown(made)
     if entry:
-        _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)
+        loads = zip(own.values(), entry.assignments["annotator_id"].value_counts(sort=False), strict=True)
+        named = ", ".join(f"{file.with_name(next(iter(files)))} ({n:,})" for files, n in loads)
+        say(f"for each person: {named}; together they are {file.name} and its .overlap.json")
+        beside = "each beside a .csv to fill in without Label Studio"
+        say(f"{beside}; what comes back goes into exports/, so named")
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
     begun = begun_here()
     if begun and begun.is_by_hand and not entry and not carrier:
@@ -224,10 +228,3 @@ def _warn_of_unshown(made: Tasks) -> None:
         words = f"{len(bad):,} of {n_of(len(urls), 'item')} have no URL as media_url ({shown})"
         paths = "`media serve` gives files addresses, and our own page shows them as they are"
         say(f"warning: {words}: {paths}; for ids give --items a table with doc_id and media_url")
-
-
-def _say_files(entry: Round, files: Sequence[Path], file: Path) -> None:
-    loads = entry.assignments["annotator_id"].value_counts(sort=False)
-    named = (f"{path} ({n:,})" for path, n in zip(files, loads, strict=True))
-    say(f"for each person: {', '.join(named)}; together they are {file.name} and its .overlap.json")
-    say("each beside a .csv to fill in without Label Studio; what comes back goes into exports/, so named")

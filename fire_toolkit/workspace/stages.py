@@ -12,7 +12,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.hashes import kept_hashes
-from fire_toolkit.workspace.manifests import Manifest, checked, manifest_at, manifest_path
+from fire_toolkit.workspace.manifests import Manifest, checked, manifest_at, manifest_path, writer_of
 from fire_toolkit.workspace.rounds import (
     campaign_rounds,
     given_by_round,
@@ -307,7 +307,17 @@ class _Look:
             else:
                 now = f"{key} is {settings[key]!r} in fire.toml"
                 changed.append(f"{now}, was {value!r}: to keep that, write it there")
+        was = manifest.parameters.get("own_item")
+        if was and (rule := self.own_item) not in ("", was):
+            changed.append(f"own_item is {rule!r} in the collection, was {was!r}")
         return changed, kept
+
+    @property
+    def own_item(self) -> str:
+        """What becomes of queries' own items by the collection's manifest; empty where that is too old."""
+        writers = [writer_of(self.workspace.path("collection", name)) for name in ("queries", "qrels")]
+        recorded = next((made.parameters for made in writers if made), {"own_item": None})
+        return str(recorded.get("own_item") or "keep") if "own_item" in recorded else ""
 
     def unsent(self, manifest: Manifest) -> list[str]:
         """Return which rounds have begun, or have changed hands, since tasks were sent the last time."""

@@ -174,6 +174,23 @@ def test_scores_follow_the_protocol_and_say_so(workspace: Composed, runs: tuple[
 
 
 @pytest.mark.usefixtures("workspace")
+def test_another_rule_of_the_collection_makes_scores_stale() -> None:
+    def of_scores() -> str:
+        return next(
+            row["reason"]
+            for row in json.loads(run("status", "--format", "json").stdout)
+            if row["stage"] == "score"
+        )
+
+    run("score")
+    assert of_scores() == ""
+    run("add-collection", "cap.rc2.val.json", "--own-item", "keep")
+    assert of_scores() == "own_item is 'keep' in the collection, was 'drop'"
+    run("score")
+    assert of_scores() == ""
+
+
+@pytest.mark.usefixtures("workspace")
 def test_what_an_older_collection_does_not_say_is_assumed_and_said_of_both_directions_too() -> None:
     assert "own items are kept in both directions" in run("score", "--direction", "both", "m0.npy").stderr
     for more, said in (
