@@ -17,7 +17,7 @@ from pathlib import Path
 from fire_toolkit import read_pool
 from fire_toolkit.cli import main
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.written import delimited_text
 from fire_toolkit.tables import Labels, check_labels
 
 SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"

@@ -21,9 +21,9 @@ from fire_toolkit.cli import main
 from fire_toolkit.cli.given import _READERS, TABLES
 from fire_toolkit.commands.command import about
 from fire_toolkit.commands.types import Asked
-from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
+from fire_toolkit.formats.written import trec_qrels_text
 from fire_toolkit.measures import defaults
 from fire_toolkit.results import Found
 from fire_toolkit.tables import check_disputes

@@ -10,7 +10,7 @@ from pyarrow import compute
 
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import JoinError
-from fire_toolkit.formats.tables.delimited import field_texts, joined_lines
+from fire_toolkit.formats.written import field_texts, joined_lines
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.tables import Tasks
 from fire_toolkit.tables.columns import Texts, bytes_of

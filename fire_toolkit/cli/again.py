@@ -42,8 +42,9 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.folder.sheets import MARK, expert_votes, sheet_of
-from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import read_pool
+from fire_toolkit.formats.written import delimited_text
 from fire_toolkit.inference.audit import draw_audit, labels_by_band
 from fire_toolkit.resolution.plan import FOURTH_VOTE, RoundPlan, plan_round
 from fire_toolkit.tables import FOURTH, Labels, Pool, Tasks, check_pool

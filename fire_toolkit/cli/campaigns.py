@@ -25,9 +25,9 @@ from fire_toolkit.cli.given import Given, reads
 from fire_toolkit.cli.here import current_workspace, needed_workspace
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
-from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.guideline_files import guideline_of
 from fire_toolkit.formats.tables.table_files import COLUMNS, read_design
+from fire_toolkit.formats.written import delimited_text
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,

@@ -20,9 +20,8 @@ from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.here import current_workspace, named, say_next, workspace_lock, workspace_path
 from fire_toolkit.cli.plain import arguments_of, options_of
 from fire_toolkit.commands.command import about, measure_names, rests_on
-from fire_toolkit.formats.runs.trec import trec_qrels_text
-from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.table_text import table_text
+from fire_toolkit.formats.written import delimited_bytes, trec_qrels_text
 from fire_toolkit.results import Found, Next
 from fire_toolkit.workspace.config import SETTINGS
 

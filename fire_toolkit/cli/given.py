@@ -207,7 +207,7 @@ class Given:
             FireError: a file would overwrite one that was read, or one that this stage did not write.
         """
         from fire_toolkit.formats.written import as_text
-        from fire_toolkit.workspace.manifests import MANIFEST, Manifest, manifest_path, write_stage
+        from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_stage
 
         is_folder = out.name not in contents
         folder = out if is_folder else out.parent
@@ -225,7 +225,7 @@ class Given:
             stage, __version__, dict(parameters), self.hashes, counts=dict(counts or {}), command=command
         )
         files = {folder / name: as_text(name, content) for name, content in contents.items()}
-        at = folder / MANIFEST if is_folder else manifest_path(out)
+        at = folder / MANIFEST if is_folder else out.with_name(f"{out.name}.{MANIFEST}")
         write_stage(files, manifest, at=at, read=self._read)
         if words:
             self.summarise(counts or {}, words)

@@ -36,9 +36,10 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.folder.sheets import LABEL, MARK, is_sheet
 from fire_toolkit.formats.columns import named_columns
-from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.fire_release import ABOUT, is_fire_release, read_fire_release
 from fire_toolkit.formats.tables.table_files import has_columns
+from fire_toolkit.formats.written import delimited_bytes
 from fire_toolkit.guidelines.model import Guideline, choose_grades
 from fire_toolkit.labelstudio.connection import key_at
 from fire_toolkit.tables.columns import PAIR, code_pairs

@@ -34,8 +34,9 @@ from fire_toolkit.cli.status import say_following
 from fire_toolkit.commands.pool import pool
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import OptionError, UsageError
-from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_text import table_text
+from fire_toolkit.formats.written import delimited_text
 from fire_toolkit.machines.scores import LEAST_DOUBT, doubted_labels
 from fire_toolkit.resolution.design import POLICIES, open_by_design
 from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, cost_in_words

@@ -33,7 +33,7 @@ from fire_toolkit.formats.releases import (
     tables_of_release,
     text_files,
 )
-from fire_toolkit.formats.tables.delimited import check_header, delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.formats.tables.fire_release import ABOUT, PROVENANCE, fire_release_json, read_about
 from fire_toolkit.formats.tables.guideline_files import (
     guideline_files,
@@ -43,6 +43,7 @@ from fire_toolkit.formats.tables.guideline_files import (
 )
 from fire_toolkit.formats.tables.table_files import checked_table, read_pool_sources
 from fire_toolkit.formats.tables.table_text import LONG, parquet_bytes, table_text
+from fire_toolkit.formats.written import delimited_bytes
 from fire_toolkit.labelstudio.accounts import private_words
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, key_at
 from fire_toolkit.media.places import is_public_address

@@ -18,8 +18,7 @@ from fire_toolkit.demo.models import score_clips
 from fire_toolkit.demo.scene import DURATION_S, HEIGHT, WIDTH, Clip, Thing
 from fire_toolkit.demo.world import World
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.runs.trec import trec_qrels_text
-from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.written import delimited_text, trec_qrels_text
 from fire_toolkit.measures.defaults import DEMO
 from fire_toolkit.media.probe import load_pyav
 from fire_toolkit.workspace.config import CONFIG, config_text

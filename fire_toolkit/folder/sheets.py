@@ -12,8 +12,9 @@ from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.campaign.votes import FORMULAS, inert
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns
+from fire_toolkit.formats.written import delimited_bytes
 from fire_toolkit.guidelines.model import CAPTION, COMMENT, FLAGS, REFERENCE, RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables import Tasks

@@ -15,8 +15,8 @@ import pandas as pd
 
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.evidence.facts import words_of_machine
-from fire_toolkit.formats.runs.trec import trec_qrels_text
-from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.written import delimited_bytes, trec_qrels_text
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at, writer_of

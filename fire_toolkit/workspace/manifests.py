@@ -173,12 +173,15 @@ def write_files(contents: Mapping[Path, bytes], *, mode: int = 0o666) -> None:
         try:
             for path, content in contents.items():
                 _write_through(parts[path], content, mode)
-            if len(contents) > 1:  # the renaming of one is the whole change
+            if len(contents) > 1:
                 parts[record] = record.with_suffix(".tmp")
                 _write_through(parts[record], json.dumps(renames).encode())
                 _flush_folder(folder)
                 parts[record].replace(record)  # from here on the change is made
-            _carry_out(record, renames)
+                finish_interrupted(folder)
+            else:  # the renaming of one is the whole change
+                parts[path].replace(path)
+                _flush_folder(folder)
         except BaseException:
             for part in parts.values() if not record.exists() else ():
                 part.unlink(missing_ok=True)
@@ -191,15 +194,6 @@ def write_files(contents: Mapping[Path, bytes], *, mode: int = 0o666) -> None:
         raise FireError(f"{where}: cannot be written: {error.strerror}{hint}") from None
 
 
-def _carry_out(record: Path, renames: Mapping[str, str]) -> None:
-    """Rename what a commit record asks for, whatever of it was renamed before, and remove the record."""
-    for part, name in renames.items():
-        with suppress(FileNotFoundError):  # it was, before the interruption, or by another process
-            record.with_name(part).replace(record.with_name(name))
-    _flush_folder(record.parent)
-    record.unlink(missing_ok=True)
-
-
 def finish_interrupted(folder: Path, *, with_folders: bool = False) -> None:
     """Carry every commit record in `folder` to its end, and remove what killed writers left behind.
 
@@ -210,8 +204,14 @@ def finish_interrupted(folder: Path, *, with_folders: bool = False) -> None:
         hidden = sorted(entry.name for entry in entries if entry.name.startswith("."))
     for name in hidden:
         if name.startswith(_RECORD) and name.endswith(".json"):
-            _carry_out(folder / name, _renames(folder / name))
+            for part_name, its_name in _renames(folder / name).items():
+                with suppress(FileNotFoundError):  # it was, before the interruption, or by another process
+                    (folder / part_name).replace(folder / its_name)
+            _flush_folder(folder)
+            (folder / name).unlink(missing_ok=True)
     for left in filter(None, map(_LEFT.fullmatch, hidden)):
+        if left["process"] == str(os.getpid()):
+            continue
         import psutil
 
         part, its_own = folder / left[0], folder / left["name"]

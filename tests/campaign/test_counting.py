@@ -19,8 +19,8 @@ from fire_toolkit.campaign.keys import pair_id
 from fire_toolkit.campaign.numbers import add_given
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import record_to_judgments
-from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.written import delimited_bytes
 
 RULES = read_guideline("caption-relevance-v1")
 

@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 
 from examples import cases
 from fire_toolkit.errors import FileNote, FireError, FormatError, TableError
+from fire_toolkit.formats import written
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables import delimited, table_files
-from fire_toolkit.formats.tables.delimited import delimited_bytes, delimited_text, read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.tifa import read_questions
+from fire_toolkit.formats.written import delimited_bytes, delimited_text
 from fire_toolkit.syntax import parse_json, parse_toml
 from fire_toolkit.workspace.manifests import manifest_at
 
@@ -103,12 +105,12 @@ def test_a_table_written_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) 
         [True, False] * 3 + [True],
         pd.Series([1, None, 3, 4, 5, 6, 7], dtype="Int64"),
     )
-    whole = delimited.delimited_bytes(table)
+    whole = delimited_bytes(table)
     assert whole.count(b"\n") == 9
     for rows in (1, 2, 3, 7):
-        monkeypatch.setattr(delimited, "_ROWS_WRITTEN_AT_ONCE", rows)
-        monkeypatch.setattr(delimited, "_ROWS_JOINED_AT_ONCE", 2)
-        assert whole == delimited.delimited_bytes(table)
+        monkeypatch.setattr(written, "_ROWS_WRITTEN_AT_ONCE", rows)
+        monkeypatch.setattr(written, "_ROWS_JOINED_AT_ONCE", 2)
+        assert whole == delimited_bytes(table)
         for start in (1, 6, 7):
             assert delimited_text(table.iloc[start:]) == cell_by_cell(table.iloc[start:], ",", "")
 

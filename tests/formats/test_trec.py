@@ -23,9 +23,10 @@ from fire_toolkit.errors import FileNote, FireError, JoinError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs import trec
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.formats.runs.trec import is_trec_run, read_trec_qrels, trec_qrels_text
+from fire_toolkit.formats.runs.trec import is_trec_run, read_trec_qrels
 from fire_toolkit.formats.tables.fire_release import Release, fire_release_json, read_fire_release
 from fire_toolkit.formats.tables.table_files import read_queries
+from fire_toolkit.formats.written import trec_qrels_text
 from fire_toolkit.tables import check_items, check_judgments, check_qrels
 
 pytestmark = pytest.mark.usefixtures("here")

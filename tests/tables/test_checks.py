@@ -17,8 +17,8 @@ from examples import cases
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import FileNote, TableError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_files import read_query_design
+from fire_toolkit.formats.written import delimited_text
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.tables import (

@@ -30,7 +30,6 @@ from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, read_text
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.listed import Listed, chosen_run, coded, refuse_distances
-from fire_toolkit.formats.tables.delimited import field_texts, joined_lines
 from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.columns import arrow_text, code_texts
 from fire_toolkit.tables.ids import are_ids
@@ -156,18 +155,6 @@ def read_trec_qrels(path: str | Path) -> Qrels:
             f"and grade; keep four fields: awk '{{print $1,$2,$3,$4}}' {shlex.quote(str(path))} > NEW"
         )
     return check_qrels(found, where=str(path))
-
-
-def trec_qrels_text(qrels: Qrels) -> str:
-    """Return Qrels as TREC text in the order of the table: four columns, or five with strata.
-
-    A pair without a stratum has `-` there.
-    """
-    if qrels.empty:
-        return ""
-    query, doc, relevance = (field_texts(qrels[name]) for name in ("query_id", "doc_id", "relevance"))
-    strata = [field_texts(qrels["stratum"].replace("", "-").fillna("-")), " "] if "stratum" in qrels else []
-    return b"".join(joined_lines([query, " 0 ", doc, " ", *strata, relevance])).decode()
 
 
 def _above_and_row(start: bytes | str, kind: _Kind) -> tuple[list[str], str]:

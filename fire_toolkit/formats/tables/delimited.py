@@ -9,7 +9,6 @@ a line that is neither is refused. What is written here is quoted, so that it re
 from __future__ import annotations
 
 import csv
-import math
 import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
@@ -26,7 +25,7 @@ from pyarrow import csv as arrow_csv
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import BOM, read_bytes, text_of
-from fire_toolkit.tables.columns import PAIR, Texts, arrow_text, bytes_of
+from fire_toolkit.tables.columns import PAIR, bytes_of
 from fire_toolkit.tables.ids import with_encoded_ids
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
@@ -36,8 +35,6 @@ _QUOTE, _LINE_ENDS = ord('"'), (ord("\r"), ord("\n"))
 _LONGEST_FIELD = 1 << 17
 _NOT_EXACT = 2.0**53  # from where on a float skips whole numbers
 _BLOCK_BYTES, _MOST_BYTES = 1 << 20, (1 << 31) - 1  # small blocks are read into memory that is there already
-_ROWS_WRITTEN_AT_ONCE, _ROWS_JOINED_AT_ONCE = 1 << 20, 1 << 16
-_FEW = 100  # different whole numbers, each of which is spelled once
 _FIELD = r'(?:"[^"]*(?:""[^"]*)*"|[^"\t\r\n]*)'
 _QUOTED_ROW = re.compile(f"{_FIELD}(?:\t{_FIELD})*(?:\r\n?|\n)?")
 _ALL_QUOTED = re.compile(r'"[^"]*(?:""[^"]*)*"(?:\t"[^"]*(?:""[^"]*)*")*(?:\r\n?|\n)?')
@@ -290,99 +287,3 @@ def check_header(header: Sequence[str], required: Sequence[str], path: str | Pat
     twice = sorted({name for name in header if list(header).count(name) > 1})
     if twice:
         raise FormatError(f"{path}:1: column {', '.join(twice)} appears twice in the header")
-
-
-def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> str:
-    """Return `table` as `delimited_bytes` does, as text."""
-    return delimited_bytes(table, delimiter=delimiter, nan=nan).decode()
-
-
-def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> bytes:
-    r"""Return `table` as CSV (or TSV) in UTF-8 with a header line and `\n` line ends.
-
-    Floats are written with the fewest digits that read back equal; a missing value is an empty
-    field, NaN in a float column is `nan`. A field with a delimiter, a quote or a line end is quoted; where
-    texts of a TSV hold tabs and line ends, all fields are, since a row could be taken for several.
-    """
-    quotes_all = delimiter == "\t" and any(
-        b"\t" in (data := bytes_of(field_texts(values, nan=nan))) and (b"\n" in data or b"\r" in data)
-        for _, values in table.items()
-    )
-    marks = (delimiter, '"', "\r", "\n")
-
-    def marked(texts: Texts) -> Texts:
-        """Return texts in quotes, where they need them."""
-        data = bytes_of(texts)
-        if not quotes_all and not any(mark.encode() in data for mark in marks):
-            return texts
-        coded = texts.dictionary_encode()
-        distinct = [
-            '"' + text.replace('"', '""') + '"' if quotes_all or any(mark in text for mark in marks) else text
-            for text in coded.dictionary.to_pylist()
-        ]
-        return pa.array(distinct, pa.large_string()).take(coded.indices)
-
-    names = marked(pa.array(map(str, table.columns), pa.large_string()))
-    lines = [delimiter.join(names.to_pylist()).encode() + b"\n"]
-    for start in range(0, len(table), _ROWS_WRITTEN_AT_ONCE):
-        columns = table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE].items()
-        lines += joined_lines([marked(field_texts(own, nan=nan)) for _, own in columns], between=delimiter)
-    return b"".join(lines)
-
-
-def field_texts(values: pd.Series, *, nan: str = "") -> Texts:
-    """Return a column's fields as text: floats with the fewest digits that read back equal, none if missing.
-
-    Args:
-        values: any column. Text and whole numbers are converted at once, of few numbers, categories, other
-            numbers and booleans each distinct one, anything else cell by cell.
-        nan: the text for NaN.
-    """
-    dtype: Any = values.dtype
-    if isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":
-        return arrow_text(values.array).fill_null("" if dtype.na_value is pd.NA else nan)
-    if pd.api.types.is_integer_dtype(dtype):
-        numbers = pa.array(values.array)
-        low, high = compute.min_max(numbers).as_py().values()
-        if low is None or high - low >= _FEW:
-            return arrow_text(numbers).fill_null("")
-        each = pa.array(range(low, high + 1), numbers.type)
-        return arrow_text(each).take(compute.subtract(numbers, each[0])).fill_null("")
-    codes: Any
-    if dtype in (np.float64, np.float32):  # equal bits are written once, so that 0.0 and -0.0 stay apart
-        codes, bits = pd.factorize(values.to_numpy(dtype=np.float64).view(np.int64))
-        distinct = bits.view(np.float64).tolist()
-    elif isinstance(dtype, pd.CategoricalDtype):
-        codes, found = pd.factorize(values, use_na_sentinel=False)
-        distinct = list(found)
-    elif pd.api.types.is_bool_dtype(dtype):
-        codes, distinct = values.astype("Int8").fillna(2).to_numpy(), [False, True, None]
-    else:
-        codes, distinct = np.arange(len(values)), list(values)
-    texts = ["" if value is None or value is pd.NA else str(value) for value in distinct]
-    for place, value in enumerate(distinct):
-        if isinstance(value, float):
-            texts[place] = nan if math.isnan(value) else repr(float(value))
-    return pa.array(texts, pa.large_string()).take(pa.array(codes))
-
-
-def joined_lines(parts: Sequence[Texts | str], *, between: str = "") -> list[bytes]:
-    """Return blocks of rows: the parts of each row, one after the other, and a line end.
-
-    Args:
-        parts: columns of equal length, at least one, and texts that every row has.
-        between: the text between two parts.
-    """
-    n_rows = max(len(part) for part in parts if not isinstance(part, str))
-    *parts, mark, end, nothing = (
-        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part
-        for part in (*parts, between, "\n", "")
-    )
-    blocks = []
-    for start in range(0, n_rows, _ROWS_JOINED_AT_ONCE):
-        block = [
-            part if isinstance(part, pa.Scalar) else part.slice(start, _ROWS_JOINED_AT_ONCE) for part in parts
-        ]
-        rows = compute.binary_join_element_wise(*block, mark)
-        blocks.append(bytes_of(compute.binary_join_element_wise(rows, nothing, end)))
-    return blocks

@@ -21,7 +21,8 @@ from fire_toolkit.evidence.facts import Evidence, Facts, Settled, check_evidence
 from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, needed_column
 from fire_toolkit.formats.recognised import start_of
 from fire_toolkit.formats.runs.parquet_files import whole_table
-from fire_toolkit.formats.tables.delimited import check_header, delimited_text, names_in, read_delimited
+from fire_toolkit.formats.tables.delimited import check_header, names_in, read_delimited
+from fire_toolkit.formats.written import delimited_text
 from fire_toolkit.resolution.judgments import judgments_that_count
 from fire_toolkit.tables import (
     JUDGMENTS,

@@ -49,7 +49,7 @@ def table_text(table: pd.DataFrame, form: str = "table", *, digits: int = 4) -> 
         ]
         return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
     if form in LONG:
-        from fire_toolkit.formats.tables.delimited import delimited_text
+        from fire_toolkit.formats.written import delimited_text
 
         return delimited_text(table, delimiter="\t" if form == "tsv" else ",", nan="nan")
     if form not in DRAWN:

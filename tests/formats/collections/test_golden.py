@@ -10,8 +10,7 @@ from brought import put
 from examples import some
 from fire_toolkit.collections import Collection
 from fire_toolkit.formats.collections.registry import READERS, ReadCollection, read_collection
-from fire_toolkit.formats.runs.trec import trec_qrels_text
-from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.written import delimited_text, trec_qrels_text
 
 SPLITS = {"youcook2": "validation"}
 CASES = sorted((Path(__file__).parents[2] / "golden" / "collections").iterdir())
