@@ -68,7 +68,7 @@ def rows_of_lists(start: Ints | int, lengths: Ints) -> Ints:
         >>> rows_of_lists(np.array([5, 0]), np.array([2, 3]))
         array([5, 6, 0, 1, 2])
     """
-    before = starts_of_lists(lengths)
+    before = np.append(0, np.cumsum(lengths, dtype=np.int64))
     steps = np.ones(before[-1] + 1, dtype=np.int64)
     np.add.at(steps, before[:-1], np.diff(start - before[:-1], prepend=1))
     return np.cumsum(steps[:-1], out=steps[:-1])

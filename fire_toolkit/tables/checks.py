@@ -24,7 +24,6 @@ from fire_toolkit.tables.columns import (
     do_ascend,
     numbers_of,
     packed_codes,
-    put_in_order,
     texts_of,
 )
 from fire_toolkit.tables.ids import are_ids, is_id, with_encoded_ids
@@ -152,8 +151,8 @@ def _shown(value: object) -> str:
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
-def _text(column: Column, values: Values, problems: list[str]) -> Values:
-    """Return text, or the values with what is wrong; where all is text in UTF-8 one look tells."""
+def _texts(column: Column, values: Values, problems: list[str]) -> Values:
+    """Return text, or ids, or the values with what is wrong; where all is text in UTF-8 one look tells."""
     n_before = len(problems)
     missing = np.asarray(values.array.isna(), dtype=bool)
     try:
@@ -165,9 +164,13 @@ def _text(column: Column, values: Values, problems: list[str]) -> Values:
         _say(problems, column, "is not text in UTF-8", ~missing & ~is_text, values)
     if not column.missing:
         _say(problems, column, "is missing", missing, values)
-    if len(problems) > n_before or (values.dtype == STR and not missing.any()):
+    if len(problems) > n_before:
         return values.array
-    return values.astype("object").where(~missing, "").astype(STR).array
+    is_as_wanted = values.dtype == STR and not missing.any()
+    text = values.array if is_as_wanted else values.astype("object").where(~missing, "").astype(STR).array
+    if column.kind != "text" and not are_ids(arrow_text(text)):
+        _say_bad_ids(column, *code_texts(text), values, problems)
+    return text
 
 
 _BAD_ID = (
@@ -176,38 +179,32 @@ _BAD_ID = (
 )
 
 
-def _ids(column: Column, values: Values, problems: list[str]) -> Values:
-    n_before = len(problems)
-    text = _text(column, values, problems)
-    if len(problems) == n_before and not are_ids(arrow_text(text)):
-        _say_bad_ids(column, *code_texts(text), values, problems)
-    return text
-
-
 def _say_bad_ids(column: Column, codes: Codes, distinct: Texts, values: Values, problems: list[str]) -> None:
     is_bad = ~np.array([is_id(value) for value in distinct.to_pylist()])
     _say(problems, column, _BAD_ID, is_bad[codes], values)
 
 
 def _coded_ids(column: Column, values: Values, problems: list[str]) -> Values:
-    if is_coded := isinstance(values.dtype, pd.CategoricalDtype):
-        codes, distinct = values.array.codes, arrow_text(values.array.categories.astype("str").array)
-        is_used = are_among(codes, len(distinct) + 1)[:-1]  # the last is of a missing one: -1
-        if not is_used.all():
-            codes, distinct = np.append(np.cumsum(is_used) - 1, -1)[codes], distinct.filter(pa.array(is_used))
-        _say(problems, column, "is missing", codes < 0, values)
-    else:
-        n_before = len(problems)
-        text = _text(column, values, problems)
+    if not isinstance(values.dtype, pd.CategoricalDtype):
+        n_before, text = len(problems), _texts(column, values, problems)
         if len(problems) > n_before:
             return values
-        codes, distinct = code_texts(text)
+        codes, found = code_texts(text, in_order=True)
+        return pd.Categorical.from_codes(codes, pd.Index(found, dtype="str"), validate=False)
+    codes, distinct = values.array.codes, arrow_text(values.array.categories.astype("str").array)
+    is_used = are_among(codes, len(distinct) + 1)[:-1]  # the last is of a missing one: -1
+    if not is_used.all():
+        codes, distinct = np.append(np.cumsum(is_used) - 1, -1)[codes], distinct.filter(pa.array(is_used))
+    _say(problems, column, "is missing", codes < 0, values)
     if not are_ids(distinct):
         _say_bad_ids(column, codes, distinct, values, problems)
-    codes, found = put_in_order(codes, distinct)
-    if is_coded and found is distinct and values.dtype.categories.dtype == STR and is_used.all():
-        return values
-    return pd.Categorical.from_codes(codes, pd.Index(found, dtype="str"), validate=False)
+    if np.asarray(compute.greater(distinct[1:], distinct[:-1])).all():
+        if values.dtype.categories.dtype == STR and is_used.all():
+            return values
+    else:
+        place, distinct = code_texts(distinct, in_order=True)
+        codes = np.append(place, -1)[codes]
+    return pd.Categorical.from_codes(codes, pd.Index(distinct, dtype="str"), validate=False)
 
 
 def _numbers(column: Column, values: Values, problems: list[str]) -> Values:
@@ -264,9 +261,9 @@ def _booleans(column: Column, values: Values, problems: list[str]) -> Values:
 
 
 _CHECKS: dict[str, Callable[[Column, Values, list[str]], Values]] = {
-    "id": _ids,
+    "id": _texts,
     "coded_id": _coded_ids,
-    "text": _text,
+    "text": _texts,
     "int": _numbers,
     "float": _numbers,
     "probability": _numbers,

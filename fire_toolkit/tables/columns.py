@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import Bools, Codes, Ints, are_firsts, places_among
+from fire_toolkit.arrays import Bools, Codes, Ints, are_firsts
 
 PAIR = ["query_id", "doc_id"]
 Texts = Any  # a pyarrow.LargeStringArray
@@ -51,19 +51,12 @@ def code_texts(*columns: Any, in_order: bool = False) -> tuple[Codes, Texts]:
     starts = np.flatnonzero(is_new) if 2 * np.count_nonzero(is_new) <= len(whole) else None
     coded = (whole if starts is None else whole.take(pa.array(starts))).dictionary_encode().combine_chunks()
     codes, distinct = coded.indices.fill_null(-1).to_numpy(), arrow_text(coded.dictionary)
-    if in_order:
-        codes, distinct = put_in_order(codes, distinct)
+    if in_order and not np.asarray(compute.greater(distinct[1:], distinct[:-1])).all():
+        order = compute.array_sort_indices(distinct)  # UTF-8 sorts as code points do
+        place = np.full(len(order) + 1, -1, dtype=np.int32)  # the last is of a missing one
+        place[order] = np.arange(len(order))
+        codes, distinct = place[codes], distinct.take(order)
     return codes if starts is None else np.repeat(codes, np.diff(starts, append=len(whole))), distinct
-
-
-def put_in_order(codes: Any, distinct: Texts) -> tuple[Any, Texts]:
-    """Return texts in the order of code points, and the codes that they then have, -1 of a missing one."""
-    if np.asarray(compute.greater(distinct[1:], distinct[:-1])).all():
-        return codes, distinct
-    order = compute.array_sort_indices(distinct)  # UTF-8 sorts as code points do
-    place = np.full(len(order) + 1, -1, dtype=np.int32)
-    place[order] = np.arange(len(order))
-    return place[codes], distinct.take(order)
 
 
 def do_ascend(columns: Sequence[Any]) -> bool:
@@ -146,7 +139,9 @@ def distinct_codes(codes: Ints) -> tuple[Ints, Ints]:
     order = np.argsort(codes, kind="stable")
     in_order = codes[order]
     is_first = are_firsts(in_order)
-    return in_order[is_first], (np.cumsum(is_first) - 1)[places_among(order, len(order))]
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.cumsum(is_first) - 1
+    return in_order[is_first], place
 
 
 def bytes_of(texts: Any) -> bytes:
