@@ -23,7 +23,8 @@ from fire_toolkit.errors import FileNote, FireError, JoinError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs import trec
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.formats.runs.trec import is_trec_run, read_trec_qrels
+from fire_toolkit.formats.runs.reader import READERS
+from fire_toolkit.formats.runs.trec import read_trec_qrels
 from fire_toolkit.formats.tables.fire_release import Release, fire_release_json, read_fire_release
 from fire_toolkit.formats.tables.table_files import read_queries
 from fire_toolkit.formats.written import trec_qrels_text
@@ -80,7 +81,7 @@ def test_runs(text: str, note: str, pack: Callable[[bytes], bytes]) -> None:
     with pytest.warns(FileNote, match=note):
         found = read_run(put("a.run", pack(text.encode())))
     assert found.astype({"run_id": str}).equals(expected.astype({"run_id": str}))
-    assert is_trec_run(text.encode(), Path("a.run"))
+    assert READERS["trec"].sniff(text.encode(), Path("a.run"))
 
 
 def test_qrels() -> None:

@@ -16,7 +16,8 @@ from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import read_table, roles_of
 from fire_toolkit.formats.columns import RELEVANCE, find_name, needed_column
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
+from fire_toolkit.formats.recognised import start_of
+from fire_toolkit.formats.runs.trec import QRELS, first_row, read_trec_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.tables import Qrels, check_qrels
@@ -80,7 +81,7 @@ def read_qrels(path: str | Path) -> Qrels:
           query_id doc_id  relevance    source
         0        q     d1          1  original
     """
-    if is_trec_qrels(path):
+    if first_row(start_of(path)[0], QRELS).n_fields:
         return read_trec_qrels(path)
     source = Source(path)
     grade = find_name(source.header, RELEVANCE)

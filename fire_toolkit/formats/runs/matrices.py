@@ -183,7 +183,7 @@ class MatrixRun(StoredRun, Shown):
             warning = sense_of(run, own, n_docs=len(axes[1])).warning
             yield from [warning] if warning else ()
 
-    def top_blocks(self, depth: int | None) -> list[RunBlock]:
+    def blocks(self, depth: int | None = None) -> list[RunBlock]:
         """Return what `top` does as one block."""
         return [block_of(self.top(depth))]
 

@@ -118,7 +118,7 @@ class NativeRunFile(StoredRun, Shown):
     tell: Tell | None = None
     groups: tuple[int, int] | None = None
 
-    def blocks(self) -> Iterator[RunBlock]:
+    def blocks(self, depth: int | None = None) -> Iterator[RunBlock]:
         """Yield the lists, about a million docs at a time; nothing where the run is empty.
 
         Raises:

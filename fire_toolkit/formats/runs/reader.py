@@ -132,7 +132,11 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
         begins(TEXT + rb"[^\S\n]*\d+[^\S\n]*(?:,[^\S\n]*\d+[^\S\n]*)+(?:\n|\Z)"),
         json_runs.read_index_list,
     ),
-    ("trec", "a TREC run", "six fields on the first line", trec.is_trec_run, trec.read_trec_run),
+    (
+        *("trec", "a TREC run", "six fields on the first line"),
+        lambda start, _: b"\0" not in start and bool(trec.first_row(start, trec.RUN).names),
+        trec.read_trec_run,
+    ),
 )
 for _row in _ROWS:
     READERS.add(_row[0], RunReader(*_row))

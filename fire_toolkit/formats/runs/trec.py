@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -50,24 +50,21 @@ class _Kind:
     expected: str
     are_qrels: bool = False
 
-    def names_of(self, fields: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of a row's fields; none where they are no row's: an id with a space in it."""
-        n = len(fields)
-        if self.are_qrels:
-            return _QRELS_FIELDS if n == 5 else (*_QRELS_FIELDS[:3], "relevance") if n == 4 else ()
-        if n == len(RUN_FIELDS):  # whose ranks are not looked at
-            return tuple("" if name == "rank" else name for name in RUN_FIELDS)
-        is_longer = n > len(RUN_FIELDS) and fields[3].isdigit()
-        return (*RUN_FIELDS, *map(str, range(n - len(RUN_FIELDS)))) if is_longer else ()
+    def shape_of(self, fields: Sequence[str]) -> tuple[tuple[str, ...], int]:
+        """Return the names of a row's fields, and how many are data: none where they are no row's.
 
-    def width_of(self, fields: Sequence[str]) -> int:
-        """Return how many of a line's fields are data; 0 where it does not have those of a row."""
-        names = self.names_of(fields)
-        if not names:
-            return 0
+        An id with a space in it makes them too many; what stands for a grade or a score may be no number.
+        """
+        names: tuple[str, ...] = ()
+        n, n_of_run = len(fields), len(RUN_FIELDS)
         if self.are_qrels:
-            return len(names) if _GRADE.fullmatch(fields[-1]) else 0
-        return len(RUN_FIELDS) if _NUMBER.fullmatch(fields[4]) else 0
+            names = _QRELS_FIELDS if n == 5 else (*_QRELS_FIELDS[:3], "relevance") if n == 4 else ()
+            return names, n if names and _GRADE.fullmatch(fields[-1]) else 0
+        if n == n_of_run:  # whose ranks are not looked at
+            names = tuple("" if name == "rank" else name for name in RUN_FIELDS)
+        elif n > n_of_run and fields[3].isdigit():
+            names = (*RUN_FIELDS, *map(str, range(n - n_of_run)))
+        return names, n_of_run if names and _NUMBER.fullmatch(fields[4]) else 0
 
     def plain(self, fields: list[str], first: Sequence[Any], where: str) -> list[Any]:
         """Return a row's fields as columns take them; first: those of the first row.
@@ -76,8 +73,9 @@ class _Kind:
             FormatError: they are no row's.
         """
         n_expected = len(first) if self.are_qrels else len(RUN_FIELDS)
-        if len(fields) != n_expected or not self.names_of(first):
-            is_known = self.are_qrels and self.names_of(first)
+        names, _ = self.shape_of(first)
+        if len(fields) != n_expected or not names:
+            is_known = self.are_qrels and names
             expected = f"{n_expected} as on the first line" if is_known else self.expected
             raise FormatError(f"{where}: {len(fields)} fields, expected {expected}")
         if strange := next((field for field in fields if not are_ids([field])), None):
@@ -89,26 +87,16 @@ class _Kind:
         return fields
 
 
-_RUN = _Kind(
+RUN = _Kind(
     dict.fromkeys(("query_id", "doc_id", "run_id"), pa.string())
     | {"score": pa.float64(), "rank": pa.int64()},  # the rank of longer rows, which have one there
     f"6 ({' '.join(RUN_FIELDS)})",
 )
-_QRELS = _Kind(
+QRELS = _Kind(
     dict.fromkeys(_QRELS_FIELDS, pa.string()),
     "4 or 5 (query_id 0 doc_id relevance, or query_id 0 doc_id stratum relevance)",
     are_qrels=True,
 )
-
-
-def is_trec_qrels(path: str | Path) -> bool:
-    """Whether a file's first line that is neither blank nor a comment has the fields of qrels."""
-    return _QRELS.width_of(_above_and_row(start_of(path)[0], _QRELS)[1].split()) > 0
-
-
-def is_trec_run(start: bytes, path: Path) -> bool:
-    """Whether the first line that is neither blank nor a comment has the fields of a run."""
-    return b"\0" not in start and bool(_RUN.names_of(_above_and_row(start, _RUN)[1].split()))
 
 
 def read_trec_run(path: str | Path, key: str | None = None, *, is_named: bool = False) -> Listed:
@@ -123,7 +111,7 @@ def read_trec_run(path: str | Path, key: str | None = None, *, is_named: bool = 
         FormatError: a line with another number of fields, a score that is not a finite number, several
             run ids and no `key`, an empty file; ranks that rise with the score.
     """
-    scored = _read(path, _RUN)
+    scored = _read(path, RUN)
     pa.default_memory_pool().release_unused()  # what held the text
     rows = (line.split() for line in start_of(path)[0].decode(errors="replace").split("\n")[:-1])
     shown = pd.DataFrame([fields[:5] for fields in rows if len(fields) > 5], columns=list(RUN_FIELDS[:5]))
@@ -147,7 +135,7 @@ def read_trec_qrels(path: str | Path) -> Qrels:
         FormatError: a line with another number of fields, a relevance that is not a whole number.
         TableError: a pair stands twice.
     """
-    found = _read(path, _QRELS)
+    found = _read(path, QRELS)
     ends = {*zip(found["stratum"], found["relevance"], strict=True)} if "stratum" in found else ()
     if len(ends) == 1 and (end := min(ends))[0] == "1" and end[1] not in (1, -1):
         raise FormatError(
@@ -157,29 +145,38 @@ def read_trec_qrels(path: str | Path) -> Qrels:
     return check_qrels(found, where=str(path))
 
 
-def _above_and_row(start: bytes | str, kind: _Kind) -> tuple[list[str], str]:
-    """Return the lines above the first row of a file with this beginning, and the row; empty if none is.
+class FirstRow(NamedTuple):
+    """The first row of a file, empty where it has none: its text, the lines above it, and its shape."""
+
+    above: list[str]
+    text: str
+    names: tuple[str, ...]
+    n_fields: int
+
+
+def first_row(start: bytes | str, kind: _Kind) -> FirstRow:
+    """Return the first row of a file with this beginning.
 
     A line that starts with # is a row if it has as many fields as the first line that does not.
     """
     text = start if isinstance(start, str) else start.removeprefix(BOM).decode(errors="replace")
     lines = text.split("\n")
     rows = (fields for fields in map(str.split, lines) if fields and not fields[0].startswith("#"))
-    usual = kind.width_of(next(rows, ()))
+    _, usual = kind.shape_of(next(rows, ()))
     for place, line in enumerate(lines):
         fields = line.split()
-        width = kind.width_of(fields)
+        names, width = kind.shape_of(fields)
         if fields and (not fields[0].startswith("#") or (width and width == (usual or width))):
-            return lines[:place], line
-    return lines, ""
+            return FirstRow(lines[:place], line, names, width)
+    return FirstRow(lines, "", (), 0)
 
 
 def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
     """Return the columns of a file, read by Arrow: as it lies, else with its lines made plain."""
     start, is_packed = start_of(path)
-    above, row = _above_and_row(start, kind)
-    names, found = () if "\r" in row.rstrip() else kind.names_of(row.split()), None
-    if names:
+    above, row, names, _ = first_row(start, kind)
+    found = None
+    if names and "\r" not in row.rstrip():
         with suppress(pa.ArrowInvalid, OSError):
             source = pa.BufferReader(read_bytes(path)) if is_packed else pa.OSFile(str(path))
             kept = {name: kind.types[name] for name in names if name in kind.types}
@@ -216,17 +213,19 @@ def _in_plain_lines(path: str | Path, kind: _Kind) -> tuple[Any, list[str], int]
         FormatError: a line is no row; it is named.
     """
     rows, n_longer, text = list[list[Any]](), 0, read_text(path)
-    above, _ = _above_and_row(text, kind)
+    first: list[str] = []
+    above = first_row(text, kind).above
     for number, line in enumerate(text.split("\n")[len(above) :], start=len(above) + 1):
         if fields := line.split():
             if "\r" in line.rstrip():
                 todo = f"make them line feeds: tr '\\r' '\\n' < {shlex.quote(str(path))} > NEW"
                 raise FormatError(f"{path}:{number}: a carriage return alone ends lines; {todo}")
-            width = kind.width_of(fields)
+            _, width = kind.shape_of(fields)
             own = fields[: width or None]
-            rows.append(kind.plain(own, rows[0] if rows else own, f"{path}:{number}"))
+            first = first or own
+            rows.append(kind.plain(own, first, f"{path}:{number}"))
             n_longer += 0 < width < len(fields)
-    names = kind.names_of(rows[0]) if rows else tuple(kind.types)
+    names = kind.shape_of(first)[0] if rows else tuple(kind.types)
     columns = zip(names, zip(*rows, strict=True) if rows else [[] for _ in names], strict=True)
     kept = {name: pa.array(own, kind.types[name]) for name, own in columns if name in kind.types}
     return pa.table(kept), above, n_longer
