@@ -180,10 +180,10 @@ class SharedRun(StoredRun, Shown):
             whole.first_pair = whole.first_pair if any(whole.first_pair) else part.first_pair
         return whole
 
-    def top_blocks(self, depth: int | None) -> list[RunBlock]:
-        """Return at least the top `depth` docs of each query, all without one; a query is in one block."""
+    def blocks(self, depth: int | None = None) -> list[RunBlock]:
+        """Return its lists, at least the top `depth` docs of each; a query is in one block."""
         found = depth and self._found(_top, lambda n: [(run, depth) for run, _ in self.run.parts(n)])
-        return list(chain(*found) if found else self.run.top_blocks(depth))
+        return list(chain(*found) if found else self.run.blocks(depth))
 
     def _found(self, function: Any, cut: Any) -> list[Any] | None:
         """Return what the function finds in each part; None where the run is to be read here."""
@@ -211,7 +211,7 @@ def _rank(run: _File, own: Ints, coded: CodedQrels, doc_order: Any) -> tuple[Int
 
 
 def _top(run: _File, depth: int) -> list[RunBlock]:
-    return [block.to_depth(depth).with_used_docs() for block in run.top_blocks(depth)]
+    return [block.to_depth(depth).with_used_docs() for block in run.blocks(depth)]
 
 
 def rank_shared_vectors(

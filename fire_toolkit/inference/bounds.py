@@ -249,7 +249,7 @@ def _unjudged(
     """Return the unjudged rows of a run's top, down to `depth`, with the code of their query."""
     n_read = ranking.n_retrieved if depth is None else np.minimum(ranking.n_retrieved, depth)
     parts = []
-    for block in run.top_blocks(depth):
+    for block in run.blocks(depth):
         query = joined.queries.get_indexer(block.queries)[block.query]
         row = np.flatnonzero((query >= 0) & (block.rank <= n_read[query]))
         query, doc = query[row], block.doc[row]

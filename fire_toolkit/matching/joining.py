@@ -103,13 +103,12 @@ class StoredRun:
 
     run_id: str
 
-    def blocks(self) -> Iterable[RunBlock]:
-        """Yield its lists; the queries of each block sort after those of the block before."""
-        raise NotImplementedError
+    def blocks(self, depth: int | None = None) -> Iterable[RunBlock]:
+        """Yield its lists, at least the top `depth` docs of each; a query is in one block.
 
-    def top_blocks(self, depth: int | None) -> Iterable[RunBlock]:
-        """Return at least the top `depth` docs of each query, all without one; a query is in one block."""
-        return self.blocks()
+        Without a depth they are whole, and the queries of each block sort after those of the block before.
+        """
+        raise NotImplementedError
 
     def rank_pairs(
         self, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
@@ -149,7 +148,7 @@ class HeldRun(StoredRun):
     run_id: str
     run: Run
 
-    def blocks(self) -> Iterable[RunBlock]:
+    def blocks(self, depth: int | None = None) -> Iterable[RunBlock]:
         """Return it as one block."""
         return [block_of(self.run)]
 

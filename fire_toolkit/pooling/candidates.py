@@ -22,7 +22,7 @@ from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.joining import AnyRun, list_stored
 from fire_toolkit.matching.own_items import OwnItems, close_up, places_of
-from fire_toolkit.tables import Labels, PoolSources
+from fire_toolkit.tables import Labels
 from fire_toolkit.tables.columns import arrow_text, code_texts, listed, packed_codes, places_in
 
 NO_PAIRS: Ints = np.empty(0, dtype=np.int64)
@@ -87,12 +87,6 @@ class Known(NamedTuple):
     is_judged: Bools
     relevance: Ints
     n_agree: Ints
-
-
-def _texts(**columns: tuple[pd.Index[str], Codes]) -> pd.DataFrame:
-    """Return columns of text, each of ids and of the place of each row's among them."""
-    found = {name: arrow_text(ids.array).take(pa.array(codes)) for name, (ids, codes) in columns.items()}
-    return pd.DataFrame({name: pd.array(texts, dtype="str") for name, texts in found.items()}, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,16 +159,12 @@ class Candidates:
         """Return how many of some pairs each of `query_ids` has."""
         return count_by_query(self.query[pairs].astype(np.int64), len(self.query_ids))
 
-    def ids_of(self, pairs: Ints) -> pd.DataFrame:
-        """Return query_id and doc_id of some pairs."""
-        return _texts(query_id=(self.query_ids, self.query[pairs]), doc_id=(self.doc_ids, self.doc[pairs]))
-
-    @property
-    def sources(self) -> PoolSources:
-        """Which run brought each pair, at which rank."""
-        query, doc = (self.query_ids, self.entry_query), (self.doc_ids, self.entry_doc)
-        ids = _texts(query_id=query, doc_id=doc, run_id=(self.run_ids, self.run))
-        return PoolSources(ids.assign(rank=self.rank.astype(np.int64)))
+    def ids_of(self, query: Codes, doc: Codes, **run_id: Codes) -> pd.DataFrame:
+        """Return the ids of codes, as columns query_id and doc_id, and run_id where it is given."""
+        of: dict[str, Any] = {"query_id": (self.query_ids, query), "doc_id": (self.doc_ids, doc)}
+        of |= {name: (self.run_ids, codes) for name, codes in run_id.items()}
+        texts = {name: arrow_text(ids.array).take(pa.array(codes)) for name, (ids, codes) in of.items()}
+        return pd.DataFrame({name: pd.array(each, dtype="str") for name, each in texts.items()}, copy=False)
 
     def places_of(self, pairs: pd.DataFrame | None) -> Ints:
         """Return for each row (query_id, doc_id) its place among the pairs, −1 where it is none of them."""
@@ -235,12 +225,17 @@ def read_tops(
     parts: list[tuple[str, RunBlock]] = []
     reach = depth + bool(own_items)
     for run in list_stored(runs):
-        blocks = (block.to_depth(reach) for block in run.top_blocks(reach))
+        blocks = (block.to_depth(reach) for block in run.blocks(reach))
         parts += [(run.run_id, block) for block in blocks if len(block.queries)]
     if not parts:
         raise UsageError("no run given, expected at least one")
-    query_ids, query_codes = _in_one([block.queries for _, block in parts])
-    doc_ids, doc_codes = _in_one([block.docs for _, block in parts])
+    together: list[tuple[pd.Index[str], dict[int, Codes]]] = []  # all ids, and the code of each of a list
+    for held in ([block.queries for _, block in parts], [block.docs for _, block in parts]):
+        texts = {id(ids): arrow_text(ids.array) for ids in held}  # some are the same
+        _, names = code_texts(*texts.values(), in_order=True)
+        codes_of = {key: places_in(own, names) for key, own in texts.items()}
+        together.append((pd.Index(names, dtype="str"), codes_of))
+    (query_ids, query_codes), (doc_ids, doc_codes) = together
     run_ids = pd.Index(sorted({run_id for run_id, _ in parts}), dtype="str")
     is_wanted = np.array([universe is None or name in universe for name in listed(query_ids)], dtype=bool)
     own = [(run_id, query_codes[id(block.queries)]) for run_id, block in parts]
@@ -266,13 +261,6 @@ def read_tops(
         rank, order = closed_up, order[(~is_own & (closed_up <= depth))[order]]
     codes = query[order], doc[order], run_code[order], rank[order]
     return Candidates(query_ids, doc_ids, run_ids, *codes, score[order]), counts
-
-
-def _in_one(lists: Sequence[pd.Index[str]]) -> tuple[pd.Index[str], dict[int, Codes]]:
-    """Return the ids of all lists, sorted, and by `id` the code of each id of a list; some are the same."""
-    distinct = {id(ids): arrow_text(ids.array) for ids in lists}
-    _, names = code_texts(*distinct.values(), in_order=True)
-    return pd.Index(names, dtype="str"), {key: places_in(ids, names) for key, ids in distinct.items()}
 
 
 def _refuse_other_collections(

@@ -118,7 +118,7 @@ def pool_runs(
     near = tops.select(tops.rank <= reach)
     limits = Budget(*(number and min(number, 2**62) for number in (budget, per_query)))
     choice = choose(near, limits, chosen) if depth else Choice(NO_PAIRS)
-    stops, again = _stops(near, choice), near.ids_of(choice.again)
+    stops, again = _stops(near, choice), near.ids_of(near.query[choice.again], near.doc[choice.again])
     undrawn = choice.undrawn and _sampled(near, choice.undrawn)
     sample = choice.population and check_machine_sample(_sampled(near, choice.population).assign(seed=seed))
     design = None
@@ -183,7 +183,7 @@ def _pooled(
         is_taken |= is_original & (whole.best_rank <= near.rank.max(initial=0))
     is_pooled = is_taken | is_deep
     pooled = whole.select(np.repeat(is_pooled, whole.n_runs))
-    pairs = pooled.ids_of(np.arange(len(pooled.starts)))
+    pairs = pooled.ids_of(pooled.query, pooled.doc)
     pairs = pairs.assign(best_rank=pooled.best_rank, n_runs=pooled.n_runs)
     rows = np.cumsum(is_pooled)[place] - 1
     for name, values in choice.columns.items():
@@ -203,7 +203,8 @@ def _pooled(
         is_added = pairs["stratum"].isna()
         for name in known.keys() & {*pairs}:
             pairs[name] = pairs[name].mask(is_added, known[name])
-    return pairs, pooled.sources
+    sources = pooled.ids_of(pooled.entry_query, pooled.entry_doc, run_id=pooled.run)
+    return pairs, PoolSources(sources.assign(rank=pooled.rank.astype(np.int64)))
 
 
 def _asked_before(previous: Pool | None, judged: pd.DataFrame | None) -> pd.DataFrame:
@@ -257,7 +258,8 @@ def _stops(candidates: Candidates, choice: Choice) -> pd.DataFrame:
 def _sampled(candidates: Candidates, choice: Choice) -> pd.DataFrame:
     """Return pairs of a draw with their best rank and the columns that the draw gave them."""
     columns: Any = {name: values for name, values in choice.columns.items() if name != "seed"}
-    return candidates.ids_of(choice.pairs).assign(best_rank=candidates.best_rank[choice.pairs], **columns)
+    ids = candidates.ids_of(candidates.query[choice.pairs], candidates.doc[choice.pairs])
+    return ids.assign(best_rank=candidates.best_rank[choice.pairs], **columns)
 
 
 def pairs_to_ask(pool: Pool) -> Pool:

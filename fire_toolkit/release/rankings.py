@@ -64,7 +64,7 @@ def rankings_of(
         ids = {"query_id": coded[0].queries[query], "doc_id": coded[0].docs[doc]}
         of_run = pd.DataFrame({"run_id": run.run_id, **ids, "rank": found.rank[place]})
         ranks.append(of_run.sort_values(["query_id", "rank"]))
-        for block in run.top_blocks(depth):
+        for block in run.blocks(depth):
             top = block.to_depth(min(depth, most) if cut else depth)
             ids = {"query_id": top.queries[top.query], "doc_id": top.docs[top.doc]}
             scores = top.score.astype("float64")

@@ -132,7 +132,7 @@ def test_pools_of_runs_in_parts_are_those_of_the_whole(
 
 
 def test_a_whole_list_is_read_here(runs: list[Any]) -> None:
-    whole, parts = (list(run.top_blocks(None)) for run in (runs[0], in_parts(runs[0])))
+    whole, parts = (list(run.blocks()) for run in (runs[0], in_parts(runs[0])))
     assert [block.doc.tolist() for block in parts] == [block.doc.tolist() for block in whole]
     assert done == []
 

@@ -257,7 +257,7 @@ class Cut(StoredRun):
     cuts: tuple[int, ...]
     run_id: str = "m"
 
-    def blocks(self) -> Iterator[RunBlock]:
+    def blocks(self, depth: int | None = None) -> Iterator[RunBlock]:
         whole = block_of(self.run)
         places = sorted({0, *(cut for cut in self.cuts if cut < len(whole.queries)), len(whole.queries)})
         for first, last in pairwise(places):
