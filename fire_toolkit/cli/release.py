@@ -42,8 +42,8 @@ from fire_toolkit.formats.tables.guideline_files import (
     read_guideline,
 )
 from fire_toolkit.formats.tables.table_files import checked_table, read_pool_sources
-from fire_toolkit.formats.tables.table_text import LONG, parquet_bytes, table_text
-from fire_toolkit.formats.written import delimited_bytes
+from fire_toolkit.formats.tables.table_text import LONG, table_text
+from fire_toolkit.formats.written import delimited_bytes, parquet_bytes
 from fire_toolkit.labelstudio.accounts import private_words
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, key_at
 from fire_toolkit.media.places import is_public_address

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,8 +34,6 @@ def as_text(name: str, content: pd.DataFrame | dict[str, Any] | str | bytes) -> 
 
         return plot_bytes(content, Path(name).suffix, width=width_of(name))
     if name.endswith("evidence.parquet"):
-        from fire_toolkit.formats.tables.table_text import parquet_bytes  # heavy
-
         return parquet_bytes(content)
     if name.endswith(".parquet"):
         from fire_toolkit.formats.runs.native import run_bytes  # heavy
@@ -45,6 +44,16 @@ def as_text(name: str, content: pd.DataFrame | dict[str, Any] | str | bytes) -> 
     if "relevance" not in content:
         raise UsageError(f"{name}: expected a name that ends in .csv or .tsv for this table")
     return trec_qrels_text(Qrels(content))
+
+
+def parquet_bytes(table: pd.DataFrame) -> bytes:
+    """Return a table as Parquet, the same bytes for the same table: types survive, 007 too, and checksums."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    arrow = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
+    pq.write_table(arrow, buffer, compression="zstd", write_page_checksum=True)
+    return buffer.getvalue()
 
 
 def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> str:

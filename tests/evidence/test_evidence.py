@@ -21,7 +21,7 @@ from fire_toolkit.evidence.making import POLICIES, make_evidence
 from fire_toolkit.evidence.qrels import augment_qrels, augmented_of, changes_of, originals_beside
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import evidence_beside, read_evidence, read_labels
-from fire_toolkit.formats.tables.table_text import parquet_bytes
+from fire_toolkit.formats.written import parquet_bytes
 from fire_toolkit.inference.background import Background, known_of
 from fire_toolkit.pooling.pool import pool_runs
 from fire_toolkit.results import Found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING
 
@@ -55,14 +54,3 @@ def table_text(table: pd.DataFrame, form: str = "table", *, digits: int = 4) -> 
     if form not in DRAWN:
         raise UsageError(f"form {form!r} is unknown; expected one of {', '.join([*DRAWN, *LONG])}")
     return drawn_table(table, form, digits)
-
-
-def parquet_bytes(table: pd.DataFrame) -> bytes:
-    """Return a table as Parquet, the same bytes for the same table: types survive, 007 too, and checksums."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    buffer = io.BytesIO()
-    arrow = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
-    pq.write_table(arrow, buffer, compression="zstd", write_page_checksum=True)
-    return buffer.getvalue()
