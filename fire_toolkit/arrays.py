@@ -141,11 +141,6 @@ def find_pairs(keys: Ints, sorted_keys: Ints) -> tuple[Ints, Ints]:
     return rows[is_there], place[is_there]
 
 
-def count_by_query(query: Ints, n_queries: int) -> Ints:
-    """Return how many entries each query has."""
-    return np.bincount(query, minlength=n_queries).astype(np.int64)
-
-
 def sum_by_query(query: Ints, values: npt.NDArray[Any], n_queries: int) -> Floats:
     """Return the sum of each query's values, 0 where it has none, added in the order of the entries."""
     return np.bincount(query, weights=values, minlength=n_queries).astype(np.float64)

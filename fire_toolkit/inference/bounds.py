@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints, count_by_query, rows_of_lists, starts_of_lists
+from fire_toolkit.arrays import Floats, Ints, rows_of_lists, starts_of_lists
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.matching.coded import CodedQrels
@@ -102,7 +102,7 @@ def _reach(ranking: JudgedRanking, measure: Measure) -> Ints:
     """Return down to which rank of each list an unjudged doc can stand that the measure reads."""
     reach = ranking.n_retrieved if measure.stays_in_top else ranking.last_rank
     if measure.definition.by_first_positive:  # the first unjudged doc is no deeper than this
-        judged = count_by_query(ranking.query[ranking.is_judged], ranking.n_queries)
+        judged = np.bincount(ranking.query[ranking.is_judged], minlength=ranking.n_queries)
         reach = np.minimum(reach, judged + 1)
     return reach if measure.depth is None else np.minimum(reach, measure.depth)
 
@@ -140,7 +140,7 @@ def _with_best_docs(ranking: JudgedRanking, reach: Ints, grade: int) -> tuple[Ju
     inside, below = judged[is_inside], judged[~is_inside]
     place = start[ranking.query[inside]] + ranking.rank[inside].astype(np.int64) - 1
     relevance[place] = ranking.relevance[inside]
-    n_added = (reach - count_by_query(ranking.query[inside], reach.size)) * (grade > 0)
+    n_added = (reach - np.bincount(ranking.query[inside], minlength=reach.size)) * (grade > 0)
     order: Any = slice(None)
     if below.size:
         order = np.argsort(np.concatenate([query, ranking.query[below]]), kind="stable")

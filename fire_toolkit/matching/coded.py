@@ -20,7 +20,6 @@ from fire_toolkit.arrays import (
     Floats,
     Ints,
     are_firsts,
-    count_by_query,
     find_pairs,
     rows_of_lists,
     starts_of_lists,
@@ -175,17 +174,17 @@ class CodedQrels:
     @cached_property
     def start(self) -> Ints:
         """Return where each query's pairs begin, and at last their number."""
-        return starts_of_lists(count_by_query(self.query, len(self.queries)))
+        return starts_of_lists(np.bincount(self.query, minlength=len(self.queries)))
 
     @cached_property
     def n_positives(self) -> Ints:
         """Return |G| of each query."""
-        return count_by_query(self.query[self.relevance >= 1], len(self.queries))
+        return np.bincount(self.query[self.relevance >= 1], minlength=len(self.queries))
 
     @cached_property
     def n_nonrelevant(self) -> Ints:
         """Return how many docs of each query were judged not relevant."""
-        return count_by_query(self.query[self.relevance == 0], len(self.queries))
+        return np.bincount(self.query[self.relevance == 0], minlength=len(self.queries))
 
     @cached_property
     def ideal(self) -> Places:

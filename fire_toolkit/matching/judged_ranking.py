@@ -17,7 +17,6 @@ from fire_toolkit.arrays import (
     Bools,
     Floats,
     Ints,
-    count_by_query,
     number_groups,
     rows_of_lists,
     running_count,
@@ -192,7 +191,7 @@ class JudgedRanking:
         """
         kept = self.is_judged & self.is_in_top
         rank = running_count(self.query[kept])
-        length = count_by_query(self.query[kept], self.n_queries)
+        length = np.bincount(self.query[kept], minlength=self.n_queries)
         ties = None
         if self.ties is not None:
             group = number_groups(self.query[kept], self.ties[0, kept])

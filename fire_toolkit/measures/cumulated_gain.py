@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Floats, count_by_query, running_count, share, starts_of_groups
+from fire_toolkit.arrays import Floats, running_count, share, starts_of_groups
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import measure
 
@@ -109,7 +109,7 @@ def ndcg_at_levels(ranking: JudgedRanking) -> Floats:
         last = np.zeros(ranking.n_queries, dtype=np.int64)
         last[query[own]] = ends[own]
         total += share(found.gain(log_of_next, last), ideal.gain(log_of_next, last))
-    n_levels = count_by_query(query, ranking.n_queries)
+    n_levels = np.bincount(query, minlength=ranking.n_queries)
     goes_on = ranking.n_retrieved > ranking.n_positives + 1
     best = ranking.qrels.best_gain(log_of_next, None)
     whole = share(found.gain(log_of_next, ranking.n_retrieved), best)

@@ -8,7 +8,6 @@ from fire_toolkit.arrays import (
     Bools,
     Floats,
     Ints,
-    count_by_query,
     number_groups,
     running_count,
     share,
@@ -53,7 +52,9 @@ def sampled_pool(ranking: JudgedRanking) -> SampledPool:
     of_pair = np.zeros_like(qrels.query) if qrels.stratum is None else qrels.stratum
     n_strata = int(of_pair.max(initial=0)) + 1
     pair, n_all = qrels.query * n_strata + of_pair, ranking.n_queries * n_strata
-    n_pooled, n_judged = (count_by_query(pair[of], n_all) for of in (relevance != ABSENT, relevance >= 0))
+    n_pooled, n_judged = (
+        np.bincount(pair[of], minlength=n_all) for of in (relevance != ABSENT, relevance >= 0)
+    )
     positive, weight = relevance >= 1, share(n_pooled, n_judged)
     return SampledPool(n_strata, of_entry, pair[positive], relevance[positive], weight)
 
@@ -61,14 +62,14 @@ def sampled_pool(ranking: JudgedRanking) -> SampledPool:
 def _estimated_positives(ranking: JudgedRanking) -> Floats:
     """Return Σ_s r_s N_s / n_s: how many positives the pool of each query is estimated to hold."""
     pool = sampled_pool(ranking)
-    return pool.sum(pool.weight * count_by_query(pool.pair, pool.weight.size))
+    return pool.sum(pool.weight * np.bincount(pool.pair, minlength=pool.weight.size))
 
 
 def _counted_to(ranking: JudgedRanking, pool: SampledPool, is_counted: Bools, k: int) -> Ints:
     """Return queries × strata: how many entries of the top k (within what was ranked) are of a kind."""
     is_in = is_counted & ranking.is_in_top & (ranking.rank <= k)
     key = ranking.query[is_in] * pool.n_strata + pool.of_entry[is_in]
-    return count_by_query(key, pool.weight.size)
+    return np.bincount(key, minlength=pool.weight.size)
 
 
 def _expected_positives(ranking: JudgedRanking, k: int) -> Floats:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from fire_toolkit.arrays import Bools, Codes, Floats, Ints, count_by_query, starts_of_groups
+from fire_toolkit.arrays import Bools, Codes, Floats, Ints, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels
@@ -147,7 +147,7 @@ class Candidates:
         made["n_runs"] = np.diff(starts, append=len(self.rank))
         made["best_rank"] = best.astype(np.int64)
         made["keys"] = query.astype(np.int64) * len(self.doc_ids) + doc
-        made["n_pairs"] = count_by_query(query.astype(np.int64), len(self.query_ids))
+        made["n_pairs"] = np.bincount(query, minlength=len(self.query_ids))
         vars(self).update(made)
 
     @cached_property
@@ -157,7 +157,7 @@ class Candidates:
 
     def count(self, pairs: Ints | Bools) -> Ints:
         """Return how many of some pairs each of `query_ids` has."""
-        return count_by_query(self.query[pairs].astype(np.int64), len(self.query_ids))
+        return np.bincount(self.query[pairs], minlength=len(self.query_ids))
 
     def ids_of(self, query: Codes, doc: Codes, **run_id: Codes) -> pd.DataFrame:
         """Return the ids of codes, as columns query_id and doc_id, and run_id where it is given."""

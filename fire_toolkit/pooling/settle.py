@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from fire_toolkit.arrays import Bools, Ints, are_among, count_by_query, rows_of_lists
+from fire_toolkit.arrays import Bools, Ints, are_among, rows_of_lists
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
 from fire_toolkit.pooling.orders import BUDGET, PER_QUERY, WAITING
@@ -67,7 +67,7 @@ def settle(candidates: Candidates, budget: Budget, *, measure: str, batch: int =
     first: Ints = np.full(n_pairs, _NEVER)
     np.minimum.at(first, pair[is_open], rank[is_open])
     if kind == "C":
-        first = -count_by_query(pair[is_open], n_pairs)
+        first = -np.bincount(pair[is_open], minlength=n_pairs)
     fused = np.bincount(pair, 1 / (RRF + rank), minlength=n_pairs).round(12)  # whatever is first
     new = np.flatnonzero(are_among(pair[is_open], n_pairs) & ~known.is_asked & ~known.is_original)
     query, doc = candidates.query[new], candidates.doc[new].astype(np.int64)
