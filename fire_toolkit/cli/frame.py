@@ -19,9 +19,10 @@ from fire_toolkit.cli.common import DRAWN, format_option, json_option, say, wipe
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.here import current_workspace, named, say_next, workspace_lock, workspace_path
 from fire_toolkit.cli.plain import arguments_of, options_of
-from fire_toolkit.commands.command import about, measure_names, rests_on
+from fire_toolkit.commands.command import about, rests_on
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.formats.written import delimited_bytes, trec_qrels_text
+from fire_toolkit.measures import parse_measures
 from fire_toolkit.results import Found, Next
 from fire_toolkit.workspace.config import SETTINGS
 
@@ -41,7 +42,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
         if parts and parts[what].writes and values["output_format"] != "table":
             raise click.UsageError(f"--format does not go with {what}; leave one of them out")
         if called.get("measures"):
-            called["measures"] = measure_names(called["measures"])
+            called["measures"] = tuple(each.name for each in parse_measures(called["measures"]))
         known = dict(called)
         for name, value in called.items():
             if isinstance(value, tuple):  # as fire.toml would have it: one alone where its setting is one

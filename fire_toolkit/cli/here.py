@@ -68,7 +68,8 @@ def workspace_path(relative: str) -> Path | None:
 
 def made_file(relative: str) -> Path | None:
     """Return a file that a stage has made in the current workspace, or None."""
-    path = workspace_path(relative)
+    workspace = current_workspace()
+    path = relative_path(workspace.root / relative) if workspace else None
     return path if path and path.is_file() else None
 
 

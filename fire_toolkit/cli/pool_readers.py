@@ -80,6 +80,8 @@ def earlier(given: Given) -> Earlier:
     durations = known[own.absolute()][1] if own else None
     begun = begun_rounds(workspace.root) if workspace else set()
     rounds = begun | (set(pairs["round"].unique().tolist()) if pairs is not None else set())
+    if not rounds and not previous:
+        return Earlier(None, None, pairs, None, durations)
     taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
     file = Given({"pool": previous}).path("pool")
     root, is_there = workspace.root if workspace else Path(), rounds and file is not None and file.is_file()

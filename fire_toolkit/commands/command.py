@@ -42,7 +42,7 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
         values = given.arguments
         refuse_apart(function, values)
         if values.get("measures", ()) != ():
-            values["measures"] = measure_names(values["measures"])
+            values["measures"] = tuple(each.name for each in parse_measures(values["measures"]))
         if values.get("runs") is not None and not values.get("direction"):  # of one name, and other docs
             _refuse_mixed_docs(values["runs"], values.get("qrels"))
         own = OwnItemRule.chosen(values.get("own_item"), values.get("queries"))
@@ -64,11 +64,6 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
         return replace(result, basis=basis, tables=tables)
 
     return called
-
-
-def measure_names(measures: Sequence[Any]) -> tuple[str, ...]:
-    """Return measures by our names, each once; errors as of `parse_measures`."""
-    return tuple(measure.name for measure in parse_measures(measures))
 
 
 def stage(place: str) -> Callable[[Callable[_P, Found]], Callable[_P, Found]]:

@@ -43,8 +43,6 @@ def notes_on_ties(
     Of measures whose score is another there, as it is shown.
     """
     queries = tied.tied_queries
-    if not queries.size:
-        return
     ends = [values_of(tied, measures, rule, queries=queries) for rule in ("pessimistic", "optimistic")]
     differs, shown = np.zeros(queries.size, dtype=bool), []
     for measure, own, low, high in zip(measures, values, *ends, strict=True):

@@ -106,7 +106,8 @@ def score_runs(
         by = {name: placed.by(each) for name, each in coded.items()}
         values = {name: values_of(tied, parsed, ties) for name, tied in by.items()}
         for name, tied in by.items() if ties is not None else ():
-            notes += notes_on_ties(run.run_id, name, tied, values[name], parsed)
+            if tied.tied_queries.size:
+                notes += notes_on_ties(run.run_id, name, tied, values[name], parsed)
         notes += notes_on_run(run.run_id, by, parsed)
         reaches.append(Reach.of(run.run_id, list(by.values()), cut))
         of_all = [[m.aggregate(of) for m, of in zip(parsed, own, strict=True)] for own in values.values()]

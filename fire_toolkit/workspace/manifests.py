@@ -178,7 +178,7 @@ def write_files(contents: Mapping[Path, bytes], *, mode: int = 0o666) -> None:
                 _write_through(parts[record], json.dumps(renames).encode())
                 _flush_folder(folder)
                 parts[record].replace(record)  # from here on the change is made
-                finish_interrupted(folder)
+                _carry_out(record)
             else:  # the renaming of one is the whole change
                 parts[path].replace(path)
                 _flush_folder(folder)
@@ -204,14 +204,8 @@ def finish_interrupted(folder: Path, *, with_folders: bool = False) -> None:
         hidden = sorted(entry.name for entry in entries if entry.name.startswith("."))
     for name in hidden:
         if name.startswith(_RECORD) and name.endswith(".json"):
-            for part_name, its_name in _renames(folder / name).items():
-                with suppress(FileNotFoundError):  # it was, before the interruption, or by another process
-                    (folder / part_name).replace(folder / its_name)
-            _flush_folder(folder)
-            (folder / name).unlink(missing_ok=True)
+            _carry_out(folder / name)
     for left in filter(None, map(_LEFT.fullmatch, hidden)):
-        if left["process"] == str(os.getpid()):
-            continue
         import psutil
 
         part, its_own = folder / left[0], folder / left["name"]
@@ -225,18 +219,26 @@ def finish_interrupted(folder: Path, *, with_folders: bool = False) -> None:
             part.unlink(missing_ok=True)
 
 
-def _renames(record: Path) -> dict[str, str]:
-    """Return what a commit record asks for; nothing when another process has carried it out."""
+def _carry_out(record: Path) -> None:
+    """Rename what a commit record asks for, whatever of it was renamed before, and remove the record.
+
+    Raises:
+        FormatError: it is damaged.
+    """
     try:
         renames = dict(json.loads(record.read_bytes()).items())
         for name in (*renames, *renames.values()):
             if not name or Path(name).name != name or "\0" in name or len(os.fsencode(name)) > _LONGEST_NAME:
                 raise ValueError("a name that no file in its folder can have")
-    except FileNotFoundError:
-        return {}
+    except FileNotFoundError:  # another process has
+        renames = {}
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise FormatError(f"{record}: damaged commit record ({error}); delete it") from None
-    return renames
+    for part, name in renames.items():
+        with suppress(FileNotFoundError):  # it was, before the interruption, or by another process
+            record.with_name(part).replace(record.with_name(name))
+    _flush_folder(record.parent)
+    record.unlink(missing_ok=True)
 
 
 def write_folder(out: Path, contents: Iterable[tuple[str, bytes | Path]], *, replaces: str = "") -> None:
