@@ -153,6 +153,7 @@ def render_page(study: Study, figures: Mapping[str, Figure], *, title: str, subt
         rows_of=lambda rows, run_id: (
             in_points(rows[rows["run_id"] == run_id]).set_index("measure").to_dict("index")
         ),
+        uneven=[note for note in study.honest.notes if " the runs to different depths " in note],
         uncertain=honest_cells(study.scores, unit="%"),
         explained={name: parse_measure(name).definition.summary for name in study.compared},
         agreement_notes=[] if agreement is None else notes_of_rows(agreement.table),

@@ -117,10 +117,9 @@ class Study:
         qrels: dict[str, Any] = {"augmented": self.augmented, "sources": self.sources}
         found = score_differences(self.joined, self.original, self.compared, **qrels, tell=self.tell)
         table = with_corrected_differences(found.table, self.honest.correction)
-        is_said = [
-            " fed the pool and " in str(each) or str(each) in self.honest.notes for each in found.notes
-        ]
-        return table, [note for note, is_old in zip(found.notes, is_said, strict=True) if not is_old]
+        beside_scores = (" fed the pool and ", " the runs to different depths ")
+        notes = [str(note) for note in found.notes if str(note) not in self.honest.notes]
+        return table, [note for note in notes if not any(words in note for words in beside_scores)]
 
     @cached_property
     def orders(self) -> Found:

@@ -160,6 +160,15 @@ def test_a_report_is_of_files_too(sample: Fire) -> None:
     assert len(json.loads(Path("judged.json").read_text())["data"]["values"]) == 3 * 10
 
 
+def test_runs_that_are_not_to_be_compared_are_named_beside_their_scores(sample: Fire) -> None:
+    top = [line for line in Path(RUNS[0]).read_text().splitlines() if int(line.split()[3]) <= 5]
+    Path("short.run").write_text("\n".join(top) + "\n")
+    sample("report", "html", "short.run", *RUNS[1:], *TABLES, "--out", "own.html")
+    page = Path("own.html").read_text(encoding="utf-8")
+    assert page.count(" the runs to different depths (fused 5, motion-track 20, shape-contour 20)") == 1
+    assert " the runs to different depths (" in section_of(page, "scores").partition("<details")[0]
+
+
 def test_what_is_needed_in_a_workspace_too_is_not_said_to_be_needed_outside_one(sample: Fire) -> None:
     tables = (*TABLES[:4], *TABLES[6:])
     told = sample("report", "similarity", *RUNS, *tables, code=2).output
