@@ -60,6 +60,11 @@ class Design(NamedTuple):
     shared: Mapping[str, str] = MappingProxyType({})
     policy: str = "union"
 
+    @property
+    def is_of_pairs(self) -> bool:
+        """Whether pairs were drawn, and not by a machine judge's scores."""
+        return self.queries is None and self.sample is None
+
 
 def pairs_of_sample(design: Design | None) -> list[pd.DataFrame]:
     """Return the pairs that a design could draw, as runs and qrels are joined with them; none without one."""

@@ -12,7 +12,7 @@ from fire_toolkit.inference.background import Design, pairs_of_sample
 from fire_toolkit.inference.estimates import AS_LABELLED, MISSING_COLUMNS, REFUSED, Estimator, estimator
 from fire_toolkit.inference.judged_pairs import Runs, join_runs
 from fire_toolkit.inference.two_phase import LEAST_QUERIES
-from fire_toolkit.measures import Measure, parse_measures
+from fire_toolkit.measures import Measure, parse_measure, parse_measures
 from fire_toolkit.tables import Labels, Qrels, Scores
 from fire_toolkit.tables.columns import are_positives
 from fire_toolkit.words import n_of
@@ -43,9 +43,9 @@ def describe_labelled(
     """
     parsed = parse_measures(measures)
     divided = [each for each in parsed if each.definition.over_positives]
-    by_pairs = design is not None and design.queries is None and design.sample is None
-    tops = [each for each in parsed if each.definition.is_precision or each.definition.by_first_positive]
-    of_top = tops if by_pairs else []
+    of_top = (
+        [each for each in parsed if _reads_top(each)] if design is not None and design.is_of_pairs else []
+    )
     if not (divided or of_top):
         return []
     n = {"n_queries": int(original["query_id"].nunique()), "n_runs": int(scores["run_id"].nunique())}
@@ -59,15 +59,20 @@ def describe_labelled(
     both = pd.DataFrame([*rows.values()]).merge(labelled, on=["run_id", "measure"])
     known = set(both.loc[both["missing"].notna(), "measure"])
     return [
-        *_describe_undrawn(both[both["measure"].isin([each.name for each in of_top])]),
+        *describe_undrawn(both),
         *describe_missing(both),
         *describe_unknown([each for each in divided if each.name not in known], **n),
     ]
 
 
-def _describe_undrawn(scores: pd.DataFrame) -> Iterator[str]:
+def _reads_top(measure: Measure) -> bool:
+    return measure.definition.is_precision or measure.definition.by_first_positive
+
+
+def describe_undrawn(scores: pd.DataFrame) -> Iterator[str]:
     """Yield for each measure of the top that reads docs which a sample left out how far that puts it off."""
-    for measure, own in scores.groupby("measure", sort=False):
+    is_top = scores["measure"].map(lambda name: _reads_top(parse_measure(name)))
+    for measure, own in scores[is_top].groupby("measure", sort=False):
         is_off, is_known = own["estimate_method"] != AS_LABELLED, own["estimate"].notna()
         is_near = (own["augmented"] - own["estimate"]).abs().max() < LEAST_OFF
         for of, words in (

@@ -19,7 +19,7 @@ from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.honest import HonestRows, scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
 from fire_toolkit.inference.orders import compare_orders
-from fire_toolkit.inference.trust import LEAST_MISSING
+from fire_toolkit.inference.trust import LEAST_MISSING, describe_undrawn
 from fire_toolkit.matching.joining import AnyRun
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE
@@ -158,6 +158,7 @@ class Study:
         names = ("n_queries", "confirmed", "rejected", "disputed", "never_judged", "new", "policy")
         found = {name: self.honest.scores[name].iloc[0] for name in names}
         found["is_graded"] = self.labels["relevance"].max() > 1
+        found["is_part"] = self.background.design is not None  # some pairs were left out by design
         errors = self.background.counts.get("label_errors", {})  # as votes expect; experts know better
         found["wrong_share"] = 0.0 if self.background.audit else errors.get("wrong_share")
         for name, qrels in (("original", self.original), ("augmented", self.augmented)):
@@ -166,12 +167,22 @@ class Study:
             found |= {name: len(qrels), f"{name}_by_query": by_query}
         return found
 
+    @cached_property
+    def undrawn(self) -> list[str]:
+        """The measures of the top that count docs which a sample of pairs left out as not relevant."""
+        design, rows = self.background.design, self.honest.scores
+        if design is None or not design.is_of_pairs:
+            return []
+        told = describe_undrawn(rows[rows["measure"].isin(self.compared)])
+        return [*dict.fromkeys(text.partition(": docs ")[0].partition(" of ")[0] for text in told)]
+
     @property
     def off(self) -> list[str]:
         """The measures that are not to be trusted, as positives were never judged, known how many or not."""
         is_off = self.scores["missing"] > LEAST_MISSING if "missing" in self.scores else True
         over = (name for name in self.compared if parse_measure(name).definition.over_positives)
-        return [name for name in over if (is_off & (self.scores["measure"] == name)).any()]
+        never_judged = [name for name in over if (is_off & (self.scores["measure"] == name)).any()]
+        return [*never_judged, *self.undrawn]
 
     @cached_property
     def annotators(self) -> dict[str, Any]:

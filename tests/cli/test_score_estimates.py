@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command import Fire, write_run
+from reports import section_of
 
 ORIGINAL = ("--qrels", "o.txt")
 N = 80
@@ -172,6 +173,14 @@ def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fir
     late = fire("score", "a.run", "late.run", *BOTH, "-m", "P@10").stderr
     assert f"P@10 of a: {left_out} too low by an estimated" in late
     assert f"P@10 of late: {left_out} worse by an unknown amount" in late
+    Path("queries.tsv").write_text("query_id\ttext\n" + "".join(f"q{query:02}\tx\n" for query in range(60)))
+    beside = ("--pool-sources", "pool", "--queries", "queries.tsv", "--out", "r.html")
+    assert fire("report", "html", *RUNS, *BOTH[:4], *beside).stderr.startswith(
+        "At least 60 right answers counted"
+    )
+    shown = section_of(Path("r.html").read_text(), "scores").partition("<details")[0]
+    assert f"†</span> C@5, C@10 and MedR: {left_out.removesuffix(' it')} them worse; how far is" in shown
+    assert shown.count("†</span><span") == 2 * 5  # beside these AP and nDCG@10, of two runs
     drawn = fire("score", *RUNS, *BOTH, "--curves").stderr
     assert f"P@10: {left_out} too low by an estimated {ends} points" in drawn
     assert f"P@100: {left_out} worse by an unknown amount" in drawn
