@@ -36,8 +36,10 @@ def parse_json(text: str, where: str, *, line: int = 0, as_written: bool = False
         raise FormatError(f"{place}: damaged or truncated JSON: {error.msg}") from None
     except RecursionError:
         raise FormatError(f"{at}: JSON nested too deeply") from None
-    except ValueError as error:  # half a character, or a number of more digits than Python reads
-        raise FormatError(f"{at}: JSON that cannot be read ({error})") from None
+    except ValueError as error:  # or a number of more digits than Python reads
+        half = "half a character in a key, an unpaired surrogate"
+        why = half if isinstance(error, UnicodeError) else error
+        raise FormatError(f"{at}: JSON that cannot be read ({why})") from None
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:

@@ -233,7 +233,7 @@ def test_a_field_whose_name_holds_half_a_character_is_refused(tmp_path: Path) ->
     file.write_text("\n".join([first, second.replace('"relevance"', '"\\ud800relevance"'), *rest]) + "\n")
     refused = run("add-collection", source, "--out", tmp_path / "c", code=1)
     assert refused.stderr.count("\n") == 1
-    assert "surrogates not allowed" in refused.stderr
+    assert "an unpaired surrogate" in refused.stderr
 
 
 # R@1: rows 2 of 3, columns 3 of 3 (a tie)

@@ -115,13 +115,10 @@ def _read(spec: Spec, source: Source, split: str | None) -> Part:
         return _listing_items(read_table(source, split))
     rows = list(_entries(spec, source))
     if "texts" in spec:
-        more = [name for name in ("media_url", "reference") if have(source.records, name)]
-        told = [
-            [row.id(spec["texts"]), row.text("title") if row.fields.get("title") else ""]
-            + [row.text(name) for name in (spec["text"], *more)]
-            for row in rows
-        ]
-        return Part(path, texts=pd.DataFrame(told, columns=["id", "title", "text", *more], dtype=object))
+        own = {name: name for name in ("media_url", "reference") if have(source.records, name)}
+        places = {"title": "title?", "text": spec["text"], **own, **spec.get("describe", {})}
+        told = [[row.id(spec["texts"]), *map(row.text, places.values())] for row in rows]
+        return Part(path, texts=pd.DataFrame(told, columns=["id", *places], dtype=object))
     listed = Entry(source.mapping, path).entries(spec["items"]) if "items" in spec else rows
     chosen, notes = ALL, list[str]()
     if "split" in spec:
@@ -166,7 +163,7 @@ def _read(spec: Spec, source: Source, split: str | None) -> Part:
     if part.queries is not None and "line" in spec and "are_texts" in spec:
         texts = part.queries.rename(columns={"query_id": "id"})
         return replace(part, texts=texts.reindex(columns=["id", "title", "text"], fill_value=""))
-    return _listing_items(part)
+    return part if "positives" in spec else _listing_items(part)
 
 
 def _rows_of(spec: Spec, row: Entry, alike: Mapping[str, list[str]]) -> Iterator[dict[str, Any]]:
@@ -194,7 +191,7 @@ def _rows_of(spec: Spec, row: Entry, alike: Mapping[str, list[str]]) -> Iterator
 
 def _docs_of(spec: Spec, row: Entry) -> list[str]:
     if doc_id := spec["doc_id"]:
-        return [] if doc_id.endswith("?") and doc_id[:-1] not in row.fields else [row.id(doc_id)]
+        return [] if doc_id.endswith("?") and row.value(doc_id) == "" else [row.id(doc_id)]
     return row.ids(spec["positives"]) if "positives" in spec else []
 
 

@@ -190,8 +190,9 @@ class Entry:
         """Return a field of any type.
 
         Args:
-            place: `a`; `a.b`, which is b in a, or its n-th; `{a}/{b}`, a text of both where both are there;
-                `a|b`, the first that is there; `a?`, which is an empty text where it is absent.
+            place: `a`; `a.b`, which is b in a, or its n-th, or of a list of objects each one's b; `{a}/{b}`,
+                a text of both where both are there; `a|b`, the first that is there; `a?`, which is an empty
+                text where it is absent, or null.
 
         Examples:
             >>> entry = Entry({"name": "x.jpg", "at": [1.5, 2], "id": 7}, "f.json: entry 3")
@@ -209,9 +210,11 @@ class Entry:
             for step in choice.split("."):
                 if isinstance(found, list) and step.isdecimal() and int(step) < len(found):
                     found = found[int(step)]
+                elif isinstance(found, list) and all(isinstance(each, Mapping) for each in found):
+                    found = [each.get(step) for each in found]
                 else:
                     found = found.get(step, _ABSENT) if isinstance(found, Mapping) else _ABSENT
-            if found is not _ABSENT:
+            if found is not _ABSENT and not (found is None and place.endswith("?")):
                 return found
         if not place.endswith("?"):
             named = " or ".join(repr(choice) for choice in choices if "{" not in choice)

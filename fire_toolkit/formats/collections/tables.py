@@ -94,6 +94,8 @@ def line_to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
     names = {"doc_id": usual["doc_id"], COLUMN: (COLUMN, "pth1")}
     if "query_id" not in known and find_name(columns, ("query", "question")):
         names = {"query_id": ("id",), **names, "doc_id": usual["doc_id"][:-1]}
+    elif find_name(columns, usual_names.START) and columns[0].lower().endswith("_id"):
+        names["doc_id"] = (columns[0].lower(),)  # of parts of a video, the part
     own = {role: name for role, wanted in names.items() if (name := find_name(free, wanted))}
     found = guessed_columns(columns, usual, {**known, **own, **given})
     stem = found.get("text", "").rstrip("0123456789")
@@ -111,7 +113,7 @@ def describe_table(source: Source) -> str | None:
         return None
     told = (*COLLECTION, *given, *(["media_url"] if kind != "pairs" else []))
     shown = [role for role in roles if role in told]
-    shown += ["relevance"] if kind == "pairs" and "relevance" in roles and "relevance" not in shown else []
+    shown += ["relevance"] if kind != "queries" and "relevance" in roles and "relevance" not in shown else []
     named = ", ".join(role if role == roles[role] else f"{roles[role]} as {role}" for role in shown)
     ids = "; query_id is made of doc_id" if kind == "captions" and "query_id" not in roles else ""
     used = {SPLIT}.union(*(columns_of(columns, name) for name in roles.values()))
@@ -151,6 +153,8 @@ def read_table(source: Source, split: str | None = None) -> Part:
     if (len(texts) > 1 or are_lists) and kind != "captions":
         found = "holds lists" if are_lists else f"is {len(texts)} columns"
         raise FormatError(f"{path}: {roles['text']} {found}, expected one text for each query")
+    if lost := next((name for role, name in roles.items() if role != "text" and name not in rows), None):
+        raise FormatError(f"{path}: {lost} holds lists or objects, expected a value for each row")
     named = {role: rows[texts[0] if role == "text" and texts else name] for role, name in roles.items()}
     table = pd.DataFrame(named)
     more: dict[str, Any] = {"notes": tuple(notes)}
@@ -217,8 +221,8 @@ def names_of_split(found: Sequence[str], wanted: str | None) -> list[str]:
 
 
 def short_split(split: str) -> str:
-    """Return what a split's usual names begin with, such as val of Validation; others as they are."""
-    return split[:3].lower() if SPLITS.fullmatch(split.lower()) else split
+    """Return what a split's usual names begin with: val of Validation, tes of test1; others as they are."""
+    return split[:3].lower() if SPLITS.fullmatch(split.lower().rstrip("0123456789")) else split
 
 
 def captions_part(path: str, rows: pd.DataFrame, *, join: str = "", **more: Any) -> Part:
@@ -295,6 +299,7 @@ def _rows(source: Source) -> pd.DataFrame:
         record = entry.fields
         kinds = str | int | float
         row: dict[str, Any] = {name: str(each) for name, each in record.items() if isinstance(each, kinds)}
+        row |= {name: "" for name in roles.values() if record.get(name, "") is None}
         texts = columns_of(record, roles.get("text", ""))
         for name in (each for column in needed for each in columns_of(record, column) or [column]):
             value, here = entry.value(name), f"{entry.where}: {name}"

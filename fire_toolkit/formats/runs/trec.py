@@ -40,6 +40,7 @@ _QRELS_FIELDS = ("query_id", "0", "doc_id", "stratum", "relevance")
 _BLOCK_BYTES = 1 << 20
 _GRADE = re.compile("[+-]?[0-9]{1,15}")
 _NUMBER = re.compile("[-+.0-9eE]+")
+_OF_MBEIR = re.compile("[0-9]+:[0-9]+")  # a doc's id: those of a data set and in it
 
 
 @dataclass(frozen=True)
@@ -136,10 +137,13 @@ def read_trec_qrels(path: str | Path) -> Qrels:
         TableError: a pair stands twice.
     """
     found = _read(path, QRELS)
-    ends = {*zip(found["stratum"], found["relevance"], strict=True)} if "stratum" in found else ()
-    if len(ends) == 1 and (end := min(ends))[0] == "1" and end[1] not in (1, -1):
+    ends = sorted({*zip(found["stratum"], found["relevance"], strict=True)}) if "stratum" in found else []
+    if {stratum for stratum, _ in ends} == {"1"} and (
+        (len(ends) == 1 and ends[0][1] not in (1, -1)) or all(map(_OF_MBEIR.fullmatch, found["doc_id"]))
+    ):
+        shown = " or ".join(f"1 {task}" for _, task in ends)
         raise FormatError(
-            f"{path}: all lines end in 1 {end[1]}, a grade and a task's number (M-BEIR), and in no stratum "
+            f"{path}: all lines end in {shown}, a grade and a task's number (M-BEIR), and in no stratum "
             f"and grade; keep four fields: awk '{{print $1,$2,$3,$4}}' {shlex.quote(str(path))} > NEW"
         )
     return check_qrels(found, where=str(path))
