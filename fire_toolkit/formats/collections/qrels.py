@@ -11,9 +11,8 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.collections.layouts import LAYOUTS
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.collections.tables import read_table, roles_of
+from fire_toolkit.formats.collections.tables import POSITIVES, rows_of
 from fire_toolkit.formats.columns import RELEVANCE, find_name, needed_column
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.recognised import start_of
@@ -21,10 +20,10 @@ from fire_toolkit.formats.runs.trec import QRELS, first_row, read_trec_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.tables import Qrels, check_qrels
+from fire_toolkit.tables.columns import PAIR
 
 _MOST = 10**15
 _COLUMNS = ["query_id", "doc_id", "relevance"]
-_BEIR = LAYOUTS["qrels beir"]
 
 
 def recognise(source: Source) -> str | None:
@@ -84,16 +83,15 @@ def read_qrels(path: str | Path) -> Qrels:
     if first_row(start_of(path)[0], QRELS).n_fields:
         return read_trec_qrels(path)
     source = Source(path)
-    grade = find_name(source.header, RELEVANCE)
-    if grade and "label" not in source.header:
-        roles = ("query_id", "doc_id")
-        names = {needed_column(source.header, role, str(path)): role for role in roles} | {grade: "relevance"}
-        return check_qrels(read_delimited(path).rename(columns=names), where=str(path))
-    are_pairs = "label" not in source.columns and roles_of(source.columns)[0] == "pairs"
-    known = ((_BEIR.recognise(source), _BEIR.read), (are_pairs, read_table), (recognise(source), read))
-    table = next((own(source, None).positives for fits, own in known if fits), None)
-    if table is not None:
-        return check_qrels(table, where=str(path))
+    columns = source.columns
+    grade = find_name(columns, (*RELEVANCE, *(["score"] if {*columns} >= POSITIVES else [])))
+    if "label" not in columns and (grade or {*columns} == POSITIVES):
+        names = {needed_column(columns, role, str(path)): role for role in PAIR}
+        table = rows_of(source).rename(columns=names | ({grade: "relevance"} if grade else {}))
+        return check_qrels(table if grade else table.assign(relevance=1), where=str(path))
+    pairs = read(source, None).positives if recognise(source) else None
+    if pairs is not None:
+        return check_qrels(pairs, where=str(path))
     if source.json is not None or len(source.header) > 1:
         found = f"columns {', '.join(source.header[:8])}" if source.header else "JSON of another form"
         raise FormatError(

@@ -35,7 +35,7 @@ SPLITS = re.compile(
 _GRADES = re.compile(r"(?<![a-z])(?:scores?|similarity|sim|relevance|rel|grade|rating)(?![a-z])")  # of a pair
 ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)
-_POSITIVES = {"query-id", "corpus-id"}  # a table of these alone, as NanoBEIR has it
+POSITIVES = {"query-id", "corpus-id"}  # a table of these alone, as NanoBEIR has it
 _NOTHING: Mapping[str, str] = {}
 _SHOWN = 6  # columns of a table that are named
 _ARRAYS = {"query_id": NAMES["query_ids"], "doc_id": NAMES["doc_ids"]}
@@ -74,7 +74,7 @@ def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tup
         return "captions", found | places
     if "text" in found and "query_id" in found:
         return "queries", found | {role: name for role, name in places.items() if role in given}
-    is_pairs = {"query_id", "doc_id"} <= {*found} and ("relevance" in places or {*columns} == _POSITIVES)
+    is_pairs = {"query_id", "doc_id"} <= {*found} and ("relevance" in places or {*columns} == POSITIVES)
     return ("pairs" if is_pairs else ""), found | places
 
 
@@ -101,7 +101,9 @@ def line_to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
     stem = found.get("text", "").rstrip("0123456789")
     alike = columns_of(columns, f"{stem}*") if stem and "text" not in given else []
     if len(alike) > 1 and not any(each[len(stem) :].strip("_0123456789") for each in alike):
-        found["text"] = f"{stem}*"
+        own = {each.lower().rstrip("_0123456789"): each for each in reversed(free)}  # each text has its item
+        item = next((own[name] for name in usual_names.MEDIA if own.get(name, name) != name), "")
+        found |= {"doc_id": item} if item else {"text": f"{stem}*"}
     return line_of(found)
 
 
@@ -141,7 +143,7 @@ def read_table(source: Source, split: str | None = None) -> Part:
     split: the one to read of a table with a column split.
     """
     path, given = str(source.path), source.given
-    rows, notes = _rows(source), list[str]()
+    rows, notes = rows_of(source), list[str]()
     if SPLIT in rows and SPLIT not in given.values():
         chosen, notes = chosen_split(rows[SPLIT], split, path)
         rows = rows if chosen == ALL else rows[rows[SPLIT] == chosen].reset_index(drop=True)
@@ -285,7 +287,7 @@ def _items(table: pd.DataFrame, roles: Mapping[str, str], path: str) -> pd.DataF
     return items
 
 
-def _rows(source: Source) -> pd.DataFrame:
+def rows_of(source: Source) -> pd.DataFrame:
     """Return the rows as text; of JSON the fields that are text or numbers; ids must be there.
 
     A column of docs that is named may hold lists of them, each of which makes a row.

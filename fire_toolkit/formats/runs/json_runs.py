@@ -260,7 +260,10 @@ def _with_numbers(docs: Sequence[Any], record: Mapping[str, Any], at: str) -> _R
     if all(map(_is_number, ranks)) and (np.diff(ranks) < 0).any():
         raise FormatError(f"{at}: ranks that do not rise from doc to doc; put the docs in order, best first")
     for name, own in lists.items():
-        if 0 < len(own) == len(docs) and all(isinstance(each, float | np.floating) for each in own):
+        if len(own) != len(docs) or [*own] == [*docs] or not all(map(_is_number, own)):
+            continue
+        is_order = [*own] in (sorted(own), sorted(own, reverse=True)) or len({*own}) < 3  # or a mark of each
+        if not is_order or any(isinstance(each, float | np.floating) for each in own):
             raise FormatError(
                 f"{at}: {name}: a number for each doc; name them scores, or distances (sed "
                 f'\'s/"{name}"/"scores"/\' FILE > NEW), or leave them out where docs stand best first'
