@@ -88,7 +88,7 @@ def main() -> None:
     n_pilots, n_repeats = (*map(int, numbers), *(20, 24)[len(numbers) :])
     runs = [fire.run(path) for path in sorted((folder / "runs").glob("*.run.gz"))]
     original, eccv = (fire.qrels(folder / f"qrels.{name}.txt") for name in ("orig", "eccv"))
-    positives = eccv.loc[eccv["relevance"] >= 1, PAIR].reset_index(drop=True)
+    positives = eccv[PAIR][eccv["relevance"] >= 1].reset_index(drop=True)
     lists = lists_of(runs, original, depth=50, most_queries=10_000, seed=0)
     positive = (pair_rows(lists.pairs, positives) >= 0) | lists.is_original
     truth = measured(runs, original, positives, n_repeats)

@@ -227,7 +227,7 @@ def extended_design(
         path = root / "pool" / "pool.csv"
         pool = read_pool(path) if path.is_file() else None
         if pool is not None and "stratum" in pool:  # asked because they, or their queries, were drawn
-            deep = pool.loc[(pool["stratum"] == DEEP) | (pool["inclusion_probability"] < 1), PAIR]
+            deep = pool[PAIR][(pool["stratum"] == DEEP) | (pool["inclusion_probability"] < 1)]
         qrels = read_qrels(original) if original and original.is_file() else None
     added = design_pairs(fresh, policy=policy, sources=sources, original=qrels, deep=deep)
     if known is None:

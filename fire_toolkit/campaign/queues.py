@@ -168,7 +168,7 @@ def assign_round(
     able = {pair: [name for name in names if name not in known.get(pair, ())] for pair in pairs}
     stuck = [pair for pair in pairs if not able[pair]]
     if stuck:
-        first = " ".join(tasks.loc[tasks["pair_id"] == stuck[0], PAIR].iloc[0])
+        first = " ".join(tasks[PAIR][tasks["pair_id"] == stuck[0]].iloc[0])
         words = f"{len(stuck)} of {len(pairs)} pairs have been seen by every annotator (first: {first})"
         raise UsageError(f"{words}; name one who has not seen them (--annotator)")
     loads = dict.fromkeys(names, 0)

@@ -265,7 +265,7 @@ def write_rounds(root: Path, *entries: Round) -> None:
             if there is not None:
                 continue
             is_nobodys = ~entry.tasks["pair_id"].isin(entry.drawn["pair_id"])
-            left = entry.tasks.loc[is_nobodys, ["pair_id"]].assign(annotator_id="", position=0, kind=TASK)
+            left = entry.tasks[["pair_id"]][is_nobodys].assign(annotator_id="", position=0, kind=TASK)
             drawn = pd.concat([entry.drawn, left]) if len(left) else entry.drawn
             drawn = drawn.assign(batch=0, to_annotator_id=drawn["annotator_id"], annotator_id="")
             given = [(entry.number, *row) for row in _rows(drawn, MOVES)]

@@ -119,7 +119,7 @@ def seen_by_all(seen: pd.DataFrame, names: Collection[str]) -> pd.Index[str]:
 
     seen: as in `assign_round`; each annotator and pair may stand there more than once.
     """
-    own = seen.loc[seen["annotator_id"].isin(list(names)), ["annotator_id", "pair_id"]].drop_duplicates()
+    own = seen[["annotator_id", "pair_id"]][seen["annotator_id"].isin(list(names))].drop_duplicates()
     times = own["pair_id"].value_counts()
     return times.index[times >= len(set(names))]
 

@@ -190,7 +190,7 @@ def _with_copies(dropped: Dropped, judgments: Judgments) -> Dropped:
     columns, is_later = [*PAIR, "annotator_id", "label", "created_at"], dropped["reason"] == SUPERSEDED
     if not is_later.any():
         return dropped
-    counting = judgments.loc[pair_rows(judgments, dropped) >= 0, columns].drop_duplicates()
+    counting = judgments[columns][pair_rows(judgments, dropped) >= 0].drop_duplicates()
     found = dropped[columns].merge(counting, how="left", indicator=True).set_axis(dropped.index)
     is_copy = is_later & found["_merge"].eq("both") & dropped["created_at"].fillna("").ne("")
     words = {"reason": DUPLICATE, "detail": "the same answer, read from two places"}

@@ -155,7 +155,7 @@ def _with_authors(answers: Answers) -> Answers:
     named = known.groupby(_SAME)["annotator_id"].agg(
         lambda names: names.iloc[0] if names.nunique() == 1 else ""
     )
-    keys = pd.MultiIndex.from_frame(answers.loc[is_nobody, _SAME])
+    keys = pd.MultiIndex.from_frame(answers[_SAME][is_nobody])
     found = named.reindex(keys).fillna("").to_numpy()
     alone = (DELETED + answers.loc[is_nobody, "number"].astype("str")).to_numpy()
     names = answers["annotator_id"].copy()

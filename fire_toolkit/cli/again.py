@@ -103,7 +103,7 @@ class Again:
         if dropped is None:
             return pairs_of_keys([])
         is_back = dropped["reason"].isin([SKIPPED, NO_LABEL, SEVERAL_LABELS])
-        return dropped.loc[is_back, PAIR].drop_duplicates(ignore_index=True)
+        return dropped[PAIR][is_back].drop_duplicates(ignore_index=True)
 
     def planned(self, *, is_said: bool = True, **numbers: Any) -> RoundPlan:
         """Plan a round of pairs that somebody can be asked, see `plan_round`.
@@ -143,7 +143,7 @@ class Again:
             return Pool(left)
         if is_said:
             words = f"{n_of(int(is_spent.sum()), 'pair')} left out that every annotator has seen"
-            first = " ".join(left.loc[is_spent, PAIR].iloc[0])
+            first = " ".join(left[PAIR][is_spent].iloc[0])
             say(f"note: {words} (first: {first}); name somebody else with --annotator")
         return Pool(left[~is_spent].reset_index(drop=True))
 
@@ -185,7 +185,7 @@ class Again:
         if self.given.path("items", exists=True) is not None:
             is_known = shown["doc_id"].isin(self.given.items_if_any["doc_id"])
             shown = Tasks(shown[~is_known | (pair_rows(shown, self.unanswered) < 0)])
-        others = check_pool(pairs.loc[pair_rows(pairs, shown) < 0, PAIR].drop_duplicates())
+        others = check_pool(pairs[PAIR][pair_rows(pairs, shown) < 0].drop_duplicates())
         if len(others):
             made = shown_tasks(self.given, others, begun.guideline, by_hand=begun.is_by_hand, overlap=0)
             shown = Tasks(pd.concat([shown, made], ignore_index=True)) if len(shown) else made

@@ -272,7 +272,7 @@ def _marked(given: Given, marked: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     table = check_pool(read_delimited(given.use(marked), required=PAIR)[PAIR].drop_duplicates())[PAIR]
     is_judged = pair_rows(table, given.judgments) >= 0
     if lost := int((~is_judged).sum()):
-        first = " ".join(table.loc[~is_judged].iloc[0])
+        first = " ".join(table[~is_judged].iloc[0])
         say(f"note: {n_of(lost, 'pair')} of {marked} left out, which nobody judged (first: {first})")
     if not is_judged.any():
         raise UsageError(f"{marked}: none of its pairs was judged, so there is no label to look at again")

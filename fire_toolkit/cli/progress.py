@@ -84,7 +84,7 @@ def _record(queue: Mapping[Any, Any], quality: LiveQuality, states: Mapping[str,
         counts |= {"n_pairable": quality.n_pairable, "prevalence": quality.prevalence}
         more = {"alarms": quality.alarms.to_dict("records")}
     else:
-        own = quality.people.loc[quality.people["annotator_id"] == name, _PEOPLE]
+        own = quality.people[_PEOPLE][quality.people["annotator_id"] == name]
         counts |= own.iloc[0].to_dict() if len(own) else {}
         more = {"state": states[name]} if name in states else {}
     plain = {

@@ -60,14 +60,14 @@ def of_qrels(
     """
     free, is_positive = shared_positives(queries, qrels), qrels["relevance"] >= 1
     yield _found("missing_positives", free, int(is_positive.sum()), n=free["query_id"].nunique())
-    without = queries.loc[~are_in(queries["query_id"], qrels.loc[is_positive, "query_id"]), ["query_id"]]
+    without = queries[["query_id"]][~are_in(queries["query_id"], qrels["query_id"][is_positive])]
     yield _found("queries_without_positive", without, len(queries))
     for column, known in (("query_id", queries), ("doc_id", items)):
         if known is not None:
-            dangling = qrels.loc[~are_in(qrels[column], known[column]), [*PAIR, "relevance"]]
+            dangling = qrels[[*PAIR, "relevance"]][~are_in(qrels[column], known[column])]
             yield _found(f"dangling_{column}s", dangling.reset_index(drop=True), len(qrels))
     if items is not None:
-        unused = items.loc[~are_in(items["doc_id"], qrels["doc_id"]), ["doc_id"]]
+        unused = items[["doc_id"]][~are_in(items["doc_id"], qrels["doc_id"])]
         yield _found("items_without_query", unused, len(items))
     alike = match_by_similarity(queries, qrels, min_similarity=min_similarity)
     n = alike["query_id"].nunique()
@@ -114,7 +114,7 @@ def of_runs(runs: Run | Sequence[Run], queries: Queries, items: Items | None, qr
             "max_depth": int(depth.max()) if len(depth) else 0,
         }
         if qrels is not None:
-            positives = qrels.loc[qrels["relevance"] >= 1, PAIR]
+            positives = qrels[PAIR][qrels["relevance"] >= 1]
             found["positives_found"] = len(positives.merge(run[PAIR].astype("str"), on=PAIR))
             found["positives"] = len(positives)
         rows.append(found)

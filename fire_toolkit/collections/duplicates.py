@@ -181,7 +181,7 @@ def match_by_similarity(queries: Queries, qrels: Qrels, *, min_similarity: float
         raise UsageError(f"similarity {min_similarity}, expected above 0 and at most 1")
     queries = Queries(queries[has_text(queries)])
     ids, seen, own_items = queries["query_id"].to_numpy(), seen_beside_text(queries), own_items_of(queries)
-    positives = qrels.loc[qrels["relevance"] >= 1, PAIR].rename(columns={"query_id": "via_query_id"})
+    positives = qrels[PAIR][qrels["relevance"] >= 1].rename(columns={"query_id": "via_query_id"})
     found = [pd.DataFrame(columns=_COLUMNS, dtype="str").astype({"score": float})]
     n_alike = 0
     for one, other, cosines in similar_pairs(queries["text"].tolist(), min_similarity=min_similarity):
@@ -282,7 +282,7 @@ def mark_shared(labels: Labels, judgments: Judgments) -> Labels:
     """
     origins = judgments["origin"].astype("str").fillna("")
     is_shared = origins.str.startswith(SHARED)
-    given = judgments.loc[is_shared, PAIR].assign(shared_from=origins[is_shared].str.removeprefix(SHARED))
+    given = judgments[PAIR][is_shared].assign(shared_from=origins[is_shared].str.removeprefix(SHARED))
     given = given[pair_rows(given, judgments[~is_shared]) < 0]
     given = given.drop_duplicates([*PAIR, "shared_from"]).sort_values("shared_from")
     named = given.groupby(PAIR)["shared_from"].agg(" ".join).reset_index()

@@ -226,7 +226,7 @@ class _Rows:
             self.left_out.update(filter(None, reasons.rows()))
             is_in = np.array([not reason for reason in reasons.distinct], dtype=bool)[reasons.codes]
             worker, values, state = (each.of_rows(is_in) for each in (worker, values, state))
-            self._table = self._table.loc[is_in]
+            self._table = self._table[is_in]
         is_out = worker.named(lambda who: kept is not None and who not in kept)
         out = "left out (by --submissions)"
         why = joined(lambda is_out, state: out if is_out else state[1], is_out, state)

@@ -76,8 +76,8 @@ def judgments_from_table(
         detail=given["why"],
     )
     is_vote = answers["reason"] == ""
-    judgments, superseded = latest_judgments(answers.loc[is_vote, [*_COLUMNS, "label"]])
-    others = check_dropped(answers.loc[~is_vote, list(DROPPED.names)])
+    judgments, superseded = latest_judgments(answers[[*_COLUMNS, "label"]][is_vote])
+    others = check_dropped(answers[list(DROPPED.names)][~is_vote])
     dropped = check_dropped(pd.concat([others, superseded], ignore_index=True))
     left_out = [f"{file.path}: {n:,} {words}" for words, n in file.left_out.items()]
     return ImportResult(judgments, dropped, (*left_out, *file.notes))

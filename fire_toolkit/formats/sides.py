@@ -105,4 +105,4 @@ def _of_corrected(scores: pd.DataFrame | None) -> pd.DataFrame | None:
     if scores is None:
         return None
     kept = (scores["qrels"] == "augmented") & (scores["query_id"] == "all")
-    return scores.loc[kept, ["run_id", "measure", "value"]].reset_index(drop=True)
+    return scores[["run_id", "measure", "value"]][kept].reset_index(drop=True)

@@ -147,7 +147,7 @@ def shown_pairs(
     text = queries.set_index("query_id")["text"]
     ids = pd.Index(original["query_id"].unique())
     ids = text.index[text.index.isin(ids)].append(ids.difference(text.index, sort=False))
-    tops = [run.loc[run["rank"] <= depth, [*PAIR, "rank"]].assign(number=n) for n, run in enumerate(runs)]
+    tops = [run[[*PAIR, "rank"]][run["rank"] <= depth].assign(number=n) for n, run in enumerate(runs)]
     listed = pd.concat([each.astype(dict.fromkeys(PAIR, "str")) for each in tops])
     is_positive = (changes["original_relevance"].ge(1) | changes["label_relevance"].ge(1)).fillna(False)
     named = pd.concat([changes[is_positive], disputed, listed])[[*PAIR, "number", "rank"]]
@@ -157,7 +157,7 @@ def shown_pairs(
     keys, place = np.unique(query.astype(np.int64) * len(docs) + doc, return_inverse=True)
     lists = np.full((len(ids), len(runs), depth), -1, dtype=np.int64)
     is_listed = named["rank"].notna().to_numpy()
-    number, rank = named.loc[is_listed, ["number", "rank"]].to_numpy(dtype=np.int64).T
+    number, rank = named[["number", "rank"]][is_listed].to_numpy(dtype=np.int64).T
     lists[query[is_listed], number, rank - 1] = place[is_listed]
     query, doc = np.divmod(keys, max(len(docs), 1))
     pairs = pd.DataFrame({"query_id": ids[query], "doc_id": docs[doc]})

@@ -53,7 +53,7 @@ class JudgedPairs(CodedQrels):
             return known
         place = self.find_rows(qrels)
         if (place < 0).any():
-            query_id, doc_id = qrels.loc[place < 0, PAIR].iloc[0]
+            query_id, doc_id = qrels[PAIR][place < 0].iloc[0]
             raise JoinError(f"qrels: the runs were not joined with query {query_id!r} and doc {doc_id!r}")
         of_pairs = np.full(len(self.pairs), ABSENT, dtype=np.int64)
         of_pairs[place] = qrels["relevance"].to_numpy(dtype=np.int64)

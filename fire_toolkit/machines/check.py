@@ -125,7 +125,7 @@ def _weighed_pairs(
     judges = machine["judge_id"].unique()
     if len(judges) != 1:
         raise TableError(f"machine judgments of {len(judges)} judges; expected those of one")
-    people = labels.loc[labels["relevance"] >= 0, [*PAIR, "relevance"]]
+    people = labels[[*PAIR, "relevance"]][labels["relevance"] >= 0]
     both = people.merge(one_answer_per_pair(machine), on=PAIR).sort_values(PAIR, ignore_index=True)
     both = both.assign(people=(both["relevance"] >= 1).astype("float64"), weight=1.0)
     n_unanswered, n_undrawn = len(people) - len(both), None

@@ -53,7 +53,7 @@ def scores_of_answers(answers: MachineJudgments, grades: Grades) -> pd.DataFrame
     """
     found = one_answer_per_pair(answers)
     is_label = found["score"].isna()
-    grade = _graded(found.loc[is_label], grades)
+    grade = _graded(found[is_label], grades)
     found.loc[is_label, "score"] = (grade >= 1).astype("float64").where(grade.notna())
     return found[[*PAIR, "score"]]
 

@@ -109,7 +109,7 @@ def pool_runs(
     universe = positives = None
     if originals is not None:
         universe = set(listed(originals["query_id"]))
-        positives = originals.loc[originals["relevance"] >= 1, PAIR]
+        positives = originals[PAIR][originals["relevance"] >= 1]
         positives = without_own_pairs(positives, own_items) if own_items else positives
     reach, deepest = max(depth, 1), depth if deep_queries is None else max(depth, deep_depth)
     tops, counts = read_tops(runs, deepest, universe=universe, own_items=own_items, counted_depth=reach)

@@ -93,7 +93,7 @@ def changes_in_words(
     of_own = {"judged": judged, "relevant": None if labels is None else labels[labels["relevance"] >= 1]}
     gone = []  # pairs of each run that brings others now
     for run_id in sorted({*before["run_id"].unique(), *sources["run_id"].unique()}):
-        old, new = (table.loc[table["run_id"] == run_id, PAIR] for table in (before, sources))
+        old, new = (table[PAIR][table["run_id"] == run_id] for table in (before, sources))
         if old.reset_index(drop=True).equals(new.reset_index(drop=True)):  # as most are
             continue
         n_kept, pairs = _n_among(old, new), n_of(len(new), "pair")
@@ -101,14 +101,14 @@ def changes_in_words(
         if not len(old):
             yield f"{run_id}: new, {pairs}"
         elif not len(new):
-            own = by_one.loc[by_one["run_id"] == run_id, PAIR]
+            own = by_one[PAIR][by_one["run_id"] == run_id]
             counts = {word: _n_among(own, each) for word, each in of_own.items() if each is not None}
             known = ", ".join(f"{count:,} {word}" for word, count in counts.items())
             alone = f"{len(own):,} of them alone" + (f" ({known})" if known else "")
             yield f"{run_id}: withdrawn; it had pooled {n_of(len(old), 'pair')}, {alone}"
         elif is_whole:
             others = f"{len(new) - n_kept:,} new, {gone[-1]:,} gone"
-            ranks = (table.loc[table["run_id"] == run_id, [*PAIR, "rank"]] for table in (before, sources))
+            ranks = (table[[*PAIR, "rank"]][table["run_id"] == run_id] for table in (before, sources))
             is_same = n_kept == min(len(old), len(new)) == len(pd.merge(*ranks))
             word = "ranked as before" if is_same else "changed"
             yield f"{run_id}: {word}; {pairs}, {len(old):,} before; {others}"

@@ -126,4 +126,4 @@ def differing(leaderboard: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     ]
     both = means.merge(found.rename(columns={"value": "found"}), on=_SCORE, how="left")
     is_same = np.isclose(both["value"], both["found"], rtol=0, atol=_NEAR, equal_nan=True)
-    return both.loc[~is_same, [*_SCORE, "value", "found"]]
+    return both[[*_SCORE, "value", "found"]][~is_same]

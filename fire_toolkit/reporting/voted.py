@@ -40,7 +40,7 @@ def flips_by_run(flipped: pd.DataFrame, sources: PoolSources, gallery: str = "")
         group (the run), flip, n_pairs, share (of the run's pairs), href (of such pairs in the gallery).
     """
     place = pair_rows(sources[PAIR], flipped[PAIR])
-    rows = sources.loc[place >= 0, ["run_id"]].assign(flip=flipped["flip"].to_numpy()[place[place >= 0]])
+    rows = sources[["run_id"]][place >= 0].assign(flip=flipped["flip"].to_numpy()[place[place >= 0]])
     return _counted(rows.rename(columns={"run_id": "group"}), sources["run_id"].value_counts(), gallery)
 
 
@@ -83,7 +83,7 @@ def sets_of_runs(flipped: pd.DataFrame, sources: PoolSources) -> pd.DataFrame:
     pooled = pooled_by(sources, pair_rows(sources, new), len(new))
     n_found = pooled.sum().sort_values(ascending=False, kind="stable")
     runs = list(n_found.index[n_found > 0])
-    found = pooled.loc[pooled.any(axis=1), runs].to_numpy()
+    found = pooled[runs][pooled.any(axis=1)].to_numpy()
     sets, n_pairs = np.unique(found, axis=0, return_counts=True)
     order = np.argsort(-n_pairs, kind="stable") if runs else np.array([], dtype=np.int64)
     return pd.DataFrame(
@@ -125,7 +125,7 @@ def annotators_beside_others(judgments: Judgments, *, grades: Grades) -> tuple[p
     """
     first = first_round(judgments)
     grade = first["label"].map({name: np.nan if each is None else each for name, each in grades.items()})
-    votes = first.loc[grade.notna().to_numpy(), [*PAIR, "annotator_id", "duration_s"]]
+    votes = first[[*PAIR, "annotator_id", "duration_s"]][grade.notna().to_numpy()]
     votes = votes.assign(is_positive=(grade.dropna() >= 1).to_numpy())
     shared = votes[votes.duplicated(PAIR, keep=False)].drop(columns="duration_s")
     both = shared.merge(shared, on=PAIR, suffixes=("_a", "_b"))

@@ -97,7 +97,7 @@ def cells_of(pairs: pd.DataFrame, sources: PoolSources, original: Qrels | None) 
     run = pd.factorize(sources["run_id"], sort=True)[0] * len(DEPTHS)
     held = pd.concat([sources[PAIR].assign(cell=run + n)[sources["rank"] <= k] for n, k in enumerate(DEPTHS)])
     if original is not None:
-        covered = pd.MultiIndex.from_frame(held.loc[are_positives(held, original), ["query_id", "cell"]])
+        covered = pd.MultiIndex.from_frame(held[["query_id", "cell"]][are_positives(held, original)])
         held = held[~pd.MultiIndex.from_frame(held[["query_id", "cell"]]).isin(covered)]
     masks: dict[Any, int] = {}
     for query, doc, cell in zip(held["query_id"], held["doc_id"], held["cell"].tolist(), strict=True):

@@ -222,8 +222,8 @@ def _of_what_is_known(
 ) -> Iterator[_Stratum]:
     """Yield the strata of disputes and of pairs that have a label, in their order."""
     is_escalated = disputes["reason"] == ESCALATED
-    yield "dispute", disputes.loc[~is_escalated, PAIR], 1.0, ""
-    yield "escalated", disputes.loc[is_escalated, PAIR], 1.0, ""
+    yield "dispute", disputes[PAIR][~is_escalated], 1.0, ""
+    yield "escalated", disputes[PAIR][is_escalated], 1.0, ""
     of_negative, of_positive = _changes(votes)
     if original is not None:
         is_original = are_positives(votes.pairs, original)

@@ -276,7 +276,7 @@ def _items(table: pd.DataFrame, roles: Mapping[str, str], path: str) -> pd.DataF
     """Return every doc in row order with its one address, and its one place in it."""
     items = table[["doc_id"]].dropna().drop_duplicates()
     for role in [name for name in OF_ITEMS if name in table]:
-        known = table.loc[table[role] != "", ["doc_id", role]].drop_duplicates()
+        known = table[["doc_id", role]][table[role] != ""].drop_duplicates()
         twice = known[known["doc_id"].duplicated(keep=False)]
         if len(twice):
             doc = twice["doc_id"].iloc[0]

@@ -90,7 +90,7 @@ class Request:
         """Return the pairs that are kept at any rank, and how many positives are outside of the axes."""
         pairs = {OWN: pd.DataFrame(self.own_items.items(), columns=PAIR, dtype="str")}
         if self.qrels is not None:
-            pairs[POSITIVE] = self.qrels.loc[self.qrels["relevance"] >= 1, PAIR]
+            pairs[POSITIVE] = self.qrels[PAIR][self.qrels["relevance"] >= 1]
         if self.groups is not None:
             pairs[MEMBER] = self.groups
         return cells_of(axes, pairs)

@@ -172,7 +172,7 @@ class MatrixRun(StoredRun, Shown):
 
     def doubts(self, qrels: Qrels) -> Iterator[str]:
         """Yield what `add-run` says of ids and qrels; of chance by the first with a positive."""
-        positives = qrels.loc[qrels["relevance"] >= 1, PAIR]
+        positives = qrels[PAIR][qrels["relevance"] >= 1]
         if n_outside := cells_of((self.query_ids, self.doc_ids), {POSITIVE: positives})[1]:
             yield OUTSIDE.format(n_outside)
         told = np.flatnonzero(places_in(self.query_ids, positives["query_id"].array) >= 0)[:_TELLING]

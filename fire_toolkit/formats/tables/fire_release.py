@@ -229,7 +229,7 @@ def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Dispu
         vote_share=n_agree / n_judgments.where(n_judgments > 0, 1),
     )
     tally = pd.crosstab([judgments[name] for name in PAIR], judgments["label"]).add_prefix("n_")
-    disputed = pairs.loc[~is_label, PAIR].assign(reason="no_majority").merge(tally, on=PAIR, how="left")
+    disputed = pairs[PAIR][~is_label].assign(reason="no_majority").merge(tally, on=PAIR, how="left")
     disputed = disputed.fillna(0).astype(dict.fromkeys(tally.columns, "int64"))
     return check_labels(labels), check_disputes(disputed)
 

@@ -218,7 +218,7 @@ def judged_pairs(path: str | Path, *, since: int = 0) -> tuple[pd.DataFrame, pd.
 
     if not has_columns(path, *PAIR):
         qrels = read_qrels(path)
-        return qrels.loc[qrels["relevance"] >= 0, PAIR].assign(round=1), None
+        return qrels[PAIR][qrels["relevance"] >= 0].assign(round=1), None
     table = read_delimited(path, required=PAIR, only=(*PAIR, "round", "duration_s"))
     codes, words = table.get("round", pd.Series("", index=table.index)).factorize()
     are_rounds = all(map(_NUMBER.fullmatch, words))
@@ -270,7 +270,7 @@ def read_design(path: Path) -> pd.DataFrame:
     }
     for words, is_bad in faults.items():
         for row in table.index[is_bad][:1]:
-            named = {"kind": kind[row], "pair": " ".join(table.loc[row, PAIR])}
+            named = {"kind": kind[row], "pair": " ".join(table[PAIR].iloc[row])}
             raise FormatError(f"{path}:{row + 2}: {words.format(**named)}")
     return table.assign(place=pd.to_numeric(place.where(place != "", "1")))
 
