@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -117,25 +117,31 @@ def _refuse_while_out(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     named = (workspace.path("collection", name) for name in ("queries", "items", "qrels"))
     if folder.resolve() not in {path.resolve().parent for path in named if path}:
         return
-    texts = {name: as_text(name, table) for name, table in tables.items() if name not in _STAYS}
+    texts = {name: as_text(name, table) for name, table in tables.items()}
     raw = {name: text.encode() if isinstance(text, str) else text for name, text in texts.items()}
-    rest = {name: hashlib.sha256(content).hexdigest() for name, content in raw.items()}
-    if rest == {name: sha256 for name, sha256 in before.items() if name not in _STAYS}:
-        pairs = [(read(folder / name), tables[name], parts) for name, (read, parts) in _STAYS.items()]
-        rows = [[each.reindex(columns=parts).astype("str") for each in pair] for *pair, parts in pairs]
-        if all(len(was.merge(now)) == len(was) for was, now in rows):
-            return
+    now = {name: hashlib.sha256(content).hexdigest() for name, content in raw.items()}
+    changed = [name for name in before | now if before.get(name) != now.get(name)]
+    if all(_goes_on(folder / name, tables) for name in changed):
+        return
     raise UsageError(
         f"{folder}: tasks of this collection are out, and more than captions and addresses differs; another "
         "collection needs another --out or workspace"
     )
 
 
-# Of what people have tasks, no row goes: of these columns alone, beside which a table may change.
-_STAYS: dict[str, tuple[Any, list[str]]] = {
-    "queries.tsv": (read_queries, ["query_id", COLUMN]),
-    "items.tsv": (read_items, ["doc_id", "start_s", "end_s"]),
-}
+def _goes_on(path: Path, tables: Mapping[str, pd.DataFrame]) -> bool:
+    """Whether the table of this name has every query or item of the one that is there, as they were."""
+    same: dict[str, tuple[Callable[..., pd.DataFrame], list[str]]] = {
+        "queries.tsv": (read_queries, ["query_id", COLUMN]),
+        "items.tsv": (read_items, ["doc_id", "start_s", "end_s"]),
+    }
+    if path.name not in same or not path.is_file():
+        return False
+    read, parts = same[path.name]
+    was, now = (each.reindex(columns=parts).astype("str") for each in (read(path), tables[path.name]))
+    return len(was.merge(now)) == len(was)
+
+
 _OWN_ITEMS = {
     "drop": "never pooled, and left out of rankings (score --own-item keep keeps them)",
     "keep": "never pooled, and kept in rankings (score --own-item drop leaves them out)",

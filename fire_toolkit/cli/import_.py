@@ -110,7 +110,9 @@ def import_(
     file = given.out("judgments/judgments.csv")
     paths = list(map(Path, exports)) or named_files("import", "exports")
     if not paths:
-        raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
+        raise click.UsageError(
+            "no file is named, and none has come back yet to [import] exports of fire.toml"
+        )
     sheets: list[Path] = []
     source = elsewhere.source if all(map(is_record, paths)) else None
     elsewhere = replace(elsewhere, source=None) if source else elsewhere

@@ -18,7 +18,7 @@ from fire_toolkit.collections.audit import words_of_strangers
 from fire_toolkit.errors import FormatError, OptionError, UsageError
 from fire_toolkit.files import STDIN, stem_of
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.collections.registry import own_item_rule_of, read_collection
+from fire_toolkit.formats.collections.registry import read_collection
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
 from fire_toolkit.formats.runs.matrices import MatrixRun
@@ -68,16 +68,12 @@ def own(given: Given) -> OwnItemRule:
     writers = map(writer_of, (path, given.path("qrels")))
     recorded = next((made.parameters for made in writers if made), {})
     rule, why = recorded.get("own_item"), "the collection's protocol"
-    if rule not in RULES and ("own_item" in recorded or not recorded):
+    if rule not in RULES:
         context = click.get_current_context(silent=True)
         has_option = context is None or any(each.name == "own_item" for each in context.command.params)
         of_collection = "`fire-toolkit add-collection FILE... --own-item drop` of the benchmark's files"
         words = f"{'--own-item drop' if has_option else of_collection} leaves them out"
         why = f"no protocol is known for these queries; {words}"
-    elif rule not in RULES:
-        readers = recorded.get("readers")
-        rule = own_item_rule_of(readers.values() if isinstance(readers, dict) else ())
-        why = "assumed, as the collection's manifest does not say; run add-collection again"
     return OwnItemRule(of_query, rule == "drop", why)
 
 

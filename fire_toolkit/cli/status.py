@@ -240,22 +240,16 @@ def command_of(state: StageState, workspace: Workspace) -> str:
         return state.stage.name
     if state.stage.name == "push" and {*state.changed.values()} <= {NEW}:
         return "push"  # new rounds go as the one before did; the options began that one
-    if state.stage.name in ("import", "pull") and (files := _to_import(state, workspace, given)):
-        return shlex.join(["import", *files])
+    if state.stage.name in ("import", "pull"):  # files of earlier imports are named where these would not be
+        read = {(workspace.root / given["folder"] / str(word)).resolve() for word in given["words"]}
+        read |= {*workspace.paths("import", "exports")} if state.stage.name == "import" else set()
+        changed = [name for name, what in state.changed.items() if what == CHANGED and name != STORE]
+        if files := {(workspace.root / name).resolve() for name in changed} - {*map(Path.resolve, read)}:
+            return shlex.join(["import", *(str(relative_path(path)) for path in sorted(files))])
     if state.stage.name in COMPUTED and EDITED not in state.changed.values():
         return "refresh" if state.changed else state.stage.name
     is_here = (workspace.root / given["folder"]).resolve() == Path.cwd() or len(given["words"]) == 1
     return shlex.join(map(str, given["words"])) + ("" if is_here else f"   # in {given['folder']}")
-
-
-def _to_import(state: StageState, workspace: Workspace, given: Mapping[str, Any]) -> list[str]:
-    """Return the files of earlier imports that have changed, which the command given last would not read."""
-    read = {(workspace.root / given["folder"] / str(word)).resolve() for word in given["words"]}
-    if state.stage.name == "import":
-        read |= {path.resolve() for path in workspace.paths("import", "exports")}
-    changed = [name for name, what in state.changed.items() if what == CHANGED and name != STORE]
-    paths = [workspace.root / name for name in changed]
-    return [str(relative_path(path.resolve())) for path in paths if path.resolve() not in read]
 
 
 def say_following(command: str = "", arguments: str = "") -> None:

@@ -124,8 +124,8 @@ def stage_states(
 def out_of_date(workspace: Workspace, used: Iterable[Path]) -> list[StageState]:
     """Return the stages that wrote some files, or what these were made from, and whose own have changed.
 
-    They stand in their order. A setting that is not what it was is no such change, and a pool is never
-    among them: a run that comes after it is no fault of what was judged.
+    They stand in their order. A setting that is not what it was is no such change; of a pool only a run that
+    is another one now is: one that comes after it is no fault of what was judged.
 
     Args:
         used: files that a command has read, in the workspace or elsewhere.
@@ -134,11 +134,17 @@ def out_of_date(workspace: Workspace, used: Iterable[Path]) -> list[StageState]:
     behind = set()
     for stage in reversed(stages_of(workspace)):  # a stage reads what those before it write
         out = (workspace.root / stage.out).resolve()
-        if stage.name in (*COMPUTED, "pull") and (out.parent if "/" in stage.out else out) in folders:
+        if stage.name in (*COMPUTED, "pool", "pull") and (out.parent if "/" in stage.out else out) in folders:
             behind.add(stage.name)
             made = (need for need in (*stage.needs, *stage.optional) if "/" in need)
             folders |= {(workspace.root / need).resolve().parent for need in made}
-    return [state for state in stage_states(workspace, only=behind) if state.changed]
+    runs = {path.relative_to(workspace.root).as_posix() for path in workspace.paths("runs", "files")}
+    others = dict.fromkeys(runs, CHANGED).items()
+    states = [
+        replace(state, changed=dict(state.changed.items() & others)) if state.stage.name == "pool" else state
+        for state in stage_states(workspace, only=behind)
+    ]
+    return [state for state in states if state.changed]
 
 
 def stages_of(workspace: Workspace, *, on_server: bool = False) -> list[Stage]:
@@ -308,16 +314,15 @@ class _Look:
                 now = f"{key} is {settings[key]!r} in fire.toml"
                 changed.append(f"{now}, was {value!r}: to keep that, write it there")
         was = manifest.parameters.get("own_item")
-        if was and (rule := self.own_item) not in ("", was):
+        if was and (rule := self.own_item) != was:
             changed.append(f"own_item is {rule!r} in the collection, was {was!r}")
         return changed, kept
 
     @property
     def own_item(self) -> str:
-        """What becomes of queries' own items by the collection's manifest; empty where that is too old."""
+        """What becomes of queries' own items by the collection's manifest: they are kept where none says."""
         writers = [writer_of(self.workspace.path("collection", name)) for name in ("queries", "qrels")]
-        recorded = next((made.parameters for made in writers if made), {"own_item": None})
-        return str(recorded.get("own_item") or "keep") if "own_item" in recorded else ""
+        return next((made.parameters.get("own_item") for made in writers if made), None) or "keep"
 
     def unsent(self, manifest: Manifest) -> list[str]:
         """Return which rounds have begun, or have changed hands, since tasks were sent the last time."""

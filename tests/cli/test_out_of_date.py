@@ -76,6 +76,16 @@ def test_the_report_says_in_its_first_line_what_is_out_of_date() -> None:
     assert "out of date: resolve (judgments/judgments.csv has changed)" in latex
 
 
+def test_a_run_that_took_the_place_of_the_pooled_one_is_said_and_a_late_one_is_no_fault() -> None:
+    ssb = Path("runs/ssb.run")
+    Path("runs/late.run").write_text(ssb.read_text().replace("ssb", "late"))
+    assert warnings(run("score")) == []
+    ssb.write_text(ssb.read_text().replace("2 Q0 a", "2 Q0 c"))
+    told = f"{OUT_OF_DATE}pool (runs/ssb.run has changed); `fire-toolkit status` says what comes first"
+    assert warnings(run("score")) == [told]
+    assert warnings(run("compare")) == []
+
+
 def given_again(refreshed: Result) -> list[str]:
     sign = "$ fire-toolkit "
     return [line.removeprefix(sign) for line in refreshed.stderr.splitlines() if line.startswith(sign)]
