@@ -32,9 +32,11 @@ def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
 
     def hash_of(path: Path) -> str:
         if (name := os.path.relpath(path, root)) not in looked:
-            with opened(path) as stream:
-                state = state_of(os.fstat(stream.fileno()))
-            is_as_it_lay = path.name != STORE and state and kept.get(name, ("",))[0] == state
+            state = ""  # of a record no file tells it, and to open and close that ends SQLite's locks
+            if path.name != STORE:
+                with opened(path) as stream:
+                    state = state_of(os.fstat(stream.fileno()))
+            is_as_it_lay = state and kept.get(name, ("",))[0] == state
             looked[name] = kept[name] if is_as_it_lay else (state, content_sha256(path))
         return looked[name][1]
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from fire_toolkit import files
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FormatError
 from fire_toolkit.workspace import hashes
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.hashes import KEPT, kept_hashes
 
 LONG_AGO = (1_700_000_000, 1_700_000_000)
@@ -94,3 +98,18 @@ def test_where_nothing_can_be_kept_there_are_hashes_all_the_same(file: Path, rea
     (file.parent / KEPT).mkdir(parents=True)  # refuses even one who may write everywhere
     assert is_told(file)
     assert [path.name for path in (file.parent / KEPT).parent.iterdir()] == ["hashes"]
+
+
+def test_a_look_at_a_record_leaves_the_locks_of_this_process_on_it(tmp_path: Path) -> None:
+    """To open and close it ends them: whoever closes it next takes away the log that is written to."""
+    record = tmp_path / STORE
+    query = "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute('select count(*) from page'))"
+    with Store(record) as store:
+        for n in range(1, 4):
+            store.add_page_records({"kind": "answer"})
+            seen = subprocess.run(
+                [sys.executable, "-c", query, record], capture_output=True, check=True
+            ).stdout
+            assert seen.split() == [b"(%d,)" % n]
+            with kept_hashes(tmp_path) as hash_of:
+                hash_of(record)
