@@ -136,7 +136,7 @@ def rounds_on_server(
         UsageError: every round is by hand, or one that begins has answers from files already.
     """
     query = "select distinct cast(queue as integer) from answers where source glob 'file:*' and queue <> ''"
-    with Store(whole.store) as store:
+    with Store.at(whole.store) as store:
         answered = {number for (number,) in store.select(query)}
     moving = numbers & {each.number for each in begun if each.carrier == BY_HAND}
     for number in sorted(moving if moving and unread() else moving & answered):

@@ -118,7 +118,7 @@ def write_campaign(root: Path, campaign: Campaign) -> None:
     if there not in (None, campaign):
         raise UsageError(f"{root / STORE}: another campaign has already begun here; use another workspace")
     if there is None:
-        with Store(root / STORE) as store, asking(store) as db:
+        with Store.at(root / STORE) as store, asking(store) as db:
             db.execute("insert into campaign values (?, ?, ?, ?, ?)", astuple(campaign))
 
 
@@ -132,7 +132,7 @@ class Rounds(Sequence[Round]):
         query = "select number, carrier, captions from carried"
         self._path, rows, found = root / STORE, [], []
         if os.path.lexists(self._path):
-            with Store(self._path) as store:
+            with Store.at(self._path) as store:
                 found = [row for row in store.select(query) if carrier in (None, row[1])]
                 rows = store.select("select * from campaign")
         self.campaign = Campaign(*rows[0]) if rows else None
@@ -152,7 +152,7 @@ class Rounds(Sequence[Round]):
         if number in self._read:
             return self._read[number]
         where = f"{self._path}: round {number}"
-        with Store(self._path) as store:
+        with Store.at(self._path) as store:
             asked = store.table("select * from asked_now where round = ? order by position", [number])
             known = store.table("select query_id, doc_id, relevance from controls where round = ?", [number])
             hands = store.table(
@@ -214,7 +214,7 @@ def with_moves(root: Path, drawn: Round) -> Round:
 def add_moves(root: Path, moved: Iterable[tuple[Round, pd.DataFrame]]) -> None:
     """Write further moves of rounds, all or none; those that are there stay."""
     rows = [(entry.number, *row) for entry, moves in moved for row in _rows(moves, MOVES)]
-    with Store(root / STORE) as store, asking(store) as db:
+    with Store.at(root / STORE) as store, asking(store) as db:
         add_given(db, rows)
 
 
@@ -253,7 +253,7 @@ def write_rounds(root: Path, *entries: Round) -> None:
         shown = entry.tasks.loc[[row not in known for row in _rows(entry.tasks, names)]]
         written.append((entry, there, names, shown))
     changed = {(str(e.number), pair) for e, there, _, shown in written if there for pair in shown["pair_id"]}
-    with Store(root / STORE) as store, asking(store) as db:
+    with Store.at(root / STORE) as store, asking(store) as db:
         if changed:  # looked at while nobody can answer on our page
             found = [(*queue.partition("/"), pair) for queue, pair in sorted(answered_pairs(store))]
             refuse_answered(len(changed), [(who, pair) for n, _, who, pair in found if (n, pair) in changed])
@@ -338,13 +338,13 @@ def _insert(
 
 def read_retired(root: Path) -> set[str]:
     """Return the annotators who were retired from the campaign."""
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         return {name for (name,) in store.select("select annotator_id from retired")}
 
 
 def write_retired(root: Path, names: Iterable[str]) -> None:
     """Write down who was retired, beside those who were."""
-    with Store(root / STORE) as store, asking(store) as db:
+    with Store.at(root / STORE) as store, asking(store) as db:
         db.executemany("insert or ignore into retired values (?)", [(name,) for name in names])
 
 

@@ -10,13 +10,14 @@ wrong. A row of `page` is what somebody did on our own page, kept before the pag
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 import pyarrow as pa
@@ -42,7 +43,7 @@ from fire_toolkit.campaign.sealed import check_asked
 from fire_toolkit.files import opened
 from fire_toolkit.resolution.judgments import just_after
 from fire_toolkit.words import n_of
-from fire_toolkit.workspace.database import MAGIC, Database, row_sha256
+from fire_toolkit.workspace.database import KEPT, MAGIC, Database, row_sha256
 
 Row = Mapping[str, str]  # of an answer: its `COLUMNS`
 Record = Mapping[str, Any]  # of our own page: consent, an answer, or that one was taken back
@@ -88,6 +89,16 @@ class Store(Database):
         self._last_seen: str | None = None
         self._adding: Adding | None = None
         self.counts = dict.fromkeys(STATES, 0)
+
+    @classmethod
+    @contextmanager
+    def at(cls, path: Path) -> Iterator[Self]:
+        """Give the record at `path`, for all but new answers: inside `kept_open` that which is open there."""
+        if (kept := KEPT.get()) is None or not os.path.lexists(path):  # one of no file does not see it made
+            with cls(path) as alone:
+                yield alone
+        else:
+            yield kept.get(path) or kept.setdefault(path, cls(path))
 
     def table(self, query: str, values: Iterable[Any] = ()) -> pd.DataFrame:
         """Return what a query finds, texts as text and numbers as numbers."""
@@ -357,5 +368,5 @@ def is_record(path: Path) -> bool:
 
 def check_record(path: Path) -> None:
     """Read every answer in the record at `path`, if there is one; errors as of `Store.check`."""
-    with Store(path) as store:
+    with Store.at(path) as store:
         store.check()

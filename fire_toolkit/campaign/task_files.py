@@ -60,7 +60,7 @@ def keys_among(path: Path, keys: Collection[str]) -> set[str]:
 def rounds_handed_out(root: Path) -> dict[str, int]:
     """Return the last round in which each pair was handed out, of those that were in a later one."""
     query = "select pair_id, max(round) from given where to_annotator_id <> '' and round > 1 group by pair_id"
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         found = dict(store.select(query))
     for number, path in handed_out(root).items():
         if number > 1:
@@ -86,7 +86,7 @@ def waiting_in_files(root: Path, answers: pd.DataFrame) -> pd.DataFrame:
 def handed_out_here(root: Path) -> HandedOut:
     """Return what the workspace `root` has handed out."""
     query = "select distinct pair_id from given where kind not in (?, ?)"
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         given = {pair for (pair,) in store.select(query, [TRAINING, CONTROL])}
     files = {number: task_keys(path) for number, path in handed_out(root).items()}
     return HandedOut(files, given, begun_rounds(root), next_round_number(root))

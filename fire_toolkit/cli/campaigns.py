@@ -54,12 +54,8 @@ class Begun:
     @property
     def store(self) -> Store:
         """The record, open until the command ends: one for a command, which so looks up once what counts."""
-        command, name = click.get_current_context().find_root(), f"{__name__}: {self.root}"
-        if name not in command.meta:
-            command.meta[name] = Store(self.root / STORE)
-            command.call_on_close(command.meta[name].close)
-        found: Store = command.meta[name]
-        return found
+        with Store.at(self.root / STORE) as found:
+            return found
 
     @cached_property
     def guideline(self) -> Guideline:

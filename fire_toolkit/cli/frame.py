@@ -25,6 +25,7 @@ from fire_toolkit.formats.written import delimited_bytes, trec_qrels_text
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.results import Found, Next
 from fire_toolkit.workspace.config import SETTINGS
+from fire_toolkit.workspace.database import kept_open
 
 _OUT = "Also write the table as CSV, with a manifest."
 _OUT_OF_STAGE = "Where to write, with a manifest. [default: the workspace's {place}]"
@@ -50,6 +51,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
                 is_one = len(value) == 1 and section and not isinstance(SETTINGS[section][key], list)
                 known[name] = value[0] if is_one else list(value)
         known |= {"clusters": values["clusters"]} if "clusters" in tables else {}
+        context.with_resource(kept_open())
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
             whole = with_tables(function, given, called)

@@ -117,7 +117,7 @@ class _Gallery:
         server, record = known_server(), relative_path(self.workspace.root) / STORE
         links = {}  # to where the task of each pair can be opened in the workspace's Label Studio
         if server is not None and record.is_file() and not self.is_public:
-            with Store(record) as store:
+            with Store.at(record) as store:
                 links = task_links(store, server.page_url)
         own_id = decoded_id if given.encoded_ids == BLANKS else str
         texts: Mapping[str, str] = {}

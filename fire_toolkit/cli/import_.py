@@ -154,7 +154,7 @@ def import_(
 
 def _refuse_renamed(root: Path) -> None:
     """Refuse more answers where the guideline has lost a label: the record would be of two guidelines."""
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         choose_grades(store.labels(), guideline=guideline_here())
 
 
@@ -164,7 +164,7 @@ def _ledger_here(paths: Sequence[Path]) -> Path | None:
     workspace = current_workspace()
     if campaign or workspace is None:
         return campaign.root if campaign else None
-    with Store(workspace.root / STORE) as store:
+    with Store.at(workspace.root / STORE) as store:
         takes = store.has_answers() or any(is_record(path) or is_sheet(path) for path in paths)
         return workspace.root if takes else None
 

@@ -23,6 +23,7 @@ from fire_toolkit.commands.command import Parameter, about, refuse_apart
 from fire_toolkit.commands.types import Table
 from fire_toolkit.matching.own_items import RULES
 from fire_toolkit.workspace.config import SETTINGS
+from fire_toolkit.workspace.database import kept_open
 
 
 @cache
@@ -30,8 +31,10 @@ def plain_command(function: Callable[..., int | None]) -> click.Command:
     """Return the command of a function; what it returns is the exit code."""
 
     def run(**values: Any) -> None:
+        context = click.get_current_context()
+        context.with_resource(kept_open())
         if code := function(**arguments_of(function, values)):
-            click.get_current_context().exit(code)
+            context.exit(code)
 
     run.__module__ = function.__module__
     name = function.__name__.rstrip("_").replace("_", "-")

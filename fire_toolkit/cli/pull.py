@@ -141,7 +141,7 @@ def derive_judgments(
     inputs.hashes = _inputs_before(root) | (exports.hashes if exports else {})
     inputs.hashes |= {STORE: content_sha256(root / STORE)} if (root / STORE).is_file() else {}
     rules = guideline_here()
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         moved = take_back_answered(store)
         found = record_to_judgments(store, guideline=rules)
     counts = found.counts
@@ -158,7 +158,7 @@ def take_earlier_exports(root: Path) -> None:
     """Read into the ledger the exports that the judgments were made from before there was one."""
     judgments = root / "judgments" / "judgments.csv"
     refuse_lost_record(root, by_hand=False)
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         if not judgments.is_file() or store.has_answers():
             return
     inputs = manifest_of(judgments).inputs

@@ -234,7 +234,7 @@ def _drawn(tasks: Path, inputs: Given, rules: Guideline, begun: Sequence[Round],
     n_captions: Any = 1  # of an item on a page, as `tasks` drew them; a plug-in's carrier has one
     if carrier in (BY_PAGE, BY_SERVER) and not rules.is_of_queries:
         n_captions = manifest_of(tasks).parameters.get("captions")
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         drawn = first_round(
             number,
             asked,
@@ -314,7 +314,7 @@ def _note_pushed(root: Path, inputs: Given, pushed: Sequence[Delivered]) -> None
 
 def _say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
     """Say how many tasks each annotator would get in each round, and how long they take."""
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         seconds = judgment_seconds(store)
     is_timed, rows = not math.isnan(seconds), list[dict[str, Any]]()
     for entry in rounds:

@@ -302,7 +302,7 @@ def _platform_of(workspace: Workspace) -> tuple[str, str]:
         return stated, ""
     if not writer_of(workspace.root / "judgments/judgments.csv"):
         return "", "was not written by `import` or `pull`"
-    with Store(workspace.root / STORE) as store:
+    with Store.at(workspace.root / STORE) as store:
         tool = "coalesce(json_extract(answer, '$.elsewhere'), '')"
         query = f"select distinct source, {tool} from answers order by 1, 2"
         answered = store.select(query)

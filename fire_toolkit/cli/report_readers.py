@@ -158,7 +158,7 @@ def workspace_facts(
         judgments = read_judgments(given.use(path))
     guideline = None if judgments is None else judged_by(judgments, current_workspace())
     guideline = guideline or guideline_of(workspace)
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         queues = store.select("select kind, count(*) from queues group by kind")
     facts: dict[str, Any] = {
         "study": workspace.settings["study"],

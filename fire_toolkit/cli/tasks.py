@@ -174,7 +174,7 @@ def _drawn(given: Given, made: Tasks, people: Sequence[str], options: dict[str, 
     if (workspace := current_workspace()) is None or given.values["out"]:
         return replace(draw(**size), carrier=BY_HAND)
     take_earlier_exports(workspace.root)
-    with Store(workspace.root / STORE) as store:
+    with Store.at(workspace.root / STORE) as store:
         return replace(draw(**size, store=store), carrier=BY_HAND)
 
 

@@ -105,7 +105,7 @@ class Folder:
     def deliver(self, carried: Carried, *, report: Report = no_report) -> list[Delivered]:
         """Write the files that are not there, of what has no answer; those handed out stay as they are."""
         given = []
-        with Store(carried.store) as kept:
+        with Store.at(carried.store) as kept:
             left = left_pairs(kept)
         for entry in carried.rounds:
             folder, is_left = tasks_file(self._root, entry.number).parent, left.get(entry.number, ())

@@ -201,7 +201,7 @@ def glance(connect: Callable[[], Connection], root: Path, campaign: Campaign) ->
 
 def _examine_campaign(root: Path, campaign: Campaign, rules: Guideline, api: Api) -> Iterator[Finding]:
     """Yield whether each project is there, once, with the campaign's page, and shows its first item."""
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         seen = OnServer(api, campaign, store)
         bad = [missed_words(campaign, place) for place in seen.lost()]
     bad += find_doubled(seen.listed, campaign, queue_sizes(root))

@@ -259,7 +259,7 @@ def missed_words(campaign: Campaign, place: Place) -> tuple[str, str]:
 def queue_sizes(root: Path) -> dict[QueueName, int]:
     """Return how many tasks each queue that a server carries is to have there; a page is one task."""
     rounds = Rounds(root, BY_SERVER)
-    with Store(root / STORE) as store:
+    with Store.at(root / STORE) as store:
         query = (
             "select round, annotator_id, count(*) from hands join named_people using (people) group by 1, 2"
         )

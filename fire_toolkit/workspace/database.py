@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ _OF_THE_DISK = ("space", "I/O", "open", "readonly")  # all else that SQLite says
 _LEAST_BYTES = 512  # of an SQLite file
 _OLDEST = (3, 35)  # which knows all that the queries use
 _LEAST_FREE = 1 << 16  # bytes, below which SQLite says no more than "disk I/O error"
+KEPT: ContextVar[dict[Path, Any] | None] = ContextVar("KEPT", default=None)  # what `kept_open` keeps open
 
 
 def row_sha256(values: Iterable[str]) -> bytes:
@@ -189,6 +191,19 @@ class Database:
         return FormatError(f"{self.path}: damaged: {what}; {self.remedy}")
 
 
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Keep open until the end what is opened inside to be looked at, as for a command; each file once."""
+    files = dict[Path, Database]()
+    token = KEPT.set(files)
+    try:
+        yield
+    finally:
+        KEPT.reset(token)
+        for each in files.values():
+            each.close()
+
+
 def _of_the_disk(path: Path, words: str) -> FireError | None:
     """Return the error of what SQLite says where the file is not to blame."""
     if "locked" in words:
@@ -233,6 +248,8 @@ def rows_in(path: Path, query: str) -> list[Any]:
     """Return what a query finds in an SQLite file; nothing where there is no such file."""
     if not os.path.lexists(path):
         return []
+    if path in (kept := KEPT.get() or {}):
+        return list(kept[path].select(query))
     _refuse_unreadable(path)
     try:
         with closing(_connect(path, "?mode=ro")) as db:

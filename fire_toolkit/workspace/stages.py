@@ -149,9 +149,9 @@ def out_of_date(workspace: Workspace, used: Iterable[Path]) -> list[StageState]:
 
 def stages_of(workspace: Workspace, *, on_server: bool = False) -> list[Stage]:
     """Return a workspace's stages in their order; in a campaign its carriers bring the judgments."""
-    begun, by_hand = set(campaign_rounds(workspace.root)), rounds_by_hand(workspace.root)
-    brought = [*(() if begun and begun == by_hand else CAMPAIGN), *((BY_HAND,) if by_hand else ())]
-    if not has_campaign(workspace.root):
+    carriers = {*campaign_rounds(workspace.root).values()}
+    brought = [*(() if carriers == {"folder"} else CAMPAIGN), *((BY_HAND,) if "folder" in carriers else ())]
+    if not (carriers or has_campaign(workspace.root)):
         is_by_hand = not on_server or workspace.paths("import", "exports")
         brought = [STAGES[2]] if is_by_hand else [*BEFORE_PUSH]
     return [*STAGES[:2], *brought, *STAGES[3:]]
