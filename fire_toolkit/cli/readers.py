@@ -19,7 +19,6 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.evidence.facts import Evidence
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels, read_original_qrels
-from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import (
     evidence_beside,
@@ -36,6 +35,7 @@ from fire_toolkit.formats.tables.table_files import (
 )
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.inference.background import Background, known_of
+from fire_toolkit.matching.ranking import run_ids
 from fire_toolkit.tables import check_disputes
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
@@ -160,7 +160,7 @@ def _with_told(given: Given, found: Evidence) -> Evidence:
     facts, workspace = found.facts, current_workspace()
     if "judge_id" in found.pairs and "runs" in given.values:
         settings = workspace.runs if workspace else {}
-        names = [*map(run_id_of, given.stored_runs)]
+        names = run_ids(given.stored_runs)
         if not given.values["runs"] and (others := [name for name in settings if name not in names]):
             say(f"warning: fire.toml: no run is called {', '.join(others)}; found {', '.join(names)}")
         facts = replace(
@@ -197,7 +197,8 @@ def settled_if_any(given: Given) -> Any:
     """The augmented qrels, as `settled`, if there are any; the way back is settled for nothing."""
     if given.plain.get("direction"):
         return None if given.values["back"] else given.augmented_if_any
-    _check_settled(given)
+    if given.corrected_file is not None:
+        _check_settled(given)
     return given.augmented_if_any
 
 
@@ -211,7 +212,7 @@ def _check_settled(given: Given, files: Sequence[Path] = ()) -> None:
     if found is None:
         return
     for_runs = f"settled for {found.measure} of {', '.join(found.runs)}"
-    names = [run_id_of(run) for run in given.stored_runs]
+    names = run_ids(given.stored_runs)
     if outside := [name for name in names if found.runs.get(name) != given.run_hashes[name]]:
         why = "what only another run finds was never asked, so its scores are too low; pool it too"
         say(f"warning: {', '.join(outside)}: the augmented qrels are {for_runs}, and {why}")

@@ -22,10 +22,11 @@ from fire_toolkit.formats.collections.registry import read_collection
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
 from fire_toolkit.formats.runs.matrices import MatrixRun
-from fire_toolkit.formats.runs.read import open_run, renamed, run_id_of, whole_run
+from fire_toolkit.formats.runs.read import open_run, renamed, whole_run
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_queries
 from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
+from fire_toolkit.matching.ranking import run_ids
 from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.ids import refuse_mixed_ids, spelling_of
 from fire_toolkit.workspace.config import BESIDE
@@ -94,7 +95,7 @@ def stored_runs(given: Given) -> list[Any]:
         return found
     from fire_toolkit.engines.cluster import shared
 
-    return [shared(run, spread, given.run_hashes.get(run_id_of(run), "")) for run in found]
+    return [shared(run, spread, given.run_hashes.get(run_ids(run)[0], "")) for run in found]
 
 
 TABLES.update(
@@ -212,14 +213,14 @@ def _runs(
     }
     for note in notes_on_docs(docs, given):
         say(f"note: {note}")
-    own_ids = [run_id_of(run) for run in found]
+    own_ids = [run_ids(run)[0] for run in found]
     for place, (name, path) in enumerate(named):
         if name is None and own_ids.count(own_ids[place]) > 1:
             stem = stem_of(path)
             say(f"note: several files carry the run id {own_ids[place]!r}; {path} is called {stem!r} here")
             found[place] = renamed(found[place], stem)
     for run, (_, path) in zip(found, named, strict=True):
-        given.run_files[run_id_of(run)] = Path(path)
+        given.run_files[run_ids(run)[0]] = Path(path)
     return found
 
 

@@ -152,18 +152,16 @@ def _account(
     counts = {"policy": policy, **kinds, "lowered": n_lowered, "queries_without_positive": lost}
     if judge:
         is_positive = changes.loc[changes["source"] == f"{MACHINE}:{judge}", "relevance"] >= 1
-        counts |= {
-            "machine_positive": int(is_positive.sum()),
-            "machine_irrelevant": int((~is_positive).sum()),
-        }
-        counts |= {"include_machine": judge}
+        n_positive, n_others = int(is_positive.sum()), int((~is_positive).sum())
+        counts |= {"machine_positive": n_positive, "machine_irrelevant": n_others, "include_machine": judge}
     words = [
         "policy {policy}: of the original positives {confirmed:,} confirmed, {rejected:,} rejected, "
         "{original:,} without a label; {new:,} new positives, {irrelevant:,} other pairs not relevant".format(
             **counts
         )
     ]
-    words += [*words_of_shared(counts), *(words_of_machine(counts) if judge else [])]
+    words += words_of_shared(counts) if counts.get("shared") else []
+    words += words_of_machine(counts) if judge else []
     if votes is not None:
         counts["label_errors"] = votes.numbers
         words += [words_of_errors(votes.numbers), *votes.words_of_alarm]

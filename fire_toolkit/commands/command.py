@@ -16,7 +16,7 @@ from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.matching.own_items import OwnItemRule
-from fire_toolkit.matching.ranking import split_runs
+from fire_toolkit.matching.ranking import run_ids, split_runs
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Run
@@ -276,15 +276,6 @@ def unpooled(runs: Any, fed: Collection[str] | None) -> list[str]:
     fresh = "" if fed is None else ", ".join(run_id for run_id in run_ids(runs) if run_id not in fed)
     words = "fed no pool, so what only such a run finds is unjudged; its scores are not comparable with those"
     return [f"{fresh}: {words} of pooled runs: see `score --honest`"] if fresh else []
-
-
-def run_ids(runs: Any) -> list[str]:
-    """Return the ids of runs, one or several, tables or stored ones; of one without rows it is empty."""
-    found: list[str] = []
-    for run in [runs] if isinstance(runs, pd.DataFrame) or hasattr(runs, "run_id") else runs:
-        is_table = isinstance(run, pd.DataFrame)
-        found += [str(each) for each in run["run_id"].unique()] or [""] if is_table else [str(run.run_id)]
-    return found
 
 
 def _refuse_mixed_docs(runs: Any, qrels: pd.DataFrame | None) -> None:

@@ -119,7 +119,7 @@ def resolve(
         every = Judgments(pd.concat([votes, fourth], ignore_index=True))
         both = with_design((shown, full.disputes), design, every, grades=known)
         files["labels.csv"], files["disputes.csv"] = both
-    said = [*words_of_model(full)]
+    said = [] if full.confusions is None else [*words_of_model(full, full.confusions)]
     if guideline and guideline.is_of_queries:
         how = {"guideline": guideline.name, "guideline_sha256": shown_sha256 or guideline.sha256}
         found, files["query_validity.csv"] = label_queries(labels, votes, **how)

@@ -192,9 +192,7 @@ def change_counts(changes: Changes) -> dict[str, int]:
 
 
 def words_of_shared(counts: Mapping[str, Any]) -> list[str]:
-    """Return what rests on labels of other pairs (`resolve --share-judgments`); nothing where none does."""
-    if not counts.get("shared"):
-        return []
+    """Return what rests on labels of other pairs (`resolve --share-judgments`)."""
     return [
         f"{n_of(counts['shared'], 'label')} shared by pairs that are alike, {counts['shared_positive']:,} of "
         "them positive: nobody judged these pairs"

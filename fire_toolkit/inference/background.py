@@ -228,7 +228,7 @@ def known_of(evidence: Evidence) -> Background:
         original_grade=facts.original_grade,
         highest_grade=facts.highest_grade,
         counts=facts.counts,
-        notes=[*words_of_shared(facts.counts), *notes],
+        notes=[*(words_of_shared(facts.counts) if facts.counts.get("shared") else ()), *notes],
     )
 
 

@@ -140,6 +140,15 @@ def split_runs(runs: Any) -> dict[str, Any]:
     return found
 
 
+def run_ids(runs: Any) -> list[str]:
+    """Return the ids of runs, one or several, tables or stored ones; of one without rows it is empty."""
+    found: list[str] = []
+    for run in [runs] if isinstance(runs, pd.DataFrame) or hasattr(runs, "run_id") else runs:
+        is_table = isinstance(run, pd.DataFrame)
+        found += [str(each) for each in run["run_id"].unique()] or [""] if is_table else [str(run.run_id)]
+    return found
+
+
 def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> Ints:
     """Return the `depth` best columns of each row, in rank order.
 

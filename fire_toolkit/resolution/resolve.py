@@ -226,16 +226,14 @@ def answers_to_controls(dropped: pd.DataFrame, controls: pd.DataFrame, grades: G
     return answers.drop(columns="reason").merge(controls[PAIR])
 
 
-def words_of_model(full: Resolution) -> Iterator[str]:
-    """Yield how many votes a model of annotators had to learn from, and warnings; nothing of other rules.
+def words_of_model(full: Resolution, confusions: pd.DataFrame) -> Iterator[str]:
+    """Yield how many votes a model of annotators had to learn from, and warnings.
 
     These are where most pairs have one vote, and where many labels are not a majority's: the model may have
     settled on a wrong fit.
     """
-    if full.confusions is None:
-        return
     n_pairs_by_votes, change = full.n_pairs_by_votes, full.against_majority
-    by_annotator = full.confusions.drop_duplicates("annotator_id")["n_votes"]
+    by_annotator = confusions.drop_duplicates("annotator_id")["n_votes"]
     low, middle, high = (f"{by_annotator.quantile(share):,.0f}" for share in (0, 0.5, 1))
     yield (
         f"votes: {pairs_by_votes(n_pairs_by_votes)}; {n_of(len(by_annotator), 'annotator')} with "

@@ -62,8 +62,8 @@ def open_run(
         >>> from tempfile import mkdtemp
         >>> file = Path(mkdtemp()) / "a.run"
         >>> _ = file.write_text("q Q0 d1 1 2.0 a\\n")
-        >>> run_id_of(open_run(file)), len(read_run(file))
-        ('a', 1)
+        >>> open_run(file)["run_id"].tolist(), len(read_run(file))
+        (['a'], 1)
     """
     path = Path(path)
     if str(path) == STDIN or (reader := recognise(path)).name == "trec":
@@ -97,13 +97,6 @@ def whole_run(run: Run | NativeRunFile | MatrixRun, depth: int | None = None) ->
     if not isinstance(run, pd.DataFrame):
         return run.top(depth or None)
     return top(run, depth) if depth else run
-
-
-def run_id_of(run: Run | NativeRunFile | MatrixRun) -> str:
-    """Return the id of one run, empty where it has no row."""
-    if isinstance(run, pd.DataFrame):
-        return str(run["run_id"].iloc[0]) if len(run) else ""
-    return run.run_id
 
 
 def renamed(run: Run | NativeRunFile | MatrixRun, run_id: str) -> Any:
