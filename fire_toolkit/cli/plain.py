@@ -20,7 +20,6 @@ import click
 from fire_toolkit.cli.common import FireGroup, Range, format_option, json_option
 from fire_toolkit.cli.here import current_workspace
 from fire_toolkit.commands.command import Parameter, about, refuse_apart
-from fire_toolkit.commands.types import Table
 from fire_toolkit.matching.own_items import RULES
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.database import kept_open
@@ -63,23 +62,6 @@ def group_of(module: ModuleType, make: Callable[..., click.Command] = plain_comm
 
 
 _OF_THE_FRAME = {"as_json": json_option, "output_format": format_option}
-
-
-def options_of(own: Callable[..., Any], *more: click.Parameter) -> list[click.Parameter]:
-    """Return the options of a function: a single word, then its tables, its values, and more."""
-    options = list[click.Parameter]()
-    for name, table in about(own).tables.items():
-        options += _options_of_table(name, table, about(own).parameters[name].words)
-    for each in about(own).plain:
-        if each.name in _OF_THE_FRAME:
-            options.append(_OF_THE_FRAME[each.name])
-        elif hasattr(each.kind, "__dataclass_fields__"):
-            options += options_of(each.kind)
-        else:
-            options.append(option_of(each))
-    return sorted(
-        [*options, *more], key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1)
-    )
 
 
 def arguments_of(own: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,27 +111,45 @@ def _only_one(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     return values[0] if values else None
 
 
-def _options_of_table(name: str, table: Table, words: str) -> list[click.Parameter]:
-    """Return a table's option, and those that say how it is read."""
-    if table.is_told:
-        return []
-    also = [
-        click.Option(spelled.split(), multiple=each == "exclude", metavar=metavar, help=words)
-        for each in table.also
-        for spelled, metavar, words in _ALSO[each]
-    ]
-    if name == "runs" or table.is_argument:
-        is_one = name != "runs" and not table.is_several
-        metavar = table.metavar if table.is_argument else "RUN..."
-        is_needed = table.is_argument and metavar[0] != "["
-        return [click.Argument([name], nargs=1 if is_one else -1, metavar=metavar, required=is_needed), *also]
-    spelled = [table.option or f"--{name.replace('_', '-')}", name]
-    settings: dict[str, Any] = {"multiple": table.is_several, "metavar": table.metavar}
-    if name == "own_item":
-        settings = {"type": click.Choice(RULES)}
-    elif name == "pool_sources":
-        settings |= {"multiple": True, "callback": _only_one}
-    return [click.Option(spelled, help=words, **settings), *also]
+# Of the options of tables that take no file, and that of several which has to be given once.
+_OF_TABLES: dict[str, dict[str, Any]] = {
+    "own_item": {"metavar": None, "type": click.Choice(RULES)},
+    "pool_sources": {"multiple": True, "callback": _only_one},
+}
+
+
+def options_of(own: Callable[..., Any], *more: click.Parameter) -> list[click.Parameter]:
+    """Return the options of a function: a single word, then its tables, its values, and more."""
+    options = list[click.Parameter]()
+    for name, table in about(own).tables.items():
+        if table.is_told:
+            continue
+        if name == "runs" or table.is_argument:
+            is_one = name != "runs" and not table.is_several
+            metavar = table.metavar if table.is_argument else "RUN..."
+            is_needed = table.is_argument and metavar[0] != "["
+            nargs = 1 if is_one else -1
+            options.append(click.Argument([name], nargs=nargs, metavar=metavar, required=is_needed))
+        else:
+            settings: dict[str, Any] = {"multiple": table.is_several, "metavar": table.metavar}
+            settings |= _OF_TABLES.get(name, {})
+            spelled = [table.option or f"--{name.replace('_', '-')}", name]
+            options.append(click.Option(spelled, help=about(own).parameters[name].words, **settings))
+        options += [
+            click.Option(typed.split(), multiple=each == "exclude", metavar=metavar, help=words)
+            for each in table.also
+            for typed, metavar, words in _ALSO[each]
+        ]
+    for parameter in about(own).plain:
+        if parameter.name in _OF_THE_FRAME:
+            options.append(_OF_THE_FRAME[parameter.name])
+        elif hasattr(parameter.kind, "__dataclass_fields__"):
+            options += options_of(parameter.kind)
+        else:
+            options.append(option_of(parameter))
+    return sorted(
+        [*options, *more], key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1)
+    )
 
 
 def option_of(parameter: Parameter) -> click.Parameter:
