@@ -1,7 +1,7 @@
 """Statistics of agreement over judgments, for all of them or by group, and how they are drawn for people."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import N_RESAMPLES, interval_of
+from fire_toolkit.agreement.intervals import N_RESAMPLES, Interval, interval_of
 from fire_toolkit.agreement.pages import alike, has_pages, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.errors import JoinError, TableError, UsageError
@@ -116,7 +116,11 @@ def agreement(
         groups = ((value, chosen(own)) for value, own in named if own.any())
     n_each = len(votes.pairs) / max(judgments["query_id"].nunique(), 1)
     caution = TOO_NARROW.format(n_each) if cluster is None and n_each >= 2 else ""
-    return _measured(groups, statistics, n_resamples, seed=seed, caution=caution)
+    measured = (
+        (group, own, {name: interval_of(own, name, n_resamples, seed=seed) for name in statistics})
+        for group, own in groups
+    )
+    return _table_of(measured, has_intervals=n_resamples is not None, caution=caution)
 
 
 class AgreementSummary(NamedTuple):
@@ -149,37 +153,33 @@ def agreement_summary(
     n_judged = int((by_cluster.n_votes > 0).sum())
     n_each = tuple(np.bincount(by_cluster.n_votes, minlength=2).tolist())
     is_alone = not has_pages(judgments) and n_judged < 2 * max(judgments[cluster].nunique(), 1)
-    table = _measured([("all", by_pair if is_alone else by_cluster)], DEFAULTS, N_RESAMPLES)
+    votes = by_pair if is_alone else by_cluster
+    found = {name: interval_of(votes, name, N_RESAMPLES) for name in DEFAULTS}
+    table = _table_of([("all", votes, found)], has_intervals=True)
     if is_alone:
         return AgreementSummary(table, n_each, "", math.nan)
-    whole, one = (interval_of(votes, "alpha", N_RESAMPLES).standard_error for votes in (by_cluster, by_pair))
+    whole, one = found["alpha"].standard_error, interval_of(by_pair, "alpha", N_RESAMPLES).standard_error
     return AgreementSummary(table, n_each, cluster, (whole / one) ** 2 if one > 0 else math.nan)
 
 
-def _measured(
-    groups: Iterable[tuple[str, Votes]],
-    statistics: Sequence[str],
-    n_resamples: int | None,
-    *,
-    seed: int = 0,
-    caution: str = "",
+def _table_of(
+    measured: Iterable[tuple[str, Votes, Mapping[str, Interval]]], *, has_intervals: bool, caution: str = ""
 ) -> Agreement:
-    """Return what `agreement` returns, for each group of votes; caution: a note on every interval."""
+    """Return what `agreement` returns of groups, their votes and statistics; caution: of every interval."""
     rows = []
-    for group, votes in groups:
+    for group, votes, of_group in measured:
         n_left = len(votes.label) - len(votes.voting)
         left_out = f"{n_left} answer{'s' * (n_left != 1)} without a vote left out" if n_left else ""
         of_whom = (votes.n_votes > 0).sum(), len(votes.counts), len(np.unique(votes.annotator[votes.voting]))
-        for name in statistics:
-            found = interval_of(votes, name, n_resamples, seed=seed)
+        for name, found in of_group.items():
             note = "; ".join(filter(None, [found.about, left_out]))
             level = votes.level if STATISTICS[name].has_levels else "nominal"
             row: tuple[object, ...] = (group, name, level, found.value, *of_whom, note)
-            if n_resamples is not None:
+            if has_intervals:
                 cautions = [found.note, "" if math.isnan(found.low) else caution]
                 row += (*astuple(found)[1:6], "; ".join(filter(None, cautions)))
             rows.append(row)
-    columns = {each.name: each.dtype for each in AGREEMENT.columns} | ({} if n_resamples is None else _BESIDE)
+    columns = {each.name: each.dtype for each in AGREEMENT.columns} | (_BESIDE if has_intervals else {})
     return Agreement(pd.DataFrame(rows, columns=list(columns)).astype(columns))
 
 
