@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints, sum_by_query
+from fire_toolkit.arrays import Bools, Floats, Ints, sum_by_query
 from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, t_quantile
 from fire_toolkit.inference.estimates import MOST_UNJUDGED, share_left_out
 from fire_toolkit.inference.intervals import by_t, units_of
@@ -104,6 +104,7 @@ def corrected_terms(
     measures: Sequence[Measure],
     *,
     chances: Floats | None = None,
+    is_deep: Bools | None = None,
     is_judges: bool = False,
 ) -> dict[tuple[str, str], Corrected]:
     """Return C@k and P@k of each run corrected for errors of votes, by run and measure.
@@ -123,6 +124,8 @@ def corrected_terms(
         measures: those that `why_uncorrected` has nothing against are corrected.
         chances: of each pair to be judged, 0 where the design did not ask it: in P@k those drawn weigh 1/π,
             and C@k that reads one is refused. None: no people's sample was drawn.
+        is_deep: which queries were drawn to be judged deep: as many as they are, so what they differ by from
+            the others is no error. None: no queries were drawn.
         is_judges: whether a machine judge's sample says what was judged, whose estimates are its own: a top
             of which more than 5% has no label is refused.
     """
@@ -152,9 +155,19 @@ def corrected_terms(
                 cell = run.query[is_read] * (of_original + 1) + kind[pairs]
                 lists = sum_by_query(cell, weight[pairs], n_queries * (of_original + 1))
                 one = by.correct(lists.reshape(n_queries, -1), measure)
+                if is_drawn and is_deep is not None:
+                    one = replace(one, terms=_within(one.terms, is_deep))
             own = measure.values(run.by(before))
             found[run_id, measure.name] = replace(one, before=own, is_drawn=is_drawn)
     return found
+
+
+def _within(terms: Floats, is_deep: Bools) -> Floats:
+    """Return terms with the same mean whose variance is that within queries drawn, and within the others."""
+    found = np.empty(len(terms))
+    for own in (is_deep, ~is_deep):
+        found[own] = (terms[own] - terms[own].mean()) * np.sqrt(own.sum() / max(own.sum() - 1, 1))
+    return np.asarray(found + terms.mean())
 
 
 def gaps_of(terms: Mapping[tuple[str, str], Corrected]) -> Iterator[tuple[str, str, str, Corrected]]:

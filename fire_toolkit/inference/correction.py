@@ -112,12 +112,16 @@ def correct_for_errors(
         named = ", ".join(measure.name for measure in parsed)
         return Correction(notes=[f"{named}: not corrected for errors of votes: {reason}"])
     joined = join_with_votes(runs, original, labels, background)
-    design, chances = background.design, None
+    design, chances, is_deep = background.design, None, None
     is_judges = design is not None and design.sample is not None
     if design is not None and not is_judges:
         is_asked, chances = drawn_pairs_of(joined, design)
         chances[~is_asked] = 0.0
-    terms = corrected_terms(joined, original, rates, parsed, chances=chances, is_judges=is_judges)
+        if design.queries is not None:
+            deep = design.queries["query_id"][design.queries["is_sampled"].astype(bool)]
+            is_deep = joined.queries.isin(deep)
+    sample: Any = {"chances": chances, "is_deep": is_deep, "is_judges": is_judges}
+    terms = corrected_terms(joined, original, rates, parsed, **sample)
     known = {key: one for key, one in terms.items() if not one.reason}
     codes = code_clusters(joined.queries, clusters)
     n_units = len(joined.queries) if codes is None else int(codes.max()) + 1

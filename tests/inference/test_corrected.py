@@ -371,6 +371,24 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
         assert (row.p < 0.05) == (row.low > 0 or row.high < 0)
 
 
+def test_that_as_many_queries_are_judged_deep_as_there_are_is_no_error(
+    made: tuple[pd.DataFrame, Qrels, list[Run]],
+) -> None:
+    """Of 60 queries of 300 drawn each term stands for five; the variance is that within the two parts."""
+    design, original, runs = made
+    votes = votes_by_design(design[design["query_id"] < "q060"], original)
+    joined = join_runs(runs, original, votes.pairs[["query_id", "doc_id", "relevance"]])
+    is_deep, chances = np.arange(300) < 60, np.full(len(joined.pairs), 0.2)
+    drawn = corrected_terms(joined, original, votes, parse_measures(["P@10"]), chances=chances)
+    known = {"chances": chances, "is_deep": is_deep}
+    found = corrected_terms(joined, original, votes, parse_measures(["P@10"]), **known)["r0", "P@10"]
+    terms = drawn["r0", "P@10"].terms
+    parts = [len(own) * own.var(ddof=1) for own in (terms[is_deep], terms[~is_deep])]
+    assert found.terms.mean() == pytest.approx(terms.mean())
+    assert found.limits(None, least=0).se == pytest.approx(math.sqrt(sum(parts)) / 300, rel=0.01)
+    assert terms.std() / math.sqrt(300) > 1.5 * found.limits(None, least=0).se  # as if drawn one by one
+
+
 def test_clusters_and_runs_that_do_not_differ(made: tuple[pd.DataFrame, Qrels, list[Run]]) -> None:
     design, original, runs = made
     terms = terms_of(design, runs, "C@3", original=original)
