@@ -101,11 +101,17 @@ class Votes(LabelRates):
         """What fourth votes on positives by 2 to 1 say; None without rates, or where these are no sample."""
         if self.reason or self.is_graded:
             return None
-        votes = self.pairs["design_votes"]
+        votes, cell, one = self.pairs["design_votes"], self.kind // 2, self.of_one
+        t, f = np.tile(one.t, len(CLASSES)), np.tile(one.f, len(CLASSES))
+        is_doubled = self.pairs["design_class"] == DOUBLED  # whose votes have no order
+        said = np.where(is_doubled, votes.str.slice(0, 2).str.count("1") / 2, votes.str.slice(0, 1) == "1")
+        n, first = (np.bincount(cell, of, len(t)) for of in (None, said))
+        share = np.clip((first / np.maximum(n, 1) - f) / (t - f), 0, 1)  # of relevant pairs: a class's own
         is_asked = votes.str.slice(0, 3).isin(TWO_TO_ONE) & (votes.str.len() > 3)
-        asked = np.bincount(self.pairs.loc[is_asked, "band"], minlength=len(self.bands))
+        asked = np.bincount(cell[is_asked], minlength=len(t))
         n_positive = int((votes[is_asked].str.slice(3, 4) == "1").sum())
-        return alarm_of_fourth_votes(asked, n_positive, self.of_one, self.counts.sum(axis=0)[::4])
+        of_class = np.repeat([{DOUBLED: 2, VERIFY: 1}.get(name, 0) for name in CLASSES], len(self.bands))
+        return alarm_of_fourth_votes(asked, n_positive, ErrorRates(t, f, share), n * of_class)
 
     @property
     def doubt(self) -> str:

@@ -530,3 +530,12 @@ def test_fourth_votes_raise_one_alarm_and_say_when_they_are_enough() -> None:
     assert alarms[1] is not None
     assert (alarms[0].n, alarms[0].is_raised, alarms[0].is_enough) == (0, False, False)
     assert (alarms[1].n, alarms[1].n_positive, alarms[1].is_enough) == (20, 20, False)
+    verified = doubled().assign(design_class="verify", design_votes=["1011"] * 10 + ["11"] * 80 + ["0"] * 910)
+    both = votes_by_design(pd.concat([of_four, verified.assign(doc_id="v" + verified["doc_id"])]), ORIGINAL)
+    assert both.alarm is not None
+    expected = 0.0
+    for n_asked, first in ((20, 0.14), (10, 0.09)):
+        share = (first - F) / (T - F)
+        odds = [[e**n * (1 - e) * own for e, own in ((T, share), (F, 1 - share))] for n in (2, 3)]
+        expected += n_asked / 30 * sum(odds[1]) / sum(odds[0])
+    assert both.alarm.expected == pytest.approx(expected, abs=1e-5)
