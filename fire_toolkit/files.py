@@ -118,7 +118,8 @@ def text_of(raw: bytes, path: str | Path) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise FormatError(
-            f"{path}:{line}: byte {raw[error.start]:#04x} is not UTF-8; save it as UTF-8"
+            f"{path}:{line}: byte {raw[error.start]:#04x} is not UTF-8; save it as UTF-8; if it is Latin-1, "
+            "iconv -f latin1 -t utf-8 FILE > NEW does it"
         ) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1

@@ -296,10 +296,9 @@ def test_runs_in_one_json_are_told_apart_where_each_record_names_its_query() -> 
         assert "".join(read_run(lists)["doc_id"]) == order
     said = "record 1: distances, expected one for each doc, in the order of the docs"
     refused(said, read_run, put("two.jsonl", json.dumps(own | {"distances": [1, 3, 2]}) + "\n"))
-    for name, odd in (("logits", [0.5, 0.25, 0.125]), ("votes", [9, 7, 8])):
-        beside = own | {"frames": [7, 8, 9], "is_right": [0, 1, 0], name: odd}
-        lists = put("odd.jsonl", json.dumps(beside) + "\n")
-        refused(f"record 1: {name}: a number for each doc; name them scores, or distances", read_run, lists)
+    for odd in ({"logits": [0.5, 0.25, 0.125]}, {"at": [7, 8, 9], "is_right": [0, 1, 0], "votes": [9, 7, 8]}):
+        lists = put("odd.jsonl", json.dumps(own | odd) + "\n")
+        refused(f"record 1: {[*odd][-1]}: a number for each doc; name them scores", read_run, lists)
     hits = put("hits.json", {name: [{"doc_id": "a", "prob": 0.5}] for name in "qr"})
     refused("(under 'q': found doc_id, prob, expected doc_id and score", read_run, hits)
 

@@ -18,30 +18,9 @@ from fire_toolkit.formats.arrays.matrix import Array, is_numbers
 from fire_toolkit.formats.arrays.pickles import Name
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.recognised import start_of
+from fire_toolkit.words import table_in
 
-NAMES: dict[str, tuple[str, ...]] = {
-    "query_ids": (*("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids"),),
-    "doc_ids": (
-        *("doc_ids", "doc_id", "docs", "dids", "item_ids", "video_ids", "vid_ids", "image_ids", "audio_ids"),
-        "corpus_ids",
-    ),
-    "mask": ("query_masks", "query_mask", "mask", "masks"),
-    "orientation": ("orientation",),
-    "similarities": (
-        *("sims", "sim", "sim_matrix", "sims_matrix", "similarity", "similarities", "similarity_matrix"),
-        *("scores", "score_matrix", "score_matrix_t2i", "score_t2i", "t2v_sims", "sims_t2v", "t2v", "t2i"),
-    ),
-    "query_vectors": (
-        *("query_embeddings", "query_embeds", "query_vectors", "text_embeddings", "text_embeds"),
-        *("text_features", "txt_embeds", "text_embs", "caption_embeds", "text_feats"),
-    ),
-    "doc_vectors": (
-        *("doc_embeddings", "doc_embeds", "doc_vectors", "item_vectors", "video_embeddings", "video_embeds"),
-        *("video_features", "vid_embeds", "video_feats", "image_embeddings", "image_embeds"),
-        *("image_features", "image_feats", "corpus_embeddings", "audio_embeddings", "audio_embeds"),
-        *("audio_features", "audio_feats"),
-    ),
-}
+NAMES: dict[str, list[str]] = table_in("formats.runs", "named_arrays.toml")
 _ROLES = {name: role for role, names in NAMES.items() for name in names}
 _BESIDE = ("query_ids", "doc_ids", "mask", "orientation")  # of a matrix, and none themselves
 _SHOWN = 8

@@ -38,22 +38,10 @@ from fire_toolkit.formats.tables import trecvid
 from fire_toolkit.formats.tables.delimited import names_in, read_delimited
 from fire_toolkit.plugins import Registry
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import table_in
 
 _MARKS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 _SHOWN = 8
-# How files begin that are something else than data, and what to do.
-_OTHERS = {
-    rb"version https://git-lfs": "a pointer of Git LFS, not the file itself; fetch it with git lfs pull",
-    rb"<!doctype html|<html": "a web page, not the file itself; download it again",
-    rb"\x89hdf\r\n\x1a\n": "an HDF5 file, which is not read; save what it holds as .npy: "
-    "numpy.save('sims.npy', h5py.File('sims.h5')['sims'])",
-    rb"\xff\xfe|\xfe\xff": "text in UTF-16; save it as UTF-8",
-    rb"pk\x03\x04|\xd0\xcf\x11\xe0": "an archive or a workbook; unpack it, or save its table as CSV",
-    rb"arrow1|\xff{4}": "an Arrow file; save it as Parquet: dataset.to_parquet('test.parquet')",
-    rb"matlab 5": "a file of MATLAB; numpy.save('sims.npy', scipy.io.loadmat('sims.mat')['sims'])",
-    rb".{0,20}\x8a\nl\xfc\x9cf\xf9 j\xa8p\x19\.": "a file of torch before 1.6; save it again with a newer "
-    "torch: torch.save(torch.load(path), path)",
-}
 
 
 @dataclass(frozen=True)
@@ -149,8 +137,8 @@ def not_the_file(start: bytes) -> str | None:
         >>> not_the_file(b"version https://git-lfs.github.com/spec/v1\\noid sha256:00")
         'a pointer of Git LFS, not the file itself; fetch it with git lfs pull'
     """
-    begins = start.lstrip().lower()
-    return next((words for own, words in _OTHERS.items() if re.match(own, begins, re.DOTALL)), None)
+    begins, others = start.lstrip().lower(), table_in("formats.runs", "others.toml").items()
+    return next((words for own, words in others if re.match(own.encode(), begins, re.DOTALL)), None)
 
 
 def not_a_run(start: bytes, known: Iterable[str]) -> str | None:
