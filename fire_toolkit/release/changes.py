@@ -20,8 +20,8 @@ class ReleaseChanges(NamedTuple):
     """What changed between two releases.
 
     pairs: query_id, doc_id, before, after (relevance, missing where the qrels do not have the pair), change,
-    label_before, label_after (empty: no label). change: of the relevance (`added`, `removed`, `raised`,
-    `lowered`), else of the label alone (`labelled`, `unlabelled`, `relabelled`, `disputed`, `settled`).
+    label_before, label_after (empty: no label). change: of the relevance (`added`, `removed`, where a negative
+    one is none; `raised`, `lowered`), else of the label alone (`labelled`, `unlabelled`, `relabelled`, `disputed`, `settled`).
     scores: run_id, measure, before, after, by the corrected labels of each; before or after is nan where only
     the other has the run and measure; equal ones are left out. in_words: how many changed in each way, of
     their relevance and of their label.
@@ -67,8 +67,8 @@ def compare_releases(old: Mapping[str, Any], new: Mapping[str, Any]) -> ReleaseC
         ...     told = pd.DataFrame({"query_id": "q", "doc_id": list(labels), "label": labels.values()})
         ...     grades = {"query_id": "q", "doc_id": list(pairs), "relevance": list(pairs.values())}
         ...     return {"qrels": pd.DataFrame(grades), "labels": told, "disputes": told[:0]}
-        >>> found = compare_releases(release({"a": "yes", "b": "no"}, a=1, b=0, c=1),
-        ...                          release({"a": "dispute", "b": "yes"}, a=1, b=1, d=0))
+        >>> found = compare_releases(release({"a": "yes", "b": "no"}, a=1, b=0, c=1, d=-1),
+        ...                          release({"a": "dispute", "b": "yes"}, a=1, b=1, c=-1, d=0))
         >>> found.pairs[["doc_id", "change", "label_after"]].values.tolist()
         [['a', 'disputed', 'dispute'], ['b', 'raised', 'yes'], ['c', 'removed', ''], ['d', 'added', '']]
     """
@@ -80,7 +80,8 @@ def compare_releases(old: Mapping[str, Any], new: Mapping[str, Any]) -> ReleaseC
     found = found.astype(dict.fromkeys(_SIDES, "Int64"))
     found = found.merge(_beside(labels, PAIR, "label", _LABELS), on=PAIR, how="outer")
     found = found.fillna(dict.fromkeys(_LABELS, ""))
-    before, after = (found[side].to_numpy(np.float64, na_value=np.nan) for side in _SIDES)
+    judged = (found[side].mask(found[side] < 0) for side in _SIDES)
+    before, after = (each.to_numpy(np.float64, na_value=np.nan) for each in judged)
     was, now = (found[name] for name in _LABELS)
     is_new, is_gone = np.isnan(before) & ~np.isnan(after), np.isnan(after) & ~np.isnan(before)
     of_relevance = np.select(
