@@ -18,7 +18,7 @@ const gallery = (() => {
     place = new Map(all.ids.map((id, n) => [id, n]));
     document.title = `${all.title}: gallery`;
     $("title").textContent = `Gallery: ${all.title}`;
-    $("subtitle").textContent = all.subtitle;
+    $("subtitle").append(...all.subtitle.split("`").map((text, at) => at % 2 ? make("code", "", text) : text));
     marks = loadMarks();
     if (all.public) document.querySelector("[data-view=marks]").hidden = $("key-of-marks").hidden = true;
     makeFilters();
