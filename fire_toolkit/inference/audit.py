@@ -80,6 +80,13 @@ class AuditedLabels(LabelRates):
             return ErrorRates(t, f, of_all / n)
 
     @property
+    def wrong_share(self) -> float:
+        """The share of new positives that experts would reject, by band; nan where one has no answer."""
+        held, asked, right = self.cells(self.counts.sum(axis=0))[..., 1]
+        with np.errstate(invalid="ignore"):
+            return float(1 - np.where(held > 0, held * right / asked, 0).sum() / held.sum())
+
+    @property
     def basis(self) -> str:
         """By what scores are corrected, in words."""
         return f"by {n_of(self.n_answers, 'answer')} of experts, who are taken as right"

@@ -176,8 +176,8 @@ def headline(
 
     Args:
         outcome: new, n_queries, is_graded where labels have more grades than 0 and 1, is_part where some
-            pairs were left out by design, and wrong_share: of the new positives, as votes expect; None where
-            that is not known.
+            pairs were left out by design, and wrong_share: of the new positives, as an audit or votes expect;
+            nan where that is not known.
         scores: honest rows as `first_of` returns them; where some of a top has no label, gains that are
             corrected for errors of votes are the least.
         changes: of places, as `swaps` returns them.

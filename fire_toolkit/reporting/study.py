@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.guidelines.model import Grades
@@ -160,7 +161,8 @@ class Study:
         found["is_graded"] = self.labels["relevance"].max() > 1
         found["is_part"] = self.background.design is not None  # some pairs were left out by design
         errors = self.background.counts.get("label_errors", {})  # as votes expect; experts know better
-        found["wrong_share"] = 0.0 if self.background.audit else errors.get("wrong_share")
+        audit = self.background.audit
+        found["wrong_share"] = audit.wrong_share if audit else errors.get("wrong_share", np.nan)
         for name, qrels in (("original", self.original), ("augmented", self.augmented)):
             n_positives = int((qrels["relevance"] >= 1).sum())
             by_query = n_positives / max(qrels["query_id"].nunique(), 1)

@@ -64,6 +64,8 @@ def test_rates_are_those_of_what_experts_accept() -> None:
     assert float(found.t[2]) == pytest.approx(50 / 70)
     assert float(found.f[2]) == pytest.approx(50 / 230)
     assert float(found.t[0]) == pytest.approx(1.0)
+    assert kinds.wrong_share == pytest.approx(0.5)  # of new positives in the two bands that have some
+    assert np.isnan(labels.wrong_share)
 
 
 def test_answers_count_with_their_query_in_the_standard_error() -> None:

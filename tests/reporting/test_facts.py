@@ -137,7 +137,7 @@ def test_three_sentences_say_what_was_found() -> None:
     assert graded == ["*2 answers of grade 1 or more counted as wrong*, 0.5 a query."]
     (noisy,) = headline(outcome | {"wrong_share": 0.262}, no_scores, [])
     assert noisy.endswith("*, 0.5 a query; an expected 26% of these labels are wrong.")
-    (unknown,) = headline(outcome | {"wrong_share": None}, no_scores, [])
+    (unknown,) = headline(outcome | {"wrong_share": float("nan")}, no_scores, [])
     assert unknown.endswith("*, 0.5 a query; how many of these labels are wrong is not known.")
     assert _said([-0.02, 0.05])[1:] == [
         "C@1 changed by -2.0 to +5.0 points, depending on the model.",
