@@ -20,8 +20,9 @@ class ReleaseChanges(NamedTuple):
     """What changed between two releases.
 
     pairs: query_id, doc_id, before, after (relevance, missing where the qrels do not have the pair), change,
-    label_before, label_after (empty: no label). change: of the relevance (`added`, `removed`, where a negative
-    one is none; `raised`, `lowered`), else of the label alone (`labelled`, `unlabelled`, `relabelled`, `disputed`, `settled`).
+    label_before, label_after (empty: no label). change: of the relevance (`added`, `removed`, `raised`,
+    `lowered`; a negative one is none), else of the label alone (`labelled`, `unlabelled`, `relabelled`,
+    `disputed`, `settled`).
     scores: run_id, measure, before, after, by the corrected labels of each; before or after is nan where only
     the other has the run and measure; equal ones are left out. in_words: how many changed in each way, of
     their relevance and of their label.
