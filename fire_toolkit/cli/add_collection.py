@@ -103,7 +103,8 @@ def add_collection(
     inputs.write(folder, tables, "add-collection", parameters, n, words)
     queries, pairs, out = (quote(str(folder / name)) for name in ("queries.tsv", "qrels.txt", "audit"))
     qrels = f" --qrels {pairs}" if len(collection.qrels) else ""
-    say_next("audit", f"--queries {queries}{qrels} --out {out}")
+    of_these = f"--queries {queries}{qrels} --out {out}"
+    say_next(*([f"audit {of_these}"] if inputs.values["out"] else ["audit", of_these]))
 
 
 def _refuse_while_out(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:

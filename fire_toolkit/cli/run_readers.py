@@ -45,12 +45,17 @@ def queries_own_items(given: Given) -> Any:
 
 
 def _queries(given: Given) -> Path | None:
-    """Return the file of the queries, else that beside qrels of a collection or release with own items."""
-    if (path := given.path("queries", exists=True)) or not (qrels := given.path("qrels")):
+    """Return the file of the queries given, else that beside qrels that are given, else the workspace's.
+
+    Beside qrels it is that of a collection or release with own items.
+    """
+    path, qrels = given.path("queries", exists=True), given.path("qrels")
+    is_of_qrels = path is None or (given.values.get("qrels") and not given.values.get("queries"))
+    if qrels is None or not is_of_qrels:
         return path
     beside = manifest_at(qrels.with_name(MANIFEST))
     names = {"queries.tsv", "queries.jsonl"} & beside.outputs.keys()
-    return next(map(qrels.with_name, names), None) if beside.parameters.get("own_item") else None
+    return next(map(qrels.with_name, names), path) if beside.parameters.get("own_item") else path
 
 
 @reads

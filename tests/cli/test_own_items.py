@@ -196,6 +196,17 @@ def test_both_directions_and_queries_without_a_protocol_keep_own_items_and_say_s
     assert kept in run("score", "m0.npy", "-m", "C@1").stderr
 
 
+def test_qrels_of_another_split_have_the_own_items_of_its_queries(workspace: Composed) -> None:
+    own, target = workspace.docs[:2]
+    Path("v.tsv").write_text(f"query_id\ttext\treference\nv\tin red\t{own}\n")
+    Path("v.txt").write_text(f"v 0 {target} 1\n")
+    Path("v.run").write_text(f"v Q0 {own} 1 .9 r\nv Q0 {target} 2 .8 r\n")
+    run("add-collection", "v.tsv", "v.txt", "--out", "val", "--own-item", "drop")
+    assert score("v.run", "--qrels", "val/qrels.txt", "-m", "C@1")[0] == {("r", "C@1"): 1}
+    run("pool", "v.run", "--qrels", "val/qrels.txt", "--out", "val/pool")
+    assert pairs_in(Path("val/pool/pool.csv")) == {("v", target)}
+
+
 def test_plain_files_keep_own_items_and_say_so_where_queries_name_them(composed: Composed) -> None:
     run("add-collection", "cap.rc2.val.json", "--out", "c")
     pool = ("pool", "m0.npy", "m1.npy", "--depth", 3, "--out", "pool")
