@@ -179,7 +179,7 @@ class _Release:
         for state in stage_states(self.workspace):
             name, is_stale = state.stage.name, state.state == "stale"
             if (name in _MADE and state.state != "done") or (name in _BROUGHT and is_stale):
-                todo = command_of(state, self.workspace) if name in _BROUGHT else name
+                todo = command_of(state, self.workspace)
                 raise StaleError(f"{name} is {state.state} ({state.reason}); run `fire-toolkit {todo}` first")
         tell("reading the tables")
         given = Given({"own_item": None})

@@ -274,6 +274,12 @@ def test_what_is_there_is_not_overwritten_and_what_is_stale_not_released(workspa
     said = run("release", "--version", "1.1", *DATE, code=1).stderr
     assert "score is stale" in said
     assert "run `fire-toolkit score`" in said
+    run("augment", "--policy", "override")
+    (workspace / "augmented/changes.csv").unlink()
+    said = run(
+        "release", "--version", "1.1", *DATE, code=1
+    ).stderr  # plain `augment` would be of another policy
+    assert "augment is stale (augmented/changes.csv is gone); run `fire-toolkit refresh` first" in said
 
 
 @pytest.mark.parametrize(
