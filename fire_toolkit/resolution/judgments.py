@@ -6,7 +6,6 @@ import re
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -30,6 +29,8 @@ _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b")
 SUPERSEDED = "superseded"
 DUPLICATE = "duplicate"  # a copy of an answer
 _ROUNDS = TableSpec("judgments", (Column("round", "int"),), ())
+_NUMBERS = (Column("round", "int", minimum=1), Column("inclusion_probability", "float", missing=True))
+_TYPED = {column.name: TableSpec("judgments", (column,), ()) for column in _NUMBERS}
 
 
 def latest_judgments(
@@ -105,14 +106,12 @@ def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:
 
     Rounds stay as they are where one is not a whole number.
     """
-    own: list[Column] = []
-    if "round" in judgments.columns and all(map(_ROUND.fullmatch, map(str, judgments["round"].unique()))):
-        own.append(Column("round", "int", minimum=1))
-    if "inclusion_probability" in judgments.columns:
-        own.append(Column("inclusion_probability", "float", missing=True))
-    known = replace(JUDGMENTS, columns=tuple(own), key=(), order=())
-    numbers = check_table(known, judgments[[column.name for column in own]], where=where)
-    return Judgments(judgments.assign(**{name: numbers[name].array for name in numbers.columns}))
+    for name, spec in _TYPED.items():
+        is_there = name in judgments.columns
+        if is_there and (name != "round" or all(map(_ROUND.fullmatch, map(str, judgments[name].unique())))):
+            typed = check_table(spec, judgments[[name]], where=where)
+            judgments = judgments.assign(**{name: typed[name].array})
+    return Judgments(judgments)
 
 
 def latest_round(judgments: pd.DataFrame) -> int:
