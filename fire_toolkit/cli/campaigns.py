@@ -236,8 +236,8 @@ def private_folder() -> Path:
 def design(given: Given) -> pd.DataFrame | None:
     """How many votes each pair was to get: as the file given has it, else the campaign; None: not known."""
     named = read_design(given.use(given.values["design"])) if given.values["design"] else None
-    campaign = begun_here()
-    if campaign is None or given.values.get("judgments") is not None:
+    campaign = begun_here() if given.values.get("judgments") is None else None
+    if campaign is None:
         return named
     own = extended_design(recorded_design(campaign.root), first_asked(campaign.store), None, None)
     return own if named is None else pd.concat([named, own[pair_rows(own, named) < 0]], ignore_index=True)

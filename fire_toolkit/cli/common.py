@@ -77,10 +77,7 @@ class FireGroup(click.Group):
             with warnings.catch_warnings():
                 warnings.simplefilter("always", FileNote)
                 warnings.showwarning = partial(_show, warnings.showwarning, set())
-                try:
-                    return super().invoke(ctx)
-                finally:
-                    wipe_progress()
+                return super().invoke(ctx)
         except FireError as error:
             _end(str(error), error.exit_code)
         except MemoryError:
@@ -121,7 +118,8 @@ def say(line: str) -> None:
     A line of progress that stands there is wiped first; the copy of standard input is called `-`.
     """
     context = click.get_current_context(silent=True)
-    wipe_progress()
+    if context and (wipe := context.meta.get(_WIPES)):
+        wipe()
     if context and line.startswith("note: "):
         noted = context.find_root().meta.setdefault(f"{__name__}.notes", set())
         if line in noted:
@@ -203,6 +201,7 @@ class Progress:
             if context := click.get_current_context(silent=True):
                 if not self._width:
                     wipe_progress()  # of another
+                    context.call_on_close(self.clear)
                 context.find_root().meta[_WIPES] = self.clear
             click.echo("\r" + words.ljust(self._width), nl=False, err=True)
             self._width = len(words)

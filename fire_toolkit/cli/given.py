@@ -238,8 +238,8 @@ class Given:
 
     def summarise(self, counts: Mapping[str, Any], words: str) -> None:
         """Print what a command counted: words on stderr, or with `--format json` one object on stdout."""
-        wipe_progress()
         if self.values.get("as_json"):
+            wipe_progress()
             click.echo(json.dumps(counts, ensure_ascii=False))
         else:
             say(words)
