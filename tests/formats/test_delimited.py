@@ -101,10 +101,8 @@ def test_a_table_written_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) 
     texts = ["a, b", 'say "x"', "", "c\nd", None, "é", "plain"]
     table = pd.DataFrame({"text": pd.Series(texts, dtype="str"), "score": [0.1, 1e-9, np.nan, 2, -3.5, 7, 1]})
     table["kind"] = pd.Categorical(["x", "y, z", "x", None, "x", "y, z", "x"])
-    table["is_new"], table["rank"] = (
-        [True, False] * 3 + [True],
-        pd.Series([1, None, 3, 4, 5, 6, 7], dtype="Int64"),
-    )
+    table["is_new"], table["rank"] = [True, False] * 3 + [True], [1, None, 3, 4, 5, 6, 7]
+    table["rank"] = table["rank"].astype("Int64")
     whole = delimited_bytes(table)
     assert whole.count(b"\n") == 9
     for rows in (1, 2, 3, 7):

@@ -93,11 +93,7 @@ def is_full(part: Path, *_: object) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "expected"),
     [
-        (
-            "_write_through",
-            is_full,
-            (FireError, r"/a\.csv: cannot be written: No space left.*bytes are needed"),
-        ),
+        ("_write_through", is_full, (FireError, r"/a\.csv: cannot be written: No space.*bytes are needed")),
         ("_flush_folder", KeyboardInterrupt(), (KeyboardInterrupt, "^$")),
     ],
 )
