@@ -68,8 +68,7 @@ def workspace_path(relative: str) -> Path | None:
 
 def made_file(relative: str) -> Path | None:
     """Return a file that a stage has made in the current workspace, or None."""
-    workspace = current_workspace()
-    path = relative_path(workspace.root / relative) if workspace else None
+    path = workspace_path(relative)
     return path if path and path.is_file() else None
 
 
