@@ -72,9 +72,10 @@ def framed(function: Callable[..., Found]) -> click.Command:
     run.__module__ = own.__module__
     metavar = "FILE" if place is None or "." in place else "DIR"
     words = _OUT_OF_STAGE.format(place=place) if place else _OUT
-    more = [click.Option(["--out"], metavar=metavar, help=words), json_option if place else format_option]
+    written = click.Option(["--out"], metavar=metavar, help=words)
+    more = (written, json_option) if place else (format_option, written)
     name = own.__name__.rstrip("_").replace("_", "-")
-    return click.Command(name, params=options_of(own, *more[:: 1 if place else -1]), callback=run, help=text)
+    return click.Command(name, params=options_of(own, *more), callback=run, help=text)
 
 
 _OF_ANSWERS = ("agree", "resolve", "augment")  # after which people may have to be asked first
