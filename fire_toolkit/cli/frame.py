@@ -51,7 +51,8 @@ def framed(function: Callable[..., Found]) -> click.Command:
                 is_one = len(value) == 1 and section and not isinstance(SETTINGS[section][key], list)
                 known[name] = value[0] if is_one else list(value)
         known |= {"clusters": values["clusters"]} if "clusters" in tables else {}
-        context.with_resource(kept_open())
+        if current_workspace():  # whose record is opened once
+            context.with_resource(kept_open())
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
             whole = with_tables(function, given, called)
