@@ -92,8 +92,8 @@ def read_qrels(path: str | Path) -> Qrels:
     pairs = read(source, None).positives if recognise(source) else None
     if pairs is not None:
         return check_qrels(pairs, where=str(path))
-    if source.json is not None or len(source.header) > 1:
-        found = f"columns {', '.join(source.header[:8])}" if source.header else "JSON of another form"
+    if source.json is not None or len(columns) > 1:
+        found = f"columns {', '.join(columns[:8])}" if columns else "JSON of another form"
         raise FormatError(
             f"{path}: {found}; expected columns query_id, doc_id and relevance, JSON "
             "{query: {doc: grade}}, or TREC's qrels"

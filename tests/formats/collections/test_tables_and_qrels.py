@@ -243,17 +243,15 @@ def test_qrels_and_own_items_have_the_ids_of_the_collection() -> None:
 
 
 def test_a_table_of_pairs_is_read_from_any_file_that_holds_one() -> None:
-    rows = [
-        {"query_id": "q1", "doc_id": "a", "relevance": 2},
-        {"query_id": "q2", "doc_id": "b", "relevance": 0},
-    ]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    names = ("query_id", "doc_id", "relevance")
+    rows = [dict(zip(names, row, strict=True)) for row in (("q1", "a", 2), ("q2", "b", 0))]
     files = {
         "q.parquet": pd.DataFrame(rows),
-        "q.jsonl": lines,
+        "q.jsonl": "".join(json.dumps(row) + "\n" for row in rows),
         "q.json": rows,
         "q.csv": pd.DataFrame(rows).to_csv(index=False),
     }
+    files["loose.parquet"] = pd.DataFrame(rows).set_axis(["topic", "name", "grade"], axis=1)
     for name, content in {**files, "dict.json": {"q1": {"a": 2.0}, "q2": {"b": 0.0}}}.items():
         found = read_qrels(put(name, content))
         assert found[["query_id", "doc_id", "relevance"]].values.tolist() == [["q1", "a", 2], ["q2", "b", 0]]
@@ -264,6 +262,8 @@ def test_a_table_of_pairs_is_read_from_any_file_that_holds_one() -> None:
         assert found[["query_id", "doc_id", "relevance"]].values.tolist() == [["q1", "a", 2], ["q2", "b", 0]]
         made = read({"t.tsv": "query_id\ttext\nq1\ta dog\nq2\ta cat\n", name: content}).qrels
         assert made["relevance"].tolist() == [2, 0]
+    odd = put("odd.parquet", pd.DataFrame(rows).drop(columns="relevance"))
+    refused("odd.parquet: columns query_id, doc_id; expected columns query_id, doc_id and", read_qrels, odd)
 
 
 def test_an_id_that_one_file_encodes_and_another_does_not_is_refused() -> None:
