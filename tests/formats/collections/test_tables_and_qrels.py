@@ -161,10 +161,8 @@ def test_an_item_may_have_a_list_of_captions(name: str, content: Any) -> None:
 @pytest.mark.parametrize("name", ["c.jsonl", "c.json", "c.parquet"])
 def test_null_is_a_caption_without_a_text_and_no_id(name: str) -> None:
     rows: list[Any] = [{"query_id": f"q{n}", "doc_id": f"d{n}", "text": t} for n, t in enumerate(("a", None))]
-    content = "".join(json.dumps(each) + "\n" for each in rows) if name == "c.jsonl" else rows
-    if name == "c.parquet":
-        pd.DataFrame(rows).to_parquet(name)
-    found = read_collection([name]).collection if name == "c.parquet" else read({name: content})
+    lines, table = "".join(json.dumps(each) + "\n" for each in rows), pd.DataFrame(rows)
+    found = read({name: {"c.jsonl": lines, "c.json": rows, "c.parquet": table}[name]})
     assert found.queries["text"].tolist() == ["a", ""]
     assert "1 query without a text, which annotators need ('q1')" in found.notes
     refused("entry 0: text: 7.5, expected text", read, {"o.json": [{**rows[0], "text": 7.5}]})
