@@ -110,7 +110,7 @@ def line_to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
 def describe_table(source: Source) -> str | None:
     """Return which column of a table is what, in words; None where it is none of a collection."""
     columns, given = source.columns, source.given
-    kind, roles = roles_of(columns, given)
+    kind, roles = roles_of(_without_addresses(source), given)
     if not kind:
         return None
     told = (*COLLECTION, *given, *(["media_url"] if kind != "pairs" else []))
@@ -294,7 +294,8 @@ def rows_of(source: Source) -> pd.DataFrame:
     """
     if source.header:
         return read_delimited(source.path)
-    roles, docs = roles_of(source.columns, source.given)[1], source.given.get("doc_id", "")
+    own = _without_addresses(source)
+    roles, docs = roles_of(own, source.given)[1], source.given.get("doc_id", "")
     needed = [roles[role] for role in COLLECTION if role in roles]
     rows, has_lists = [], False
     for entry in source.entries():
@@ -317,7 +318,19 @@ def rows_of(source: Source) -> pd.DataFrame:
     if has_lists and "query_id" not in roles:
         raise FormatError(f"{source.path}: {docs} holds lists of docs; name the column of query_id, too")
     table = pd.DataFrame(rows, dtype=object).fillna("")
+    table = table.drop(columns={*source.columns} - {*own}, errors="ignore")
     return table.explode(docs, ignore_index=True) if has_lists else table
+
+
+def _without_addresses(source: Source) -> list[str]:
+    """Return a file's columns, without one of an address, unless named, beside a list of docs."""
+    given, first = source.given, (source.records or [{}])[0]
+    are_lists = isinstance(first.get(given.get("doc_id", "")), list)
+    return [
+        name
+        for name in source.columns
+        if not are_lists or name in given.values() or name.lower() not in MEDIA
+    ]
 
 
 def recognise_items(source: Source) -> str | None:
