@@ -396,7 +396,7 @@ def ledgers() -> list[Target]:
 
     def read_record(folder: Path) -> None:
         with Store(folder / "campaign.sqlite") as store:
-            store.rows()
+            store.check()
         for read in (read_retired, lambda place: list(Rounds(place))):
             read(folder)
 

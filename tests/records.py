@@ -66,7 +66,8 @@ def copy_of(record: Path) -> Path:
 def read_ledger(path: Path) -> pd.DataFrame:
     """Return all answers in a record; none where there is no such file."""
     with Store(path) as store:
-        return store.rows()
+        store.check()
+        return store.table(f"select number, {', '.join(COLUMNS)} from answers order by number")
 
 
 def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) -> Store:

@@ -49,7 +49,6 @@ Row = Mapping[str, str]  # of an answer: its `COLUMNS`
 Record = Mapping[str, Any]  # of our own page: consent, an answer, or that one was taken back
 TaskKey = tuple[str, str]  # a task's number, and its pair
 
-_LISTED = ", ".join(COLUMNS)
 _REMEDY = (
     "restore it from a copy; or run `python -m fire_toolkit.campaign.salvage {}`, which puts what can be "
     "read of it in its place, then `fire-toolkit import` or `pull --full`, which reads lost answers again"
@@ -124,15 +123,6 @@ class Store(Database):
         """Bring what counts up to all that is there, where a query rests on it."""
         if RESTS_ON_COUNTED.search(query):
             count_answers(self)
-
-    def rows(self) -> pd.DataFrame:
-        """Return all rows of answers in the order in which they arrived, with their number.
-
-        Raises:
-            FormatError: as `check`.
-        """
-        self.check()
-        return self.table(f"select number, {_LISTED} from answers order by number")
 
     def labels(self) -> Counter[str]:
         """Return the labels of the answers that count, with how many there are of each."""

@@ -35,17 +35,14 @@ def find_columns(name: str, columns: Collection[str]) -> tuple[list[str], Callab
     for start in (f"{name}.", f"{name}:::"):
         parts = [column for column in columns if column.startswith(start)]
         if parts:
-            return parts, partial(_as_object, [column.removeprefix(start) for column in parts])
+            names = [column.removeprefix(start) for column in parts]
+            return parts, partial(lambda own, *values: dict(zip(own, values, strict=True)), names)
     return None
 
 
 def as_it_is(value: Any) -> Any:
     """Return a value: what makes that of a role where one column holds it."""
     return value
-
-
-def _as_object(names: Sequence[str], *values: Any) -> dict[str, Any]:
-    return dict(zip(names, values, strict=True))
 
 
 def value_at(value: Any, name: str) -> Any:
