@@ -8,13 +8,12 @@ from typing import Any
 from fire_toolkit.campaign.keys import read_key
 from fire_toolkit.campaign.ledger import Version
 from fire_toolkit.campaign.numbers import add_given
-from fire_toolkit.campaign.progress import has_unread_page
 from fire_toolkit.campaign.queues import MOVES
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
 from fire_toolkit.campaign.schema import KEPT
 from fire_toolkit.campaign.sealed import asking
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.views import answered_pairs
+from fire_toolkit.campaign.views import answered_pairs, people_asked
 from fire_toolkit.errors import FormatError
 from fire_toolkit.tables import Items, Queries
 from fire_toolkit.words import n_of
@@ -24,8 +23,6 @@ Shown = tuple[Queries, Items | None]  # of a collection: what people see
 # By table: the column of the round, which is the first, and how many of the first columns name a row.
 _OF_ROUNDS = {"rounds": ("number", 1), "asked": ("round", 2), "controls": ("round", 3)}
 _CAMPAIGN = "select * from campaign"
-_GIVEN = "select distinct to_annotator_id from given"
-_ANSWERED = "select annotator_id, annotation from answers"
 
 
 def merge_record(
@@ -79,7 +76,7 @@ def merge_record(
                 f"{path}: of another campaign than the one here, so what it asked of whom is not known"
             )
             rows = _of_other_people(rows, store, path, source)
-        if has_unread_page(other):
+        if other.select("select * from unread_page"):
             notes.append(
                 f"{path}: answers on its page are not in it yet; `pull` there, and import its record again"
             )
@@ -130,8 +127,10 @@ def _of_other_people(rows: Sequence[Version], store: Store, path: Path, source: 
             name, key = f"{source}-{name}", f"{source}-{key}"
         own.append(row._replace(annotation=key, annotator_id=name, queue=""))
     known = {row.annotation for row in own}
-    here = {name for name, key in store.select(_ANSWERED) if key not in known}
-    here |= {name for (name,) in store.select(_GIVEN)}
+    here = {
+        name for name, key in store.select("select annotator_id, annotation from answers") if key not in known
+    }
+    here |= people_asked(store)
     if source != "-" and (both := sorted(here.intersection(row.annotator_id for row in own) - {""})):
         raise FormatError(
             f"{path}: of another campaign than the one here, and {', '.join(both[:5])} answered in both: one "
@@ -177,8 +176,7 @@ def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None
     with asking(store) as db:
         if not db.execute(_CAMPAIGN).fetchall():
             db.executemany("insert into campaign values (?, ?, ?, ?, ?)", other.select(_CAMPAIGN))
-        retired = other.select("select annotator_id from retired")
-        db.executemany("insert or ignore into retired values (?)", retired)
+        db.executemany("insert or ignore into retired values (?)", other.select("select * from retired"))
         for number, own in numbers.items():
             known, theirs = _moves(store, own), _moves(other, number)
             have = {(to or (name,), pair) for _, _, name, to, pair, _ in known}  # nobody has a pair twice

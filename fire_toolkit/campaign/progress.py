@@ -119,11 +119,6 @@ def open_people(store: Store, retired: Collection[str] = ()) -> dict[int, list[s
     return found
 
 
-def has_unread_page(store: Store) -> bool:
-    """Whether something was done on our own page that the answers do not have: what was done there last."""
-    return bool(store.select("select * from unread_page"))
-
-
 def load_of(entry: Round) -> dict[str, Counter[str]]:
     """Return how many tasks of each kind each annotator has."""
     return {str(name): Counter(own) for name, own in entry.assignments.groupby("annotator_id")["kind"]}

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -61,11 +61,6 @@ class Begun:
     def guideline(self) -> Guideline:
         """The guideline that is judged by."""
         return guideline_here()
-
-    @property
-    def shown(self) -> Guideline:
-        """The guideline with the labeling page that the campaign began with."""
-        return replace(self.guideline, label_config=self.campaign.label_config)
 
     @property
     def carriers(self) -> set[str]:

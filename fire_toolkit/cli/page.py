@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -143,7 +144,8 @@ def write(
     chosen = page.known(names) or sorted(page.people)
     refuse_file_names(chosen)
     begun, files = page.campaign, page.files()
-    office = Office(begun.root, begun.campaign, begun.shown, begun.store, page.consent, files)
+    rules = replace(begun.guideline, label_config=begun.campaign.label_config)
+    office = Office(begun.root, begun.campaign, rules, begun.store, page.consent, files)
     for name in chosen:
         desk = office.desk(name, is_anew=True)
         page_file = write_page(out / name, desk, consent=page.consent)

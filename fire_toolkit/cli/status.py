@@ -16,7 +16,7 @@ from fire_toolkit.campaign.beginning import page_changed
 from fire_toolkit.campaign.due import with_unanswered_tasks, without_what_is_judged
 from fire_toolkit.campaign.following import Standing, Step, what_follows
 from fire_toolkit.campaign.keys import pair_ids
-from fire_toolkit.campaign.progress import has_unread_page, measure_progress, open_people, progress_in_words
+from fire_toolkit.campaign.progress import measure_progress, open_people, progress_in_words
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Rounds
 from fire_toolkit.campaign.task_files import keys_among
 from fire_toolkit.cli.campaigns import (
@@ -202,7 +202,10 @@ def standing_of(
             asking["linkless"] = [*begun.askable.difference(read_links(root))]
         rules = guideline_of(workspace, begun.campaign.guideline)
         asking["page_changed"] = page_changed(begun.campaign, rules)
-        asking |= {"has_unread": has_unread_page(begun.store), "push": to_push_again(begun.store, waiting)}
+        asking |= {
+            "has_unread": bool(begun.store.select("select * from unread_page")),
+            "push": to_push_again(begun.store, waiting),
+        }
 
     def to_ask() -> Mapping[str, int]:
         """Return how many pairs `next-round` would ask of somebody, by stratum."""

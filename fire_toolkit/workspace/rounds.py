@@ -56,11 +56,6 @@ def carrier_of_tasks(root: Path, file: Path) -> str:
     return next((carriers[number] for number in numbers if number in carriers), "")
 
 
-def rounds_by_hand(root: Path) -> set[int]:
-    """Return the numbers of the rounds of a campaign that files carry, not a server."""
-    return {number for number, carrier in campaign_rounds(root).items() if carrier == "folder"}
-
-
 def pairs_of_rounds(root: Path, numbers: Collection[int]) -> pd.DataFrame:
     """Return query_id, doc_id and round of the pairs that rounds of a campaign ask to be judged."""
     query = (
@@ -104,9 +99,9 @@ def refuse_lost_record(root: Path, *, by_hand: bool = True) -> None:
 
 def given_by_round(root: Path) -> dict[int, int]:
     """Return for each round that no files carry how often a task of it was given to somebody, or moved."""
-    by_hand = rounds_by_hand(root)
+    carriers = campaign_rounds(root)
     query = "select round, count(*) from given group by round order by round"
-    return {number: n for number, n in rows_in(root / STORE, query) if number not in by_hand}
+    return {number: n for number, n in rows_in(root / STORE, query) if carriers[number] != "folder"}
 
 
 def planned_rounds(root: Path) -> set[int]:

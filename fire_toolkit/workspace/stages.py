@@ -19,7 +19,6 @@ from fire_toolkit.workspace.rounds import (
     handed_out,
     has_campaign,
     pool_counts,
-    rounds_by_hand,
     tasks_file,
 )
 
@@ -267,8 +266,9 @@ class _Look:
 
     def unanswered(self, manifest: Manifest) -> tuple[int, Path] | None:
         """Return the first round after those of the judgments whose tasks were handed out, and its tasks."""
-        by_hand = {number: tasks_file(self.root, number).parent for number in rounds_by_hand(self.root)}
-        files = by_hand | handed_out(self.root)
+        carriers = campaign_rounds(self.root).items()
+        files = {n: tasks_file(self.root, n).parent for n, by in carriers if by == "folder"}
+        files |= handed_out(self.root)
         later = [number for number in sorted(files) if number > manifest.counts.get("round", 1)]
         return (later[0], files[later[0]]) if later else None
 

@@ -227,16 +227,6 @@ def test_what_the_other_site_asks_of_a_late_model_is_not_asked_here_again(sites:
     assert written == [(name, f"tasks/round-2/tasks.{name}.json") for name in ("A2", "A3")]  # A1 has answered
 
 
-def test_the_record_of_another_campaign_brings_answers_and_no_tasks(sites: Sites, tmp_path: Path) -> None:
-    third = begin_workspace(tmp_path / "third", N_PAIRS)
-    at(third, "tasks", "--annotator", "A9", "--overlap", 0)
-    fill_in(third, "A9", 3)
-    told = merge(sites[0], third)
-    assert "of another campaign than the one here" in told
-    assert "3 of 3 judgments were not assigned" in told
-    assert {name for (name,) in ask(sites[0], "select to_annotator_id from given")} == {"A1", "A2", "A3"}
-
-
 def test_a_record_with_a_label_that_the_guideline_here_has_not_is_refused_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,7 +266,9 @@ def test_people_of_another_campaign_with_a_name_here_are_others(sites: Sites, tm
     told = at(one, *record, code=1).stderr
     assert "of another campaign than the one here, and A1 answered in both: one name is one person" in told
     assert (judged(one), progress(one)) == before
-    at(one, *record, "--source", "lab")
+    told = at(one, *record, "--source", "lab").stderr
+    assert "so what it asked of whom is not known" in told
+    assert "3 of 5 judgments were not assigned" in told
     assert {row[2] for row in judged(one)} == {"A1", "lab-A1"}
     assert before[0] == {row for row in judged(one) if row[-1] != "unassigned"}
     assert progress(one) == before[1]
