@@ -74,6 +74,9 @@ Task = dict[str, Any]
 Project = dict[str, Any]
 Filter = tuple[str, str, str, object]  # of the Data Manager: field, operator, type, value
 
+# What is counted and compared, of projects (of one that was just made not counted yet) and of tasks.
+_KINDS: dict[str, Any] = {"data": dict, "annotations": list, "task_number": int | None}
+_KINDS |= dict.fromkeys(("total_annotations_number", "skipped_annotations_number"), int | None)
 _KEYS_AT_ONCE = 500
 _LONGEST_PAUSE_S = 30.0
 _SWEEPS = _STALE_PAGES = 5
@@ -220,7 +223,9 @@ class Api(httpx.Client):
         """Return the objects that an answer lists (under `key`), each with its number; or `ServerError`."""
         found = answer if not key else answer.get(key) if isinstance(answer, dict) else None
         entries: list[Any] = found if isinstance(found, list) else [None]
-        if any(not isinstance(entry, dict) or type(entry.get("id")) is not int for entry in entries):
+        if not all(isinstance(entry, dict) and type(entry.get("id")) is int for entry in entries) or any(
+            not isinstance(entry[name], _KINDS[name]) for entry in entries for name in _KINDS.keys() & entry
+        ):
             where = f"{self.connection.url}/api/{what}/"
             raise ServerError(f"{where}: the answer has no list of {what}; see `fire-toolkit doctor`")
         return entries
@@ -283,11 +288,11 @@ class Api(httpx.Client):
 
         def ask() -> tuple[list[Task], int]:
             answer = self.write("GET", "api/tasks/", params=params)
-            tasks = self.entries("tasks", answer, "tasks")
-            if any(task.get("project", project) != project for task in tasks):
+            tasks, total = self.entries("tasks", answer, "tasks"), answer.get("total")
+            if type(total) is not int or any(task.get("project", project) != project for task in tasks):
                 words = f"asked for project {project}, got tasks of another; a proxy mixes up answers"
                 raise CallFailed(f"{self.connection.url}/api/tasks/: {words}", may_pass=True)
-            return tasks, int(answer.get("total") or len(tasks))
+            return tasks, total
 
         found: tuple[list[Task], int] = self._again(ask)
         return found

@@ -108,6 +108,15 @@ def check_config(campaign: Campaign, project: Project) -> None:
         )
 
 
+def refuse_fewer(project: Project, n_shown: int) -> None:
+    """Raise `ServerError` where fewer tasks of a project are shown than it has: the others may be there."""
+    if n_shown < (n_tasks := int(project.get("task_number") or 0)):
+        raise ServerError(
+            f"project {project['id']} has {n_of(n_tasks, 'task')}, but {n_shown:,} are shown; is somebody "
+            "deleting tasks? Run the command again"
+        )
+
+
 Key = tuple[int, str]  # a project's number and birth
 
 NEVER = "~"  # above all times

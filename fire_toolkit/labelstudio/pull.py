@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from fire_toolkit.campaign.carrier import Fetched, Report, no_report
 from fire_toolkit.campaign.ledger import KEPT, Origin, answer_rows, pairs_of
@@ -25,6 +26,7 @@ from fire_toolkit.labelstudio.places import (
     keep_places,
     missed_words,
     n_answers,
+    refuse_fewer,
 )
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.words import n_of
@@ -202,7 +204,7 @@ class _Pull:
         looked_at: set[tuple[str, str]] = set()
         for page in api.sweep(key[0], include=_INCLUDE, filters=filters):
             newest = newest or (_last_change(page) if len(page) < api.page_size else self._newest(key))
-            if any(not isinstance(task.get("annotations"), list) for task in page):
+            if not all("annotations" in task and all(map(_is_whole, task["annotations"])) for task in page):
                 raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
             tasks = list(split_pages(page))
             pairs = pairs_of(task.get("data") for task in tasks)
@@ -216,9 +218,17 @@ class _Pull:
         if looked_at or not since:
             of_tasks, here = looked_at if since else None, (origin.source, origin.project)
             missing = store.missing(*here, seen=seen, tasks=of_tasks, since=place.born)
-            if missing and self._there(key):
+            if missing and (now := self._there(key)):
+                if not since:
+                    refuse_fewer(now, len({task for task, _ in looked_at}))
                 store.add_deleted(missing, origin.seen_at)
         return max(newest, since)
+
+
+def _is_whole(answer: Any) -> bool:
+    """Whether an annotation says what was answered, and when; without it another would count in its place."""
+    is_object = isinstance(answer, dict) and isinstance(answer.get("result"), list)
+    return is_object and bool(utc_time(str(answer.get("updated_at") or answer.get("created_at"))))
 
 
 def _last_change(tasks: list[Task]) -> str:

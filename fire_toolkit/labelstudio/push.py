@@ -10,10 +10,15 @@ from fire_toolkit.campaign.carrier import Delivered
 from fire_toolkit.campaign.queue_pages import task_pages
 from fire_toolkit.campaign.records import Campaign, Round, refuse_answered
 from fire_toolkit.campaign.task_json import PAIR_ID
-from fire_toolkit.errors import ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
-from fire_toolkit.labelstudio.places import GUARDED, check_config, own_projects, project_settings
+from fire_toolkit.labelstudio.places import (
+    GUARDED,
+    check_config,
+    own_projects,
+    project_settings,
+    refuse_fewer,
+)
 from fire_toolkit.words import n_of
 
 BATCH_SIZE = 1000
@@ -205,11 +210,7 @@ class Push:
         tasks: dict[int, Task] = found[0] if copies else {}
         if copies:
             check_config(self._campaign, project)
-        if len(tasks) < (n_tasks := int(project.get("task_number") or 0)):
-            raise ServerError(
-                f"project {project['id']} has {n_of(n_tasks, 'task')}, but {len(tasks):,} are shown; is "
-                "somebody deleting tasks? Run the command again"
-            )
+        refuse_fewer(project, len(tasks))
         wanted, there = {key_of(task): task for task in plan.tasks}, Counter(map(key_of, tasks.values()))
         missing = {key: task for key, task in wanted.items() if key not in plan.answered and key not in there}
         changed = {}

@@ -219,7 +219,7 @@ class FakeServer:
         number = max(self.projects, default=0) + 1
         made = {"id": number, "created_at": self._now()}
         self.projects[number] = {"show_collab_predictions": True, **body, **made}
-        return httpx.Response(201, json=self.projects[number])
+        return httpx.Response(201, json=self.projects[number] | dict.fromkeys(self._counts(number)))
 
     def _listed(self, params: Mapping[str, str]) -> httpx.Response:
         size, page = int(params.get("page_size", 30)), int(params.get("page", 1))

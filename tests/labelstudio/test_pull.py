@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pandas as pd
 import pytest
 from campaigns import Site, counts, push_round, round_of, tasks_of
 from fake_api import FakeServer, Killed, comment
-from records import latest_answers, read_ledger
+from records import read_ledger
 
 from examples import some
 from fire_toolkit.errors import ServerError
@@ -345,14 +346,27 @@ def test_a_changed_page_stops_the_pull_before_anything_is_read(server: FakeServe
     assert len(site.ledger()) == 0
 
 
-def test_bare_tasks_are_no_deletion(begun: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = FakeServer._shown
-    monkeypatch.setattr(
-        FakeServer, "_shown", lambda self, task, params: shown(self, task, {**params, "fields": ""})
-    )
-    with pytest.raises(ServerError, match="tasks without their answers"):
+LIES: dict[str, Callable[[Any], object]] = {
+    "no answers": lambda page: [task.update(annotations=None) for task in page["tasks"]],
+    "bare tasks": lambda page: [task.pop("annotations") for task in page["tasks"]],
+    "no data": lambda page: [task.update(data=None) for task in page["tasks"]],
+    "fewer tasks": lambda page: page.update(tasks=page["tasks"][1:], total=page["total"] - 1),
+    "no number": lambda page: page.update(total={}),
+    "no result": lambda page: [a.update(result=None) for task in page["tasks"] for a in task["annotations"]],
+    "no time": lambda page: [a.update(updated_at="?") for task in page["tasks"] for a in task["annotations"]],
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_what_no_server_can_mean_changes_no_answer(begun: FakeServer, site: Site, lie: str) -> None:
+    def lies(params: Page, read: Read) -> httpx.Response:
+        LIES[lie](shown := read().json())
+        return httpx.Response(200, json=shown)
+
+    with while_pages_are_read(lies), pytest.raises(ServerError):
         site.pull(begun, is_full=True)
-    assert latest_answers(site.ledger())["state"].tolist() == ["answered"]
+    assert counts(site.pull(begun, is_full=True)) == (0, 0, 0, 0)
+    assert judged(site, "label") == [["relevant"]]
 
 
 def test_the_ledger_holds_no_email_and_nothing_that_was_not_asked_for(server: FakeServer, site: Site) -> None:
