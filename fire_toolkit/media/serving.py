@@ -20,9 +20,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from fire_toolkit.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
-HEADER_S = 10.0  # for a request to arrive whole
 STALLED_S = 1.0  # without a byte taken by the client: the connection may give way to a new one
-MOST = 256  # connections at once; from three quarters of them on, those that stand give way
+MOST = 256  # connections at once
 _WAITING = 128  # connections that may wait to be taken
 _OWN_FILES = 64
 _BUSY = b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -83,27 +82,28 @@ class _Server(Server):
 class _Connection(H11Protocol):
     """A connection that no slow client can keep from others.
 
-    A request that does not arrive whole in time ends it. Where there are many connections, a new one takes
-    the place of the one that has waited longest for a request, else for its client to read on; where there
-    are as many as there can be, and all are at work, it is answered 503.
+    Where there are as many as there can be, a new one takes the place of the one that has waited longest for
+    a whole request, else for its client to read on; where all are at work, it is answered 503.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._stands_since = self.loop.time()
-        self._await_request()
-        self._make_room()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if not self._is_at_work():
-            self._await_request()
+        own = [each for each in self.connections if isinstance(each, _Connection)]
+        there = [each for each in own if not each.transport.is_closing()]
+        if len(there) <= _most_connections():
+            return
+        since = self._stands_since - STALLED_S
+        stalled = [each for each in there if each.flow.write_paused and each._stands_since < since]
+        if found := [each for each in there if each is not self and not each._is_at_work()] or stalled:
+            min(found, key=lambda each: each._stands_since).transport.abort()
+        else:
+            self.transport.write(_BUSY)
+            self.transport.close()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._stands_since = self.loop.time()
-        if not self._is_at_work() and self.conn.trailing_data[0]:
-            self._await_request()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -111,25 +111,6 @@ class _Connection(H11Protocol):
 
     def _is_at_work(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
-
-    def _await_request(self) -> None:
-        """End the connection unless a request has begun to be answered in time."""
-        before = self.cycle
-        self.loop.call_later(HEADER_S, lambda: self.transport.abort() if self.cycle is before else None)
-
-    def _make_room(self) -> None:
-        own = [each for each in self.connections if isinstance(each, _Connection)]
-        there, most = [each for each in own if not each.transport.is_closing()], _most_connections()
-        if len(there) <= most * 3 // 4:
-            return
-        idle = [each for each in there if each is not self and not each._is_at_work()]
-        since = self.loop.time() - STALLED_S
-        stalled = [each for each in there if each.flow.write_paused and each._stands_since < since]
-        if found := idle or stalled:
-            min(found, key=lambda each: each._stands_since).transport.abort()
-        elif len(there) > most:
-            self.transport.write(_BUSY)
-            self.transport.close()
 
 
 def _most_connections() -> int:
