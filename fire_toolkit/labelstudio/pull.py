@@ -13,7 +13,7 @@ from fire_toolkit.campaign.records import Campaign, other_caption, queue_named
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import ServerError
 from fire_toolkit.guidelines.model import CAPTION
-from fire_toolkit.labelstudio.api import Api, CallFailed, Project, Task
+from fire_toolkit.labelstudio.api import Api, CallFailed, Project
 from fire_toolkit.labelstudio.places import (
     DROPPED,
     LACKING,
@@ -182,11 +182,6 @@ class _Pull:
             return None
         return found if born_at(found) == key[1] else None
 
-    def _newest(self, key: Key) -> str:
-        """Return when a project's tasks were last changed, empty where it has none."""
-        include, order = ("id", "updated_at"), "-tasks:updated_at"
-        return _last_change(self._api.task_page(key[0], ordering=order, include=include, page_size=1)[0])
-
     def _take(self, key: Key, since: str) -> str:
         """Read what has changed since a time (empty: all), and return up to which time all is read now.
 
@@ -203,7 +198,11 @@ class _Pull:
         seen: set[str] = set()
         looked_at: set[tuple[str, str]] = set()
         for page in api.sweep(key[0], include=_INCLUDE, filters=filters):
-            newest = newest or (_last_change(page) if len(page) < api.page_size else self._newest(key))
+            if not newest:
+                order, last = "-tasks:updated_at", page
+                if len(page) == api.page_size:  # there may be more, of which one was changed later
+                    last, _ = api.task_page(key[0], ordering=order, include=("id", "updated_at"), page_size=1)
+                newest = max((utc_time(str(task.get("updated_at"))) or "" for task in last), default="")
             if not all("annotations" in task and all(map(_is_whole, task["annotations"])) for task in page):
                 raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
             tasks = list(split_pages(page))
@@ -229,7 +228,3 @@ def _is_whole(answer: Any) -> bool:
     """Whether an annotation says what was answered, and when; without it another would count in its place."""
     is_object = isinstance(answer, dict) and isinstance(answer.get("result"), list)
     return is_object and bool(utc_time(str(answer.get("updated_at") or answer.get("created_at"))))
-
-
-def _last_change(tasks: list[Task]) -> str:
-    return max((utc_time(str(task.get("updated_at"))) or "" for task in tasks), default="")
