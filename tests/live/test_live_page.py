@@ -218,6 +218,18 @@ def kill_browser(folder: Path) -> None:
             os.kill(process.pid, signal.SIGKILL)
 
 
+def test_an_item_that_the_network_withheld_is_shown_once_it_is_back(page_root: Path, tmp_path: Path) -> None:
+    with serving(page_root) as served, open_browser(tmp_path) as browser:
+        browser.cdp("Network.enable")
+        browser.cdp("Network.setBlockedURLs", urls=["*/media/*"])
+        browser.open(served.links["A01"])
+        browser.click("#agree:not([hidden])")
+        is_missing(browser)
+        browser.cdp("Network.setBlockedURLs", urls=[])
+        press(browser, "1", is_ready(browser))
+    assert [answer["label"] for answer in answers(page_root)] == ["relevant"]
+
+
 def test_two_tabs_answer_no_task_twice(page_root: Path, tmp_path: Path) -> None:
     """The tab left behind shows what is asked now, and its key counts for nothing; another link goes on."""
     with serving(page_root) as served, open_browser(tmp_path) as browser:

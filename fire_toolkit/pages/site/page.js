@@ -238,6 +238,15 @@ function missing() {
   note(`This ${state.kind} does not show. Wait, or press 0 to report it and go on.`);
 }
 
+// The network may have failed for a moment: what broke is asked for again while the page waits for it.
+function broken() {
+  const page = state && state.page;
+  if (!page) return;
+  missing();
+  clearTimeout(slow);
+  slow = setTimeout(() => { if (!ready && state && state.page === page) load(page); }, SLOW_MS);
+}
+
 function mark() {
   for (const button of document.querySelectorAll("#answers button, #flags button")) disable(button, !ready);
   disable($("report"), ready);
@@ -263,10 +272,10 @@ $("video").onloadeddata = () => {
 $("video").ontimeupdate = keepPart;
 for (const name of ["play", "pause"])
   $("video").addEventListener(name, () => $("pause").setAttribute("aria-pressed", String(name === "pause")));
-$("video").onerror = () => { if (state && state.page && $("video").hasAttribute("src")) missing(); };
+$("video").onerror = () => { if ($("video").hasAttribute("src")) broken(); };
 for (const image of [$("image"), $("reference")]) {
   image.onload = () => isShown(image.id);
-  image.onerror = () => { if (state && state.page) missing(); };
+  image.onerror = broken;
 }
 
 function flags() {
