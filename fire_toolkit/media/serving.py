@@ -54,7 +54,7 @@ class LocalServer:
             timeout_keep_alive=idle_s,
             timeout_graceful_shutdown=1,
         )
-        self._server = _Server(config)
+        self._server = Server(config)
         self._thread = Thread(target=self._server.run, args=([self._socket],), daemon=True)
 
     def __enter__(self) -> Self:
@@ -65,18 +65,6 @@ class LocalServer:
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()
-
-
-class _Server(Server):
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End all connections, also those of clients that have stopped reading, then shut down."""
-        for server in self.servers:
-            server.close()
-        await asyncio.sleep(0.05)  # connections taken a moment ago become known
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
-        await asyncio.sleep(0)
-        await super().shutdown(sockets)
 
 
 class _Connection(H11Protocol):
@@ -108,6 +96,10 @@ class _Connection(H11Protocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stands_since = self.loop.time()
+
+    def shutdown(self) -> None:
+        """End the connection, also that of a client that has stopped reading."""
+        self.transport.abort()
 
     def _is_at_work(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
