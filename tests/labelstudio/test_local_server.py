@@ -209,7 +209,7 @@ def test_a_refused_token_says_where_to_allow_it(folder: Path) -> None:
 def test_a_running_server_is_given_no_other_settings_and_stop_ends_just_that_server(folder: Path) -> None:
     other = folder.parents[2] / "other" / ".fire/private"
     assert not stop_server(folder)
-    start(folder)
+    start(folder, "stubborn")  # milder signals do nothing to it
     with pytest.raises(UsageError, match="runs already at"):
         start(folder, public_url="https://labels.example.org")
     start(other)
@@ -221,19 +221,10 @@ def test_a_running_server_is_given_no_other_settings_and_stop_ends_just_that_ser
 
 
 def test_who_holds_the_lock_and_is_no_server_is_left_alone(folder: Path) -> None:
-    start(folder)
-    stop_server(folder)
-    with (
-        hold_lock(folder / "server.lock", wait_s=1, what="a test"),
-        pytest.raises(FireError, match="being started here"),
-    ):
+    folder.mkdir(parents=True)
+    held = hold_lock(folder / "server.lock", wait_s=1, what="a test")
+    with held, pytest.raises(FireError, match="being started here"):
         stop_server(folder)
-
-
-def test_a_server_that_ignores_the_request_is_forced(folder: Path) -> None:
-    start(folder, "stubborn")
-    assert stop_server(folder)
-    assert not is_locked(folder / local_server.LOCK)
 
 
 def run(*arguments: str, **environ: str) -> Result:

@@ -60,6 +60,13 @@ def asked(server: FakeServer) -> list[str]:
     return paths
 
 
+def asked_for_nothing(server: FakeServer, site: Site) -> list[str]:
+    """Pull where nothing is new, and return the paths of what was asked for."""
+    server.requests.clear()
+    assert counts(site.pull(server)) == (0, 0, 0, 0)
+    return asked(server)
+
+
 CHANGES = ["/api/projects/", "/api/tasks/", "/api/tasks/"]  # what is asked where nothing is read whole
 OF_ONE = CHANGES[:-1]  # while bob has not answered
 
@@ -162,9 +169,7 @@ def test_answers_to_tasks_of_old_times_are_found_by_counts(long_ago: FakeServer,
     undated(long_ago, 3)
     long_ago.delete_task(task_for(long_ago, "ann"))  # the number of answers is as before, that of tasks not
     assert counts(site.pull(long_ago)) == (1, 0, 1, 0)
-    long_ago.requests.clear()
-    assert counts(site.pull(long_ago)) == (0, 0, 0, 0)
-    assert asked(long_ago) == OF_ONE
+    assert asked_for_nothing(long_ago, site) == OF_ONE
 
 
 def test_tasks_that_somebody_deleted_are_named_with_what_brings_them_back(
@@ -256,25 +261,19 @@ def test_a_project_deleted_while_it_is_read_takes_no_answers_along(server: FakeS
 def test_what_the_server_counts_and_does_not_show_is_looked_for_once(begun: FakeServer, site: Site) -> None:
     begun.annotations[99] = {**begun.annotations[1], "id": 99, "task": 999, "unique_id": "lost"}
     site.pull(begun)
-    begun.requests.clear()
-    assert counts(site.pull(begun)) == (0, 0, 0, 0)
-    assert asked(begun) == OF_ONE
+    assert asked_for_nothing(begun, site) == OF_ONE
 
 
 def test_a_project_without_an_answer_is_not_read_again_until_it_has_one_or_loses_it(
     begun: FakeServer, site: Site
 ) -> None:
-    begun.requests.clear()
-    assert counts(site.pull(begun)) == (0, 0, 0, 0)
-    assert asked(begun) == OF_ONE
+    assert asked_for_nothing(begun, site) == OF_ONE
     number = begun.answer(task_for(begun, "bob"), 3)
     assert counts(site.pull(begun)) == (1, 0, 0, 0)
     begun.delete_annotation(number)
     begun.delete_annotation(FIRST)
     assert counts(site.pull(begun)) == (0, 0, 2, 0)
-    begun.requests.clear()
-    assert counts(site.pull(begun)) == (0, 0, 0, 0)
-    assert asked(begun) == CHANGES[:1]
+    assert asked_for_nothing(begun, site) == CHANGES[:1]
 
 
 def test_a_deleted_empty_project_is_missed_unless_its_queue_has_one(server: FakeServer, site: Site) -> None:
