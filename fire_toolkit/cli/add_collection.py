@@ -80,11 +80,8 @@ def add_collection(
         "readers": {found.path.name: found.reader for found in recognised},
         "notes": collection.notes,
     }
-    if named:
-        parameters["columns"] = {
-            role: names[0] if len(names) == 1 else names for role, names in named.items()
-        }
-    more = {"texts_as_items": texts_as_items, "encoded_ids": collection.encoded}
+    of_roles = {role: names[0] if len(names) == 1 else names for role, names in named.items()}
+    more = {"columns": of_roles, "texts_as_items": texts_as_items, "encoded_ids": collection.encoded}
     parameters |= {key: value for key, value in more.items() if value}
     if COLUMN in collection.queries:
         rule = own_item or own_item_rule_of(found.reader for found in recognised)

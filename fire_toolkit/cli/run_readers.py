@@ -45,10 +45,7 @@ def queries_own_items(given: Given) -> Any:
 
 
 def _queries(given: Given) -> Path | None:
-    """Return the file of the queries given, else that beside qrels that are given, else the workspace's.
-
-    Beside qrels it is that of a collection or release with own items.
-    """
+    """Return the queries given, else those with own items beside qrels given, else the workspace's."""
     path, qrels = given.path("queries", exists=True), given.path("qrels")
     is_of_qrels = path is None or (given.values.get("qrels") and not given.values.get("queries"))
     if qrels is None or not is_of_qrels:

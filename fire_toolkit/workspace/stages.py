@@ -313,16 +313,11 @@ class _Look:
             else:
                 now = f"{key} is {settings[key]!r} in fire.toml"
                 changed.append(f"{now}, was {value!r}: to keep that, write it there")
-        was = manifest.parameters.get("own_item")
-        if was and (rule := self.own_item) != was:
-            changed.append(f"own_item is {rule!r} in the collection, was {was!r}")
+        if was := manifest.parameters.get("own_item"):
+            writers = [writer_of(self.workspace.path("collection", name)) for name in ("queries", "qrels")]
+            rule = next((made.parameters.get("own_item") for made in writers if made), None) or "keep"
+            changed += [f"own_item is {rule!r} in the collection, was {was!r}"] * (rule != was)
         return changed, kept
-
-    @property
-    def own_item(self) -> str:
-        """What becomes of queries' own items by the collection's manifest: they are kept where none says."""
-        writers = [writer_of(self.workspace.path("collection", name)) for name in ("queries", "qrels")]
-        return next((made.parameters.get("own_item") for made in writers if made), None) or "keep"
 
     def unsent(self, manifest: Manifest) -> list[str]:
         """Return which rounds have begun, or have changed hands, since tasks were sent the last time."""

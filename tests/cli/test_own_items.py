@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import Copied, as_json, manifest_of, pairs_in, run
+from command import Copied, as_json, manifest_of, pairs_in, run, states
 from exports import export
 from small_release import STATED, set_in
 
@@ -172,28 +172,15 @@ def test_scores_follow_the_protocol_and_say_so(workspace: Composed, runs: tuple[
 
 
 @pytest.mark.usefixtures("workspace")
-def test_another_rule_of_the_collection_makes_scores_stale() -> None:
-    def of_scores() -> str:
-        return next(
-            row["reason"]
-            for row in json.loads(run("status", "--format", "json").stdout)
-            if row["stage"] == "score"
-        )
-
+def test_another_rule_of_the_collection_makes_scores_stale_and_none_is_said_to_keep_own_items() -> None:
     run("score")
-    assert of_scores() == ""
-    run("add-collection", "cap.rc2.val.json", "--own-item", "keep")
-    assert of_scores() == "own_item is 'keep' in the collection, was 'drop'"
-    run("score")
-    assert of_scores() == ""
-
-
-@pytest.mark.usefixtures("workspace")
-def test_both_directions_and_queries_without_a_protocol_keep_own_items_and_say_so() -> None:
-    assert "own items are kept in both directions" in run("score", "--direction", "both", "m0.npy").stderr
+    assert states()["score"][0] == "done"
     set_in_manifest(own_item=None)
+    assert states()["score"] == ("stale", "own_item is 'keep' in the collection, was 'drop'")
     kept = "kept in the rankings, as not relevant (no protocol is known for these queries; --own-item drop"
-    assert kept in run("score", "m0.npy", "-m", "C@1").stderr
+    assert kept in run("score").stderr
+    assert states()["score"][0] == "done"
+    assert "own items are kept in both directions" in run("score", "--direction", "both", "m0.npy").stderr
 
 
 def test_qrels_of_another_split_have_the_own_items_of_its_queries(workspace: Composed) -> None:
@@ -296,9 +283,8 @@ def test_a_run_keeps_own_items_and_groups_beyond_its_depth(workspace: Composed, 
     for query, doc, rank in kept[["query_id", "doc_id", "rank"]].itertuples(index=False):
         found[query][doc] = rank
     n_others = 0
-    for n, (query, ranked) in enumerate(
-        zip(workspace.queries, workspace.ranking("m0", drop=False), strict=True)
-    ):
+    rankings = zip(workspace.queries, workspace.ranking("m0", drop=False), strict=True)
+    for n, (query, ranked) in enumerate(rankings):
         rank_of = {workspace.docs[doc]: place for place, doc in enumerate(ranked, start=1)}
         members = {workspace.docs[doc] for doc in workspace.members[n]}
         depth = 5 + (rank_of[workspace.own[query]] <= 5)
@@ -306,23 +292,15 @@ def test_a_run_keeps_own_items_and_groups_beyond_its_depth(workspace: Composed, 
         assert found[query] == expected
         n_others += sum(place > 5 for doc, place in expected.items() if doc != workspace.positive[query])
     assert f"{n_others} rows more for own items and groups" in told
-    queries, qrels = (
-        fire_toolkit.read_queries("collection/queries.tsv"),
-        fire_toolkit.qrels("collection/qrels.txt"),
-    )
-    for own_item, words in (
-        (None, "(own_item drop leaves them out)"),
-        ("drop", "left out of the rankings"),
-    ):
+    queries = fire_toolkit.read_queries("collection/queries.tsv")
+    qrels = fire_toolkit.qrels("collection/qrels.txt")
+    said = {None: "(own_item drop leaves them out)", "drop": "left out of the rankings"}
+    for own_item, words in said.items():
         found = fire_toolkit.score(kept, qrels, queries=queries, own_item=own_item, measures=["C@1"])
         assert f"queries' own items {words}" in found.basis
-    assert any(
-        str(path).endswith(".manifest.json") for path in Path("runs").iterdir()
-    )  # which runs/* names too
-    assert (
-        score(*sorted(map(str, Path("runs").iterdir())), "-m", "C@1")[0].keys()
-        == score("-m", "C@1")[0].keys()
-    )
+    names = sorted(map(str, Path("runs").iterdir()))
+    assert any(name.endswith(".manifest.json") for name in names)  # which runs/* names too
+    assert score(*names, "-m", "C@1")[0].keys() == score("-m", "C@1")[0].keys()
     dropped = fire_toolkit.drop_own_items(kept, queries)
     top = dropped[dropped["rank"] <= 5]
     assert top.groupby("query_id", observed=True).size().tolist() == [5] * N_QUERIES
@@ -467,9 +445,8 @@ def test_tasks_need_a_page_that_shows_what_is_asked_about(here: Path) -> None:
     assert "are sounds by their names, and caption-relevance-v1 shows a vid" in run(*moving, code=1).stderr
     (here / "items.csv").write_text("doc_id,media_url,text\nv%201,v 1,one\nv2,v2,two\n")  # ids with blanks
     (here / "pool.csv").write_text("query_id,doc_id,round\na,v%201,1\nb,v2,1\n")
-    assert (
-        "are texts, and caption-image-relevance-v1 shows" in run(*words, *image, "plain.csv", code=1).stderr
-    )
+    refused = run(*words, *image, "plain.csv", code=1).stderr
+    assert "are texts, and caption-image-relevance-v1 shows" in refused
     (here / "items.csv").write_text("doc_id,media_url\nv1,images/1.png\nv2,images/2.png\n")
     (here / "pool.csv").write_text("query_id,doc_id,round\na,v1,1\nb,v2,1\n")
     run(*words[:-2], "u.json", "--guideline", COMPOSED, "--queries", "q.csv")
