@@ -1,7 +1,6 @@
 """`gallery` in a workspace of small files: what is written, left out for others, refused and served."""
 
 import json
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -86,16 +85,6 @@ def test_the_public_gallery_shows_what_has_a_licence(fire: Fire, workspace: Path
     (workspace / "collection/items.tsv").write_text("doc_id\tmedia_url\ttext\na\ta\tA passage.\n")
     Path("fire.toml").write_text(Path("fire.toml").read_text().replace('captions = "CC BY 4.0"', ""))
     assert "not there" not in fire("gallery", "--public", "--out", "for-all").stderr  # texts are no files
-
-
-def test_after_is_by_the_policy_that_the_augmented_qrels_were_made_by(fire: Fire, workspace: Path) -> None:
-    """Not by that of fire.toml, which `augment --policy` leaves as it is."""
-    for policy, relevant in (("union", 1), ("override", 0)):
-        fire("augment", "--policy", policy)
-        fire("gallery")
-        shard, states = (data(workspace / "gallery", name) for name in ("0000", "index"))
-        rejected = [state == states["states"].index("rejected") for state in shard["state"]]
-        assert list(compress(shard["relevant"], rejected)) == [relevant]
 
 
 def test_its_own_folder_is_made_again_and_others_are_not_touched(fire: Fire, workspace: Path) -> None:

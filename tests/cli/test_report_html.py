@@ -212,7 +212,7 @@ def test_a_plot_that_cannot_be_made_is_refused_at_once(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("policy", some(["override", "union", "drop"], 1))
-def test_score_and_the_report_go_by_the_policy_of_the_augmented_qrels(study: Path, policy: str) -> None:
+def test_score_report_and_gallery_go_by_the_policy_of_the_augmented_qrels(study: Path, policy: str) -> None:
     (study / "augmented/qrels.txt").unlink()
     run("augment", "--policy", policy)
     scored = rows(run("score", "-m", "C@1", "--format", "csv"))
@@ -226,3 +226,10 @@ def test_score_and_the_report_go_by_the_policy_of_the_augmented_qrels(study: Pat
     assert shown == {name: f"{100 * float(value):.1f}" for name, value in plain.items()}
     assert len(plain) == 3
     assert f"(policy {policy})" in page
+    run("gallery")  # not by fire.toml, which `augment --policy` leaves as it is
+    text = (study / "gallery/data/0000.js").read_text()
+    shard = json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")[-1]
+    of_rejected = {
+        right for state, right in zip(shard["state"], shard["relevant"], strict=True) if state == 4
+    }
+    assert of_rejected == {int(policy == "union")}
