@@ -1,13 +1,12 @@
 """An audit of labels by experts: a sample by label and band of ranks, and the error rates that it tells."""
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.label_errors import BANDS, ErrorRates, LabelRates, rates_in_words
 from fire_toolkit.tables import Labels, Pool, Qrels
@@ -22,35 +21,26 @@ MOST_LATER = 0.05  # of the labels that an audit is taken to speak for
 class AuditedLabels(LabelRates):
     """Labels, each with its band, and what experts say of some; all are of class `single`.
 
-    answers: (n_answers, 4): the label's place, its band and label (0, 1) when it was drawn, and 1 where it is
-    relevant; n_later: labels that came after the draw; doubt: none, for experts are taken as right.
+    counted: of each pair 1, what its answer weighs (0 without one), and that where it is relevant, in the
+    column of its label: (n_pairs, 3 × 2); n_later: labels that came after the draw; doubt: none, for experts
+    are taken as right.
     """
 
-    answers: Ints = field(default_factory=lambda: np.empty((0, 4), dtype=np.int64), repr=False)
     n_later: int = 0
     doubt: ClassVar[str] = ""
 
     @property
     def n_answers(self) -> int:
         """How many labels have an expert's answer."""
-        return len(self.answers)
+        return int((self.counted[:, 2:4] > 0).sum())
 
-    @cached_property
-    def counts(self) -> Floats:
-        """What each pair adds to labels, answers and relevant ones, of each band and label: see `cells`.
+    def cells(self, counts: Floats) -> Floats:
+        """Return labels, answers and relevant ones, each (..., n_bands, 2), from sums of `counts`.
 
         An answer counts with its query, so that the spread over queries holds that experts were asked about
         some pairs only, and that a label is more often right where a query has more relevant pairs.
         """
-        cells = np.zeros((len(self.pairs), 3, len(self.bands), 2))
-        cells[np.arange(len(cells)), 0, self.pairs["band"], self.pairs["relevance"]] = 1
-        place, band, label, is_relevant = self.answers.T
-        cells[place, 1, band, label], cells[place, 2, band, label] = 1, is_relevant
-        return cells.reshape(len(cells), -1)
-
-    def cells(self, counts: Floats) -> Floats:
-        """Return labels, answers and relevant ones, each (..., n_bands, 2), from sums of `counts`."""
-        return np.moveaxis(counts.reshape(*counts.shape[:-1], 3, len(self.bands), 2), -3, 0)
+        return np.moveaxis(counts.reshape(*counts.shape[:-1], len(self.bands), 3, 2), -2, 0)
 
     @property
     def errors(self) -> Floats:
@@ -62,7 +52,7 @@ class AuditedLabels(LabelRates):
         _, asked, relevant = self.cells(self.counts.sum(axis=0))
         share = relevant / np.maximum(asked, 1)
         found = np.abs(share - 0.5) * np.sqrt(asked * (1 - (asked / (asked + 1)) ** 2))
-        return np.stack([0 * found, 0 * found, found]).reshape(-1)
+        return np.stack([0 * found, 0 * found, found], axis=1).reshape(-1)
 
     def rates(self, counts: Floats) -> ErrorRates:
         """Return t and f of the labels in each band from the labels and answers counted in it.
@@ -177,7 +167,8 @@ def with_answers(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFr
         labels: of `labels_by_band`.
         sample: of `draw_audit`.
         answers: query_id, doc_id, relevance (the experts', positive from 1); pairs outside the sample are
-            left out, pairs of the sample without an answer count as not asked.
+            left out, pairs of the sample without an answer count as not asked. An answer counts for the label
+            and band that the pair has now, and weighs as many as it was drawn for: 1 on average.
 
     Raises:
         UsageError: a band and label without an answer; or more than a twentieth of the labels came after the
@@ -192,9 +183,16 @@ def with_answers(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFr
         )
     place, rows = pair_rows(sample, labels.pairs), pair_rows(sample, answers)
     is_asked = (rows >= 0) & (place >= 0)
-    truth = answers["relevance"].to_numpy()[rows[is_asked]] >= 1
-    known = np.column_stack([place, sample[["band", "relevance"]]])[is_asked]
-    found = replace(labels, answers=np.column_stack([known, truth]), n_later=max(n_later, 0))
+    place, drawn = place[is_asked], (2 * sample["band"] + sample["relevance"]).to_numpy()[is_asked]
+    own = (2 * labels.pairs["band"] + labels.pairs["relevance"]).to_numpy()[place]
+    weight = sample["n_labels"].to_numpy()[is_asked] / np.bincount(drawn)[drawn]
+    weight = weight / (np.bincount(own, weight) / np.maximum(np.bincount(own), 1))[own]
+    said = np.repeat(np.eye(1, 3), n_labels, axis=0)
+    said[place, 1] = weight
+    said[place, 2] = weight * (answers["relevance"].to_numpy()[rows[is_asked]] >= 1)
+    of_label = np.eye(2)[labels.pairs["relevance"].to_numpy()]
+    counted = (said[:, :, None] * of_label[:, None, :]).reshape(n_labels, -1)
+    found = replace(labels, counted=counted, n_later=max(n_later, 0))
     held, asked, _ = found.cells(found.counts.sum(axis=0))
     if n_lacking := int(((asked == 0) & (held > 0)).sum()):
         raise UsageError(

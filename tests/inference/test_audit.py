@@ -59,7 +59,9 @@ def test_rates_are_those_of_what_experts_accept() -> None:
     turn = sample.groupby(["band", "relevance"]).cumcount()
     is_accepted = np.where(sample["relevance"] == 1, turn % 2 == 0, turn % 10 == 0)
     kinds = with_answers(labels, sample, sample[PAIR].assign(relevance=is_accepted.astype(int)))
-    found = kinds.rates(np.append([0.0, 99, 200, 0, 200, 100], kinds.counts.sum(axis=0)[6:]))
+    counts = kinds.counts.sum(axis=0).reshape(3, 3, 2)
+    counts[:, 0] = [[0, 99], [200, 0], [200, 100]]
+    found = kinds.rates(counts.reshape(-1))
     # band 3: of 100 positives 50 are relevant, of 200 negatives 20
     assert float(found.t[2]) == pytest.approx(50 / 70)
     assert float(found.f[2]) == pytest.approx(50 / 230)
@@ -87,7 +89,7 @@ def test_answers_count_with_their_query_in_the_standard_error() -> None:
     )
     joined = join_runs(run, original, audited.pairs[[*PAIR, "relevance"]])
 
-    wider = replace(audited, bands=("", *audited.bands), answers=np.add(audited.answers, [0, 1, 0, 0]))
+    wider = replace(audited, bands=("", *audited.bands))
     lifted = replace(wider, pairs=audited.pairs.assign(band=audited.pairs["band"] + 1))
     one, same = (
         corrected_terms(joined, original, rates, parse_measures(["P@6"]))["r", "P@6"]
@@ -107,6 +109,22 @@ def test_answers_count_with_their_query_in_the_standard_error() -> None:
     left_out = [by_hand(rows[rows["query_id"] != query]) for query in rows["query_id"].unique()]
     expected = np.std(left_out) * 99 / np.sqrt(99)
     assert np.std(one.terms, ddof=1) / 10 == pytest.approx(expected, rel=0.03)
+
+
+def test_an_answer_counts_for_the_label_that_the_pair_has_now() -> None:
+    """A third of the positives became negative after the draw, as second votes make it."""
+    labels = labelled()
+    sample = draw_audit(labels, positives=50, negatives=50)
+    answers = sample[PAIR].assign(relevance=sample["relevance"] * (np.arange(len(sample)) % 4 > 0))
+    is_same = np.arange(len(labels.pairs)) % 3 > 0
+    now = labels.pairs.assign(relevance=labels.pairs["relevance"] * is_same)
+    found = with_answers(replace(labels, pairs=now), sample, answers)
+    _, asked, relevant = found.cells(found.counts.sum(axis=0))
+    rows = sample.merge(now, on=PAIR, suffixes=("", "_now")).assign(truth=answers["relevance"])
+    rows["n_drawn"] = rows.groupby(["band", "relevance"])["truth"].transform("size")
+    for (band, label), own in rows.groupby(["band", "relevance_now"]):
+        share = np.average(own["truth"], weights=own["n_labels"] / own["n_drawn"])
+        assert (asked[band, label], relevant[band, label]) == pytest.approx((len(own), share * len(own)))
 
 
 def test_what_cannot_be_audited_is_refused() -> None:
