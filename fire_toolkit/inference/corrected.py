@@ -13,7 +13,6 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints, sum_by_query
 from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, t_quantile
-from fire_toolkit.inference.estimates import MOST_UNJUDGED, share_left_out
 from fire_toolkit.inference.intervals import by_t, units_of
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.label_errors import STEP, LabelRates, corrected_hits, stepped
@@ -23,7 +22,6 @@ from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels
 
 DRAWN = "it reads pairs that were drawn by chance, of which C@k has bounds only"
-OF_JUDGE = "a machine judge's sample left out part of its top, and the estimate by it takes labels as right"
 _GROUPS = 20  # of queries, each left out in turn
 
 
@@ -105,7 +103,6 @@ def corrected_terms(
     *,
     chances: Floats | None = None,
     is_deep: Bools | None = None,
-    is_judges: bool = False,
 ) -> dict[tuple[str, str], Corrected]:
     """Return C@k and P@k of each run corrected for errors of votes, by run and measure.
 
@@ -126,8 +123,6 @@ def corrected_terms(
             and C@k that reads one is refused. None: no people's sample was drawn.
         is_deep: which queries were drawn to be judged deep: as many as they are, so what they differ by from
             the others is no error. None: no queries were drawn.
-        is_judges: whether a machine judge's sample says what was judged, whose estimates are its own: a top
-            of which more than 5% has no label is refused.
     """
     n_queries, of_original, before = len(joined.queries), rates.n_kinds, joined.label(original)
     kind = np.where(before.relevance >= 1, of_original, -1)
@@ -148,8 +143,6 @@ def corrected_terms(
             is_drawn, reason = bool((weight[pairs] > 1).any()), why_uncorrected(measure) or no_rates
             if is_drawn and not measure.definition.is_precision:
                 reason = reason or DRAWN
-            if is_judges and share_left_out(run, measure.depth or 0, kind >= 0) > MOST_UNJUDGED:
-                reason = reason or OF_JUDGE
             one = Corrected(np.empty(0), reason=reason)
             if by is not None and not reason:
                 cell = run.query[is_read] * (of_original + 1) + kind[pairs]

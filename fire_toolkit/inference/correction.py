@@ -1,17 +1,18 @@
 """C@k and P@k corrected for errors of labels, beside those as labelled in the tables of the commands."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.arrays import Ints
+from fire_toolkit.arrays import Ints, are_among
 from fire_toolkit.inference.audit import AuditedLabels
 from fire_toolkit.inference.background import Background, drawn_pairs_of, pairs_of_sample
 from fire_toolkit.inference.corrected import Corrected, corrected_terms, gaps_of, why_uncorrected
 from fire_toolkit.inference.differences import holm
-from fire_toolkit.inference.estimates import ESTIMATE_COLUMNS
+from fire_toolkit.inference.estimates import ESTIMATE_COLUMNS, MOST_UNJUDGED, share_left_out
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs
 from fire_toolkit.inference.votes import Votes, votes_of_labels
@@ -30,6 +31,8 @@ NOT_UNION = (
     "originals as right (policy union)"
 )
 NO_DISPUTES = "pairs in dispute tell how often votes differ; give `disputes` as `resolve` returns them"
+OF_JUDGE = "a machine judge's sample left out part of its top, and the estimate by it takes labels as right"
+UNJUDGED = "more than 5% of its top is not judged, and would count as not relevant; pool and judge it"
 UNCHECKED = (
     "as labelled comes first: {}, and pairs that are hard for everybody would leave the correction off by "
     "several points"
@@ -120,8 +123,13 @@ def correct_for_errors(
         if design.queries is not None:
             deep = design.queries["query_id"][design.queries["is_sampled"].astype(bool)]
             is_deep = joined.queries.isin(deep)
-    sample: Any = {"chances": chances, "is_deep": is_deep, "is_judges": is_judges}
-    terms = corrected_terms(joined, original, rates, parsed, **sample)
+    terms = corrected_terms(joined, original, rates, parsed, chances=chances, is_deep=is_deep)
+    place, is_positive = joined.find_rows(rates.pairs), joined.label(original).relevance >= 1
+    is_known = is_positive | are_among(place[place >= 0], len(joined.pairs))
+    for (run_id, run), measure in product(joined.places.items(), parsed if chances is None else []):
+        share, key = share_left_out(run, measure.depth or 0, is_known), (run_id, measure.name)
+        if share > MOST_UNJUDGED and not terms[key].reason and (is_judges or measure.definition.is_precision):
+            terms[key] = replace(terms[key], reason=OF_JUDGE if is_judges else UNJUDGED)
     known = {key: one for key, one in terms.items() if not one.reason}
     codes = code_clusters(joined.queries, clusters)
     n_units = len(joined.queries) if codes is None else int(codes.max()) + 1

@@ -174,10 +174,12 @@ def test_nothing_is_corrected_beside_scores_in_which_a_machine_s_labels_count() 
     evidence = check_evidence(pairs)
     for judge, names in (("", {"corrected_if_independent"}), ("vlm", set())):
         known = known_of(Evidence(evidence, Facts(counts={"include_machine": judge})))
-        given = {"labels": known.labels, "background": known, "measures": ["P@3"]}
+        given = {"labels": known.labels, "background": known, "measures": ["C@3", "P@3"]}
         found = score(run_of("d0000", "d0980"), known.original, known.augmented, **given)  # type: ignore
         assert {name for name in found.table["qrels"] if name.endswith("independent")} == names
         assert any("labels of the machine judge vlm count too" in note for note in found.notes) == bool(judge)
+        refused = "P@3: not corrected: more than 5% of its top is not judged, and would count as not relevant"
+        assert any(note.startswith(refused) for note in found.notes) != bool(judge)
 
 
 @pytest.mark.parametrize(
