@@ -18,10 +18,9 @@ from fire_toolkit.measures import Measure
 from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.relevance import FEW, Truths
-from fire_toolkit.tables.design import DEPTHS, DOUBLED, RRF, SINGLE, VERIFY
+from fire_toolkit.tables.design import CLASSES, DEPTHS, DOUBLED, RRF, VERIFY
 
 LABELLED, CORRECTED, NOT_KNOWN = "labelled", "corrected", "not known"
-CLASSES = (SINGLE, DOUBLED, VERIFY)
 _MOST_REFUSED = 0.05  # of the draws of rates
 _STEP = 1e-3
 _RIGHT = np.tile(np.array([0.0, 1.0]).reshape(2, 1, 1), (2, 1, 1, 1))  # what is left where no vote errs
