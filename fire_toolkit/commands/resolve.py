@@ -16,7 +16,7 @@ from fire_toolkit.resolution.design import with_design
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.resolution.other_labels import label_queries, settle_disputes
 from fire_toolkit.resolution.plan import rejected_originals
-from fire_toolkit.resolution.resolve import Resolution, grades_or_usual, words_of_model
+from fire_toolkit.resolution.resolve import Resolution, answers_to_controls, grades_or_usual, words_of_model
 from fire_toolkit.resolution.resolve import resolve as resolve_by
 from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import FOURTH, Judgments, Qrels, Queries, asked_judgments
@@ -103,10 +103,7 @@ def resolve(
     known = grades_or_usual(judgments, guideline.grades if guideline and grades is None else grades)
     votes, fourth, notes = _counted(judgments, unassigned=count_unassigned, rechecks=not without_rechecks)
     votes, of_shared = _shared(votes, queries) if share_judgments else (votes, {})
-    answers = None  # to controls, which are no votes: they say how well annotators judge
-    if dropped is not None and controls is not None:
-        answers = dropped[(dropped["reason"] == "control") & dropped["label"].isin(list(known))]
-        answers = answers.drop(columns="reason").merge(controls[PAIR])
+    answers = None if dropped is None or controls is None else answers_to_controls(dropped, controls, known)
     if answers is not None and len(answers):
         notes.append(f"{n_of(len(answers), 'answer')} to controls read from dropped.csv")
     by: Any = {"rule": rule, "controls": controls, "adjudicators": adjudicators, "answers": answers}

@@ -124,7 +124,7 @@ def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels
         names = tuple(f"{name}, {each}" for each in ("single", "verified or doubled") for name in BANDS)
     relevance = (others["relevance"] >= 1).astype(np.int64)
     pairs = others[PAIR].assign(design_class=SINGLE, band=band, relevance=relevance)
-    return AuditedLabels(pairs, names)
+    return AuditedLabels(pairs, names, np.eye(2, 6)[relevance])
 
 
 def draw_audit(
@@ -187,11 +187,10 @@ def with_answers(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFr
     own = (2 * labels.pairs["band"] + labels.pairs["relevance"]).to_numpy()[place]
     weight = sample["n_labels"].to_numpy()[is_asked] / np.bincount(drawn)[drawn]
     weight = weight / (np.bincount(own, weight) / np.maximum(np.bincount(own), 1))[own]
-    said = np.repeat(np.eye(1, 3), n_labels, axis=0)
-    said[place, 1] = weight
-    said[place, 2] = weight * (answers["relevance"].to_numpy()[rows[is_asked]] >= 1)
-    of_label = np.eye(2)[labels.pairs["relevance"].to_numpy()]
-    counted = (said[:, :, None] * of_label[:, None, :]).reshape(n_labels, -1)
+    label = labels.pairs["relevance"].to_numpy()
+    counted = np.eye(2, 6)[label]
+    counted[place, 2 + label[place]] = weight
+    counted[place, 4 + label[place]] = weight * (answers["relevance"].to_numpy()[rows[is_asked]] >= 1)
     found = replace(labels, counted=counted, n_later=max(n_later, 0))
     held, asked, _ = found.cells(found.counts.sum(axis=0))
     if n_lacking := int(((asked == 0) & (held > 0)).sum()):

@@ -149,14 +149,18 @@ def corrected_terms(
                 lists = sum_by_query(cell, weight[pairs], n_queries * (of_original + 1))
                 one = by.correct(lists.reshape(n_queries, -1), measure)
                 if is_drawn and is_deep is not None:
-                    mean, terms = one.terms.mean(), one.terms.copy()
-                    for own in (is_deep, ~is_deep):  # the variance within each is the error
-                        spread = math.sqrt(own.sum() / max(own.sum() - 1, 1))
-                        terms[own] = mean + spread * (terms[own] - terms[own].mean())
-                    one = replace(one, terms=terms)
+                    one = replace(one, terms=_within(one.terms, is_deep))
             own = measure.values(run.by(before))
             found[run_id, measure.name] = replace(one, before=own, is_drawn=is_drawn)
     return found
+
+
+def _within(terms: Floats, is_deep: Bools) -> Floats:
+    """Return terms with the same mean whose variance is that within queries drawn, and within the others."""
+    found = np.empty(len(terms))
+    for own in (is_deep, ~is_deep):
+        found[own] = (terms[own] - terms[own].mean()) * np.sqrt(own.sum() / max(own.sum() - 1, 1))
+    return np.asarray(found + terms.mean())
 
 
 def gaps_of(terms: Mapping[tuple[str, str], Corrected]) -> Iterator[tuple[str, str, str, Corrected]]:

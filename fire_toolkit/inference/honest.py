@@ -43,10 +43,6 @@ from fire_toolkit.measures.defaults import ESTIMATES, judged_at
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 from fire_toolkit.tables.columns import are_positives
 
-OF_STRATA = (
-    "scored here as if every pair had been judged whatever was drawn; plain `score` reads the strata of the "
-    "augmented qrels"
-)
 _COUNTS = ("n_queries", "confirmed", "rejected", "disputed", "never_judged", "new")
 _OF_DESIGN = ESTIMATE_COLUMNS | {"estimate_n": "int64"} | MISSING_COLUMNS
 HONEST_COLUMNS = {
@@ -207,12 +203,7 @@ def _rows(
     notes += joined.note_depths(labellings, measures)
     notes += [*_on_measures(table, measures), *note_few(gains, n_queries=n_queries, clusters=codes)]
     if design is not None:
-        of_strata = ", ".join(measure.name for measure in measures if measure.definition.key in ESTIMATES)
-        notes += [
-            *note_unverified(labels, design, lifted),
-            *([f"{of_strata}: {OF_STRATA}"] * bool(of_strata)),
-        ]
-        notes += of_design
+        notes += [*note_unverified(labels, design, lifted), *_on_strata(measures), *of_design]
         first = pd.DataFrame(of_first)
         told_of = first.loc[first["estimate"].notna(), "measure"].unique()
         some = "" if len(told_of) == first["measure"].nunique() else f" of {', '.join(told_of)}"
@@ -244,6 +235,13 @@ def _row(
     row |= {"judged": judged.aggregate(judged.values(ranking))}
     names = {"interval": own.method, "delta_interval": gain.method}
     return row | names | {"bounds": describe_bounds(measure, ranking)}, gain
+
+
+def _on_strata(measures: Sequence[Measure]) -> list[str]:
+    """Return the note on measures that read strata, which labels have none of."""
+    names = [measure.name for measure in measures if measure.definition.key in ESTIMATES]
+    told = "scored here as if every pair had been judged whatever was drawn; plain `score` reads the strata"
+    return [f"{', '.join(names)}: {told} of the augmented qrels"] if names else []
 
 
 def _on_grades(

@@ -25,7 +25,7 @@ from fire_toolkit.resolution.votes import (
     pairs_by_votes,
 )
 from fire_toolkit.tables import Disputes, Judgments, Labels, check_disputes, check_labels
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.words import n_of
 
 ESCALATED = "escalated"
@@ -218,6 +218,12 @@ def accuracy_on_controls(votes: Votes, decide: Callable[[Votes], Verdicts]) -> d
         counts[f"{whose}_labelled"] = int((label >= 0).sum())
         counts[f"{whose}_right"] = int((label == votes.truth[controls]).sum())
     return counts
+
+
+def answers_to_controls(dropped: pd.DataFrame, controls: pd.DataFrame, grades: Grades) -> pd.DataFrame:
+    """Return the answers to controls among those that are no votes: they say how well annotators judge."""
+    answers = dropped[(dropped["reason"] == "control") & dropped["label"].isin(list(grades))]
+    return answers.drop(columns="reason").merge(controls[PAIR])
 
 
 def words_of_model(full: Resolution, confusions: pd.DataFrame) -> Iterator[str]:

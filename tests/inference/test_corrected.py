@@ -531,7 +531,8 @@ def test_fourth_votes_raise_one_alarm_and_say_when_they_are_enough() -> None:
     assert alarms[0] is not None
     assert alarms[1] is not None
     assert (alarms[0].n, alarms[0].is_raised, alarms[0].is_enough) == (0, False, False)
-    assert (alarms[1].n, alarms[1].n_positive, alarms[1].is_enough) == (20, 20, False)
+    assert (alarms[1].n, alarms[1].n_positive, alarms[1].is_raised) == (20, 20, False)
+    assert not alarms[1].is_enough
     verified = doubled().assign(design_class="verify", design_votes=["1011"] * 10 + ["11"] * 80 + ["0"] * 910)
     both = votes_by_design(pd.concat([of_four, verified.assign(doc_id="v" + verified["doc_id"])]), ORIGINAL)
     assert both.alarm is not None
