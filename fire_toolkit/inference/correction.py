@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Ints, are_among
@@ -116,6 +117,7 @@ def correct_for_errors(
         return Correction(notes=[f"{named}: not corrected for errors of votes: {reason}"])
     joined = join_with_votes(runs, original, labels, background)
     design, chances, is_deep = background.design, None, None
+    is_asked: Any = False
     is_judges = design is not None and design.sample is not None
     if design is not None and not is_judges:
         is_asked, chances = drawn_pairs_of(joined, design)
@@ -124,10 +126,11 @@ def correct_for_errors(
             deep = design.queries["query_id"][design.queries["is_sampled"].astype(bool)]
             is_deep = joined.queries.isin(deep)
     terms = corrected_terms(joined, original, rates, parsed, chances=chances, is_deep=is_deep)
-    place, is_positive = joined.find_rows(rates.pairs), joined.label(original).relevance >= 1
-    is_known = is_positive | are_among(place[place >= 0], len(joined.pairs))
-    for (run_id, run), measure in product(joined.places.items(), parsed if chances is None else []):
-        share, key = share_left_out(run, measure.depth or 0, is_known), (run_id, measure.name)
+    place, is_known = joined.find_rows(rates.pairs), joined.label(original).relevance >= 1
+    is_known |= are_among(place[place >= 0], len(joined.pairs)) | is_asked
+    for (run_id, run), measure in product(joined.places.items(), parsed):
+        own, key = run if is_deep is None else run.of(np.flatnonzero(is_deep)), (run_id, measure.name)
+        share = share_left_out(own, measure.depth or 0, is_known)
         if share > MOST_UNJUDGED and not terms[key].reason and (is_judges or measure.definition.is_precision):
             terms[key] = replace(terms[key], reason=OF_JUDGE if is_judges else UNJUDGED)
     known = {key: one for key, one in terms.items() if not one.reason}

@@ -13,7 +13,7 @@ from small_world import qrels_of
 import fire_toolkit as fire
 from fire_toolkit.commands.score import score
 from fire_toolkit.evidence.facts import Evidence, Facts, check_evidence
-from fire_toolkit.inference.background import Background, known_of
+from fire_toolkit.inference.background import Background, Design, known_of
 from fire_toolkit.inference.corrected import Corrected, corrected_terms, gaps_of, why_uncorrected
 from fire_toolkit.inference.correction import correct_for_errors
 from fire_toolkit.inference.intervals import mean_interval
@@ -389,6 +389,12 @@ def test_that_as_many_queries_are_judged_deep_as_there_are_is_no_error(
     assert found.terms.mean() == pytest.approx(terms.mean())
     assert found.limits(None, least=0).se == pytest.approx(math.sqrt(sum(parts)) / 300, rel=0.01)
     assert terms.std() / math.sqrt(300) > 1.5 * found.limits(None, least=0).se  # as if drawn one by one
+    asked = votes.pairs.assign(stratum="deep", inclusion_probability=0.2)
+    queries: Any = pd.DataFrame({"query_id": joined.queries, "depth": 10, "is_sampled": is_deep})
+    for judged, n in ((asked, 3), (asked[asked["doc_id"] < "d10"], 0)):  # of whose tops a fifth is not judged
+        background = Background(disputes=judged[:0], design=Design(judged, queries))
+        told: Any = runs, original, judged, ["P@10"], background
+        assert len(correct_for_errors(*told).terms) == n
 
 
 def test_clusters_and_runs_that_do_not_differ(made: tuple[pd.DataFrame, Qrels, list[Run]]) -> None:
