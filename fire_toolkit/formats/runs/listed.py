@@ -109,23 +109,23 @@ def refuse_distances(queries: pd.Series, ranks: pd.Series | None, scores: Any, w
     The first rows tell; ranks that are all the same say nothing (BEIR's runs). Without ranks scores that rise
     from row to row, in lists that cannot all do so by chance, are said alone: rows need have no order.
     """
-    first = queries.iloc[:_TELLING]
-    order = pd.Series(range(len(first))) if ranks is None else ranks.iloc[:_TELLING]
-    rank = pd.to_numeric(order, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    shown = {"query": first.to_numpy(), "rank": rank, "score": np.asarray(scores)[:_TELLING]}
-    table = pd.DataFrame(shown).dropna()
-    in_order = table.drop_duplicates(["query", "rank"]).sort_values(["query", "rank"], kind="stable")
-    steps = in_order.groupby("query", sort=False)["score"].diff()
-    of_lists = steps.groupby(in_order["query"], sort=False).agg(["min", "max"]).dropna()
-    n_rising = int(((of_lists["min"] >= 0) & (of_lists["max"] > 0)).sum())
-    if ranks is None and n_rising == len(of_lists) and len(in_order) > _BY_CHANCE * n_rising > 0:
+    query, score = pd.factorize(queries.iloc[:_TELLING])[0], np.asarray(scores, dtype=np.float64)[:_TELLING]
+    order = pd.Series(range(len(query))) if ranks is None else pd.to_numeric(ranks.iloc[:_TELLING], "coerce")
+    rank = order.to_numpy(dtype=np.float64, na_value=np.nan)
+    rows = np.lexsort((rank, query))
+    rows = rows[((query >= 0) & ~np.isnan(rank) & ~np.isnan(score))[rows]]
+    last, own = score[rows[:-1]], score[rows[1:]]  # of the row before each, and its own
+    is_step = (np.diff(query[rows]) == 0) & (rank[rows[1:]] > rank[rows[:-1]])
+    of, rises, falls = (each[is_step] for each in (query[rows[1:]], own > last, own < last))
+    n_lists, n_rising = len(np.unique(of)), len(np.setdiff1d(of[rises], of[falls]))
+    if ranks is None and n_rising == n_lists and len(rows) > _BY_CHANCE * n_rising > 0:
         words = (
             "scores rise from row to row in every list, as distances and ranks do; if they are, give minus"
         )
         warnings.warn(f"{where}: {words} these as scores", FileNote, stacklevel=3)
-    elif ranks is not None and n_rising * 2 > len(of_lists):
+    elif ranks is not None and n_rising * 2 > n_lists:
         raise FormatError(
-            f"{where}: scores rise with their ranks in {n_rising} of {len(of_lists)} lists, as distances do; "
+            f"{where}: scores rise with their ranks in {n_rising} of {n_lists} lists, as distances do; "
             "give minus the distance as score; where higher is better, put the best first"
         )
 
