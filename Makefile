@@ -25,8 +25,11 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# Without a search for cycles among its objects: a fifth less time, for 1.6 GB of memory in place of half of one.
+MYPY := import gc; gc.disable(); gc.enable = gc.disable; from mypy.__main__ import console_entry; console_entry()
+
 types: $(VENV)/.dev
-	$(BIN)/mypy
+	$(BIN)/python -c "$(MYPY)"
 
 unit: $(VENV)/.dev
 	$(PYTEST) -m "not slow"
