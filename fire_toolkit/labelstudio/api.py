@@ -290,7 +290,7 @@ class Api(httpx.Client):
             answer = self.write("GET", "api/tasks/", params=params)
             tasks, total = self.entries("tasks", answer, "tasks"), answer.get("total")
             if type(total) is not int or any(task.get("project", project) != project for task in tasks):
-                words = f"asked for project {project}, got tasks of another; a proxy mixes up answers"
+                words = f"asked for project {project}, got other tasks or no count; a proxy mixes up answers"
                 raise CallFailed(f"{self.connection.url}/api/tasks/: {words}", may_pass=True)
             return tasks, total
 

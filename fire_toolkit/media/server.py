@@ -39,7 +39,7 @@ def served_files(items: Items, *, root: Path) -> tuple[dict[str, str], int]:
     if outside := [url for url, path in paths.items() if not path.is_relative_to(base)]:
         raise FireError(
             f"{len(outside)} files are outside {base} ({', '.join(outside[:3])}), perhaps through a link; "
-            "name a folder that contains them all as [media] root in fire.toml"
+            "name a folder that contains them all as [media] root in fire.toml: relative paths start there"
         )
     names = {url: path.relative_to(base).as_posix() for url, path in paths.items() if path.is_file()}
     if not names:
