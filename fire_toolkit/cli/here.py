@@ -43,7 +43,7 @@ def setting_or_default(value: Any, section: str, key: str) -> Any:
     if value is not None and value != ():
         return value
     workspace = current_workspace()
-    return workspace.setting(section, key) if workspace else SETTINGS[section][key]
+    return workspace.settings[section][key] if workspace else SETTINGS[section][key]
 
 
 def own_guideline(named: str | None = None) -> str:

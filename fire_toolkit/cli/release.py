@@ -298,7 +298,7 @@ class _Release:
 
 def _platform_of(workspace: Workspace) -> tuple[str, str]:
     """Return where people judged, as fire.toml says, else the answers in the ledger; if empty, why."""
-    if stated := str(workspace.setting("release", "platform")).strip():
+    if stated := str(workspace.settings["release"]["platform"]).strip():
         return stated, ""
     if not writer_of(workspace.root / "judgments/judgments.csv"):
         return "", "was not written by `import` or `pull`"

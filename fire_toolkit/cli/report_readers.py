@@ -135,7 +135,7 @@ def told(given: Given) -> Told:
             for path in files
             if not path.name.startswith("report") and path.parent.name != "figures"
         },
-        measures=workspace.setting("score", "measures"),
+        measures=workspace.settings["score"]["measures"],
         gallery="gallery/index.html" if (root / "gallery/index.html").is_file() else "",
         folders=tuple(dict.fromkeys(map(str, (root, root.parent, Path.home())))),
     )

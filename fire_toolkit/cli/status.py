@@ -115,7 +115,7 @@ def _told(state: StageState, workspace: Workspace) -> StageState:
     changed what they bring that nobody was asked.
     """
     changed = state.changed if state.stage.name == "pool" else {}
-    files, patterns = workspace.paths("runs", "files") if changed else (), workspace.setting("runs", "files")
+    files, patterns = workspace.paths("runs", "files") if changed else (), workspace.settings["runs"]["files"]
     now = {path.relative_to(workspace.root).as_posix() for path in files}
     runs = {
         name: what

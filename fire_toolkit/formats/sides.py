@@ -83,7 +83,7 @@ def _side_of_workspace(workspace: Workspace, use: Use, read: Read) -> dict[str, 
     corrected, path = root / _QRELS, root / "judgments/judgments.csv"
     if not corrected.is_file():
         raise UsageError(f"no {_QRELS} in {root}; run resolve and augment there first")
-    places = {name: root / str(workspace.setting("collection", name)) for name in ("qrels", "queries")}
+    places = {name: root / str(workspace.settings["collection"][name]) for name in ("qrels", "queries")}
     judgments = read(use(path)) if path.is_file() else None
     texts = read_queries(use(places["queries"])) if places["queries"].is_file() else None
     path = root / "scores/scores.csv"  # which count where they are of the augmented qrels as these are now

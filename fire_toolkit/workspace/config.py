@@ -45,10 +45,6 @@ class Workspace:
         """The name of its folder, in characters that can be written."""
         return self.root.resolve().name.encode(errors="replace").decode()
 
-    def setting(self, section: str, key: str) -> Any:
-        """Return one setting."""
-        return self.settings[section][key]
-
     def path(self, section: str, key: str) -> Path | None:
         """Return a setting that is a path, from the workspace's folder.
 

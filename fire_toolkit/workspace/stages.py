@@ -239,7 +239,7 @@ class _Look:
                 paths = sorted(self.root.glob(need))
             elif "/" in need or need == STORE:
                 paths = [self.root / need]
-            elif isinstance(patterns := self.workspace.setting(section, key), list):
+            elif isinstance(patterns := self.workspace.settings[section][key], list):
                 paths = self.workspace.paths(section, key)
                 absent += [] if paths else [" ".join(patterns)]
             else:

@@ -20,8 +20,8 @@ def test_the_written_defaults_are_the_defaults_and_values_read_back(tmp_path: Pa
     assert read_workspace(workspace(tmp_path, config_text())).settings == SETTINGS
     hard = 'a "b" \\ é'
     text = config_text({"collection": {"qrels": hard}})
-    assert read_workspace(workspace(tmp_path, text)).setting("collection", "qrels") == hard
-    assert read_workspace(workspace(tmp_path, "[tasks]\noverlap = 1\n")).setting("tasks", "overlap") == 1.0
+    assert read_workspace(workspace(tmp_path, text)).settings["collection"]["qrels"] == hard
+    assert read_workspace(workspace(tmp_path, "[tasks]\noverlap = 1\n")).settings["tasks"]["overlap"] == 1.0
 
 
 def test_a_workspace_is_found_from_below_and_its_items_where_they_are_there(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_a_workspace_is_found_from_below_and_its_items_where_they_are_there(tmp_
     below.mkdir(parents=True)
     found = current_workspace(below)
     assert found is not None
-    assert (found.root, found.setting("pool", "depth")) == (tmp_path, 5)
+    assert (found.root, found.settings["pool"]["depth"]) == (tmp_path, 5)
     found = read_workspace(workspace(tmp_path, ""))
     assert found.path("collection", "items") is None
     items = tmp_path / "collection" / "items.tsv"

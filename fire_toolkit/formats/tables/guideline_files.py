@@ -87,7 +87,7 @@ def guideline_name(workspace: Workspace, named: str | None = None, *, tasks: Pat
     Raises:
         UsageError: the guideline of the campaign or the tasks is not there.
     """
-    by_file = str(workspace.setting("tasks", "guideline"))
+    by_file = str(workspace.settings["tasks"]["guideline"])
     by_file = place_of(by_file, workspace) or by_file
     name = named or writer_of(tasks or tasks_file(workspace.root, 1)).parameters.get("guideline")
     if not name or name == by_file:
