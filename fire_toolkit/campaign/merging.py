@@ -127,10 +127,8 @@ def _of_other_people(rows: Sequence[Version], store: Store, path: Path, source: 
             name, key = f"{source}-{name}", f"{source}-{key}"
         own.append(row._replace(annotation=key, annotator_id=name, queue=""))
     known = {row.annotation for row in own}
-    here = {
-        name for name, key in store.select("select annotator_id, annotation from answers") if key not in known
-    }
-    here |= people_asked(store)
+    answered = store.select("select annotator_id, annotation from answers")
+    here = people_asked(store).union(name for name, key in answered if key not in known)
     if source != "-" and (both := sorted(here.intersection(row.annotator_id for row in own) - {""})):
         raise FormatError(
             f"{path}: of another campaign than the one here, and {', '.join(both[:5])} answered in both: one "

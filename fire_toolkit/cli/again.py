@@ -19,7 +19,7 @@ from fire_toolkit.campaign.answer_columns import NO_LABEL, SEVERAL_LABELS, SKIPP
 from fire_toolkit.campaign.beginning import campaign_of
 from fire_toolkit.campaign.keys import pair_ids
 from fire_toolkit.campaign.queues import ADJUDICATION
-from fire_toolkit.campaign.records import Round, tasks_of_pairs
+from fire_toolkit.campaign.records import BY_HAND, Round, tasks_of_pairs
 from fire_toolkit.campaign.rounds import next_round, seen_by_all
 from fire_toolkit.campaign.task_files import waiting_in_files
 from fire_toolkit.campaign.tasks import make_tasks
@@ -178,7 +178,7 @@ class Again:
             return None
         begun = self.campaign
         campaign_of(begun.root, begun.guideline)  # refuses another page than the campaign's
-        if begun.is_by_hand:
+        if is_by_hand := begun.latest_carrier == BY_HAND:
             refuse_file_names(self._names)
         # What was answered shows what it showed, the rest, perhaps repaired, what the collection has.
         shown = tasks_of_pairs(begun.store, pairs)
@@ -187,7 +187,7 @@ class Again:
             shown = Tasks(shown[~is_known | (pair_rows(shown, self.unanswered) < 0)])
         others = check_pool(pairs[PAIR][pair_rows(pairs, shown) < 0].drop_duplicates())
         if len(others):
-            made = shown_tasks(self.given, others, begun.guideline, by_hand=begun.is_by_hand, overlap=0)
+            made = shown_tasks(self.given, others, begun.guideline, by_hand=is_by_hand, overlap=0)
             shown = Tasks(pd.concat([shown, made], ignore_index=True)) if len(shown) else made
         strata = pairs["stratum"] if "stratum" in pairs else [""] * len(pairs)
         kinds = [FOURTH if stratum == FOURTH_VOTE else kind for stratum in strata]

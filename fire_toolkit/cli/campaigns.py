@@ -91,11 +91,6 @@ class Begun:
         """The people who can be asked something new: those who are not retired."""
         return self.people - self.retired
 
-    @property
-    def is_by_hand(self) -> bool:
-        """Whether files carry the latest round."""
-        return self.latest_carrier == BY_HAND
-
 
 def guideline_here(*, tasks: Path | None = None) -> Guideline:
     """Return the guideline of the workspace's campaign; before one has begun, that of the tasks in a file."""

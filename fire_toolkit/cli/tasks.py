@@ -156,7 +156,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
         say(f"{beside}; what comes back goes into exports/, so named")
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
     begun = begun_here()
-    if begun and begun.is_by_hand and not entry and not carrier:
+    if begun and begun.latest_carrier == BY_HAND and not entry and not carrier:
         say("to hand them out as files too, as the rounds before:")
         say_next(f"tasks --annotator {','.join(handed_to(begun))}")
         return

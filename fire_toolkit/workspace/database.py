@@ -194,8 +194,7 @@ class Database:
 @contextmanager
 def kept_open() -> Iterator[None]:
     """Keep open until the end what is opened inside to be looked at, as for a command; each file once."""
-    files = dict[Path, Database]()
-    token = KEPT.set(files)
+    token = KEPT.set(files := dict[Path, Database]())
     try:
         yield
     finally:
