@@ -158,7 +158,7 @@ def corrected_terms(
 def _within(terms: Floats, is_deep: Bools) -> Floats:
     """Return terms with the same mean whose variance is that within queries drawn, and within the others."""
     found = np.empty(len(terms))
-    for own in (is_deep, ~is_deep):
+    for own in filter(np.any, (is_deep, ~is_deep)):
         found[own] = (terms[own] - terms[own].mean()) * np.sqrt(own.sum() / max(own.sum() - 1, 1))
     return np.asarray(found + terms.mean())
 

@@ -101,7 +101,7 @@ def given_by_round(root: Path) -> dict[int, int]:
     """Return for each round that no files carry how often a task of it was given to somebody, or moved."""
     carriers = campaign_rounds(root)
     query = "select round, count(*) from given group by round order by round"
-    return {number: n for number, n in rows_in(root / STORE, query) if carriers[number] != "folder"}
+    return {number: n for number, n in rows_in(root / STORE, query) if carriers.get(number) != "folder"}
 
 
 def planned_rounds(root: Path) -> set[int]:

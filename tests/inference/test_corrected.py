@@ -389,6 +389,9 @@ def test_that_as_many_queries_are_judged_deep_as_there_are_is_no_error(
     assert found.terms.mean() == pytest.approx(terms.mean())
     assert found.limits(None, least=0).se == pytest.approx(math.sqrt(sum(parts)) / 300, rel=0.01)
     assert terms.std() / math.sqrt(300) > 1.5 * found.limits(None, least=0).se  # as if drawn one by one
+    known["is_deep"] = np.ones(300, dtype=bool)  # of qrels that hold no other query
+    alone = corrected_terms(joined, original, votes, parse_measures(["P@10"]), **known)["r0", "P@10"].terms
+    assert alone.var() == pytest.approx(terms.var(ddof=1))
     asked = votes.pairs.assign(stratum="deep", inclusion_probability=0.2)
     queries: Any = pd.DataFrame({"query_id": joined.queries, "depth": 10, "is_sampled": is_deep})
     for judged, n in ((asked, 3), (asked[asked["doc_id"] < "d10"], 0)):  # of whose tops a fifth is not judged
