@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from fire_toolkit.arrays import are_firsts
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.formats.columns import OWN, RANK, RUN, SCORE, find_name, needed_column
 from fire_toolkit.formats.ids import id_text
@@ -114,8 +115,9 @@ def refuse_distances(queries: pd.Series, ranks: pd.Series | None, scores: Any, w
     rank = order.to_numpy(dtype=np.float64, na_value=np.nan)
     rows = np.lexsort((rank, query))
     rows = rows[((query >= 0) & ~np.isnan(rank) & ~np.isnan(score))[rows]]
+    rows = rows[are_firsts(query[rows], rank[rows])]  # of docs of one rank the first
     last, own = score[rows[:-1]], score[rows[1:]]  # of the row before each, and its own
-    is_step = (np.diff(query[rows]) == 0) & (rank[rows[1:]] > rank[rows[:-1]])
+    is_step = np.diff(query[rows]) == 0
     of, rises, falls = (each[is_step] for each in (query[rows[1:]], own > last, own < last))
     n_lists, n_rising = len(np.unique(of)), len(np.setdiff1d(of[rises], of[falls]))
     if ranks is None and n_rising == n_lists and len(rows) > _BY_CHANCE * n_rising > 0:
