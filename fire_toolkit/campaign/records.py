@@ -229,8 +229,8 @@ def take_back_answered(store: Store) -> list[str]:
     with asking(store) as db:
         rows = enumerate(found, start=1)
         add_given(db, [(number, batch, n, name, "", *of) for n, (number, batch, name, *of) in rows])
-    words = "answered by people from whom they had moved; nobody else is asked any more"
-    return [f"{n_of(len(found), 'task')} were {words}"]
+    words = "answered by somebody from whom it had moved; nobody else is asked any more"
+    return [f"{n_of(len(found), 'task')}, each {words}"]
 
 
 def write_rounds(root: Path, *entries: Round) -> None:

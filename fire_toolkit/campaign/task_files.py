@@ -157,6 +157,12 @@ def task_texts(made: Tasks, file: Path, guideline: Guideline) -> dict[str, bytes
     return {names[batch]: lines for batch, lines in task_lines(made, guideline).items()}
 
 
+def drawn_with(manifest: Manifest) -> dict[str, Any]:
+    """Return the options of `make_tasks` that a file of tasks was made with."""
+    known = {"overlap": 0.1, "captions": 1, "seed": 0, **manifest.parameters}
+    return {"overlap": known["overlap"], "n_captions": known["captions"], "seed": known["seed"]}
+
+
 def renewed_files(
     root: Path, but: Path, guideline: Guideline, make: Callable[..., Tasks]
 ) -> Iterator[tuple[Path, dict[str, bytes], Manifest]]:
@@ -169,10 +175,8 @@ def renewed_files(
         if file.resolve() == but.resolve() or (carrier := carrier_of_tasks(root, file)) not in CORRECTED:
             continue
         manifest, pairs = manifest_of(file), pairs_of_keys(sorted(task_keys(file)))
-        known = {"captions": 1, **manifest.parameters}
-        options = {"overlap": known["overlap"], "n_captions": known["captions"], "seed": known["seed"]}
         try:
-            made = make(check_pool(pairs.assign(round=number)), options=options)
+            made = make(check_pool(pairs.assign(round=number)), options=drawn_with(manifest))
             texts, has_changed = kept_files(file, task_texts(made, file, guideline), carrier=carrier)
         except FireError as error:
             warnings.warn(f"the tasks of round {number} stay as they are: {error}", FileNote, stacklevel=2)

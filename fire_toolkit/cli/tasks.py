@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from fire_toolkit.campaign.asking import in_free_round, never_asked, not_judged, refuse_unseen, round_of_pairs
 from fire_toolkit.campaign.beginning import begin, campaign_of, check_policy
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
-from fire_toolkit.campaign.records import BY_HAND, Round, refuse_other_round
+from fire_toolkit.campaign.records import BY_HAND, CORRECTED, Round, refuse_other_round
 from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_files import (
+    drawn_with,
     handed_out_here,
     kept_files,
     overlap_file,
@@ -48,7 +50,7 @@ from fire_toolkit.media.places import file_at
 from fire_toolkit.pooling.pool import pairs_to_ask
 from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.manifests import checked
+from fire_toolkit.workspace.manifests import checked, manifest_of
 from fire_toolkit.workspace.rounds import carrier_of_tasks, refuse_lost_record, tasks_file
 
 _File = Annotated[str | None, Option(metavar="FILE")]
@@ -112,6 +114,7 @@ def _make(given: Given, people: Sequence[str], policy: str | None, options: dict
     campaign = campaign_of(workspace.root, given.guideline) if workspace and not given.values["out"] else None
     (asked, file, n_left), rules = _what_to_ask(given), given.guideline
     carrier = carrier_of_tasks(workspace.root, file) if workspace else ""
+    options |= _as_drawn(file) if carrier in CORRECTED else {}
     left_out = f"{n_of(n_left, 'pair')} judged or asked before left out"
     made = _made(given, asked, is_by_hand=bool(people) or carrier == BY_HAND, options=options)
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
@@ -204,6 +207,16 @@ def _what_to_ask(given: Given) -> tuple[Pool, Path, int]:
         pairs = in_free_round(pairs, handed_out_here(root)) if workspace and not out else pairs
     place = str(tasks_file(root, round_of_pairs(pairs))) if workspace else None
     return pairs, given.out(place), len(pooled) - len(pairs)
+
+
+def _as_drawn(file: Path) -> dict[str, Any]:
+    """Return the options that a round's tasks were drawn with, but for those that are given."""
+    source = click.get_current_context().get_parameter_source
+    return {
+        name: value
+        for name, value in drawn_with(manifest_of(file)).items()
+        if source(name.removeprefix("n_")) is not ParameterSource.COMMANDLINE
+    }
 
 
 def _made(given: Given, asked: Pool, *, is_by_hand: bool, options: dict[str, Any]) -> Tasks:

@@ -121,7 +121,7 @@ def correct(root: Path, text: str) -> None:
     """Correct the captions, and make the tasks again."""
     (root / "collection/queries.tsv").write_text(text)
     (root / "collection/manifest.json").unlink(missing_ok=True)
-    assert "captions or addresses have changed" in run("tasks", "--overlap", "0.5").stderr
+    assert "captions or addresses have changed" in run("tasks").stderr
 
 
 def next_pair(office: Office, name: str) -> dict[str, Any]:
