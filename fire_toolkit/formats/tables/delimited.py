@@ -284,6 +284,6 @@ def check_header(header: Sequence[str], required: Sequence[str], path: str | Pat
             f"{path}:1: no column {', '.join(absent)}; found {', '.join(header)}; "
             f"expected a header line that names {', '.join(required)}"
         )
-    twice = sorted({name for name in header if list(header).count(name) > 1})
+    twice = sorted({name or "without a name" for name in header if list(header).count(name) > 1})
     if twice:
         raise FormatError(f"{path}:1: column {', '.join(twice)} appears twice in the header")
