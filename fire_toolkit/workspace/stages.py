@@ -137,12 +137,13 @@ def out_of_date(workspace: Workspace, used: Iterable[Path]) -> list[StageState]:
             behind.add(stage.name)
             made = (need for need in (*stage.needs, *stage.optional) if "/" in need)
             folders |= {(workspace.root / need).resolve().parent for need in made}
-    runs = {path.relative_to(workspace.root).as_posix() for path in workspace.paths("runs", "files")}
-    others = dict.fromkeys(runs, CHANGED).items()
-    states = [
-        replace(state, changed=dict(state.changed.items() & others)) if state.stage.name == "pool" else state
-        for state in stage_states(workspace, only=behind)
-    ]
+    states = stage_states(workspace, only=behind - {"pool"})
+    with suppress(FireError), kept_hashes(workspace.root) as hash_of:  # a damaged manifest tells nothing
+        made_from = writer_of(workspace.root / _POOL).inputs if "pool" in behind else {}
+        files = {path.resolve() for path in workspace.paths("runs", "files")}
+        runs = [name for name in made_from if (workspace.root / name).resolve() in files]
+        others = [name for name in runs if hash_of(workspace.root / name) != made_from[name]]
+        states.insert(0, StageState(STAGES[0], "stale", "", dict.fromkeys(others, CHANGED), len(others)))
     return [state for state in states if state.changed]
 
 
