@@ -16,7 +16,7 @@ from fire_toolkit.inference.differences import holm
 from fire_toolkit.inference.estimates import ESTIMATE_COLUMNS, MOST_UNJUDGED, share_left_out
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs
-from fire_toolkit.inference.votes import Votes, votes_of_labels
+from fire_toolkit.inference.votes import SETTLED, Votes, votes_of_labels
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Scores
 from fire_toolkit.tables.columns import pair_rows
@@ -107,7 +107,7 @@ def correct_for_errors(
         return Correction()
     rates: AuditedLabels | Votes | None = background.audit
     others = [policy for policy in policies if policy != "union"]
-    reason = NOT_UNION.format(", ".join(others)) if others else ""
+    reason = NOT_UNION.format(", ".join(others)) if others else SETTLED if background.is_settled else ""
     if rates is None:
         tables: dict[str, Any] = {"disputes": background.disputes, "sources": sources}
         rates = votes = votes_of_labels(labels, original, **tables, is_settled=background.is_settled)

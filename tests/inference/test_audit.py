@@ -9,8 +9,11 @@ from brought import refused
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.audit import AuditedLabels, draw_audit, labels_by_band, with_answers
+from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.corrected import corrected_terms
+from fire_toolkit.inference.correction import correct_for_errors
 from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.inference.votes import SETTLED
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.tables import check_labels, check_pool, check_qrels
@@ -109,6 +112,12 @@ def test_answers_count_with_their_query_in_the_standard_error() -> None:
     left_out = [by_hand(rows[rows["query_id"] != query]) for query in rows["query_id"].unique()]
     expected = np.std(left_out) * 99 / np.sqrt(99)
     assert np.std(one.terms, ddof=1) / 10 == pytest.approx(expected, rel=0.03)
+
+    labels, known = check_labels(audited.pairs.assign(label="x")), Background(audit=audited)
+    assert len(correct_for_errors(run, original, labels, ["P@6"], known).terms) == 1
+    found = correct_for_errors(run, original, labels, ["P@6"], replace(known, is_settled=True))
+    assert not found.terms
+    assert SETTLED in found.notes[0]  # what was asked depended on the answers
 
 
 def test_an_answer_counts_for_the_label_that_the_pair_has_now() -> None:
