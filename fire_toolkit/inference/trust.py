@@ -59,7 +59,7 @@ def describe_labelled(
     both = pd.DataFrame([*rows.values()]).merge(labelled, on=["run_id", "measure"])
     known = set(both.loc[both["missing"].notna(), "measure"])
     return [
-        *describe_undrawn(both),
+        *(words for _, words in describe_undrawn(both)),
         *describe_missing(both),
         *describe_unknown([each for each in divided if each.name not in known], **n),
     ]
@@ -69,8 +69,8 @@ def _reads_top(measure: Measure) -> bool:
     return measure.definition.is_precision or measure.definition.by_first_positive
 
 
-def describe_undrawn(scores: pd.DataFrame) -> Iterator[str]:
-    """Yield for each measure of the top that reads docs which a sample left out how far that puts it off."""
+def describe_undrawn(scores: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield each measure of the top that reads docs which a sample left out, and how far that puts it off."""
     is_top = scores["measure"].map(lambda name: _reads_top(parse_measure(name)))
     for measure, own in scores[is_top].groupby("measure", sort=False):
         is_off, is_known = own["estimate_method"] != AS_LABELLED, own["estimate"].notna()
@@ -82,8 +82,9 @@ def describe_undrawn(scores: pd.DataFrame) -> Iterator[str]:
             some = "" if len(of) == len(own) else f" of {', '.join(of['run_id'])}"
             if len(of):
                 yield (
+                    str(measure),
                     f"{measure}{some}: docs that the sample left out count as not relevant, which makes it "
-                    f"{words}"
+                    f"{words}",
                 )
 
 

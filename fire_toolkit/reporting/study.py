@@ -176,7 +176,7 @@ class Study:
         if design is None or not design.is_of_pairs:
             return []
         told = describe_undrawn(rows[rows["measure"].isin(self.compared)])
-        return [*dict.fromkeys(text.partition(": docs ")[0].partition(" of ")[0] for text in told)]
+        return [*dict.fromkeys(measure for measure, _ in told)]
 
     @property
     def off(self) -> list[str]:
